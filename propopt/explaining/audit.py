@@ -439,8 +439,13 @@ def _background(e: Audited) -> Finding:
             "undetermined",
         )
     order = np.random.default_rng(e.seed).permutation(B)
-    halves = [e.background[np.sort(h)] for h in (order[: B // 2], order[B // 2 :])]
-    tried = [shapley_against(e.read, half).values(e.points) for half in halves]
+    tried = []
+    for half in (order[: B // 2], order[B // 2 :]):
+        rows, weights = e.background[np.sort(half)], None
+        if e.weights is not None:
+            weights = e.weights[np.sort(half)] / e.weights[half].sum()
+        exact = shapley_against(e.read, rows, weights=weights)
+        tried.append(exact.values(e.points))
     signs = max(e.changed_signs(V, e.E) for V in tried)
     size = float((e.E**2).sum()) or 1.0
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
@@ -546,6 +551,7 @@ def audit(
     X: Any,
     *,
     data: pd.DataFrame | Array | None = None,
+    sample_weight: pd.Series[Any] | Array | None = None,
     output: str | None = None,
     base: float | Array | None = None,
     target: Target = None,
@@ -576,6 +582,8 @@ def audit(
         The rows that are explained.
     data : DataFrame or array (B, D), optional
         The background, best the one that they were made with; X by default.
+    sample_weight : Series or array (B,), optional
+        Weights of the background rows, as for :func:`propopt.explain`.
     output : {"log_odds", "probability", "margin", "value"}, optional
         The output whose parts W are, as in :func:`propopt.wrap`; required for
         classifiers, which have several. Numbers of another output are refused.
@@ -619,7 +627,7 @@ def audit(
     'All 180 values are exact Shapley values for the background of the audited rows.'
     """
     evidence = Audited.of(
-        *(attributions, model, X, data, output, base),
+        *(attributions, model, X, data, sample_weight, output, base),
         *(target, outcome, graph, n_neighbors, rng),
     )
     findings = [_additivity(evidence), _base(evidence)]
@@ -667,6 +675,7 @@ def audit(
             "attributions": evidence.came.source,
             "unit": evidence.unit,
             "background": f"{plural(len(evidence.background), 'row')}"
+            f"{'' if evidence.weights is None else ' with weights'}"
             f"{'' if data is not None else ', those that are audited'}",
             "exact values": evidence.known.estimate.source,
             **similar,

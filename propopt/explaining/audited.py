@@ -118,7 +118,7 @@ class Audited(AuditEvidence):
     @cached_property
     def own_values(self) -> OwnValues:
         """G: what each column contributes by its value alone."""
-        rows = Background.of_points(self.background)
+        rows = Background.of_points(self.background, self.weights)
         if self.read is None:  # the model is asked
             rows = rows.thinned(N_BACKGROUND)
         return own_values_of(self.function, self.points, self.labels, rows)

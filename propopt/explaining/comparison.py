@@ -355,6 +355,7 @@ def compare(
     *,
     rows: Sequence[Any] | Mapping[str, Any] | None = None,
     data: Any = None,
+    sample_weight: Any = None,
     level: NullModels | None = None,
     target: Target = None,
     output: Output = "auto",
@@ -412,6 +413,9 @@ def compare(
     data : DataFrame, array or TableSchema, optional
         The table that the background of both versions is drawn from, best the one that
         the old version was trained on; X by default.
+    sample_weight : Series or array (M,), optional
+        Weights of the background rows of both versions, as for
+        :func:`propopt.explain`.
     level : NullModels, optional
         Of :func:`halvings`, :func:`bootstraps` or :func:`reseedings`. Without refits
         columns are ranked, and none is flagged.
@@ -469,8 +473,11 @@ def compare(
             "two models, or explain both"
         )
     if said[0]:
-        _refuse_given("explanations", X=X, data=data, target=target, **of_models)
+        given = {"X": X, "data": data, "sample_weight": sample_weight, "target": target}
+        _refuse_given("explanations", **given, **of_models)
         return _of_explanations(before, after, level, progress)
+    if isinstance(before, Explainer):
+        _refuse_given("an Explainer", sample_weight=sample_weight)
     settings = replace(settings, rng=read_seed(rng))
     table = data if X is None else X
     with _of_version(BEFORE, before, table):
@@ -489,7 +496,7 @@ def compare(
         names=("before", "after"),
         before=old.estimate.values,
         after=new.estimate.values,
-        labels=plan.labels,
+        labels=old.estimate.labels,
         sources=(old.estimate.source, new.estimate.source),
         level=None if level is None else ruler.level(level, progress),
         base_values=_one_each(*bases),
@@ -602,7 +609,7 @@ def _of_groups(
         names=names,
         before=phi[:n],
         after=phi[n:],
-        labels=ruler.plan.labels.of_positions(slice(0, n)),
+        labels=known.estimate.labels.of_positions(slice(0, n)),
         sources=(known.estimate.source, known.estimate.source),
         level=_permuted(phi, n, times, seed),
         base_values=_one_each(known.base, known.base),

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan, kept_array
@@ -19,8 +19,9 @@ from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_ru
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.means import Checked, CheckedLink
-from propopt.laws.background import N_DRAWN_BLOCKS, Background
-from propopt.laws.data_law import Reference
+from propopt.laws.background import N_DRAWN_BLOCKS, Background, affordable_rows
+from propopt.laws.data_law import MOST_ROWS, Reference
+from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
     QUICK_ROWS,
@@ -58,6 +59,9 @@ class ContributionRule:
     rng: int | np.random.Generator | None = None  # for all draws
     # rows that stand for "column unknown"; by default those of the reference
     given_background: Background | None = None
+    # the whole table with weights, of which it takes as many rows as it can afford
+    weighted: Background | None = None
+    players: Players | None = None  # of the columns, where groups of them are one
 
     def of(self, points: Points, labels: Labels) -> Targets:
         """Those of rows that are read."""
@@ -122,7 +126,7 @@ class ContributionRule:
         prediction = self.function.value_at(points, labels)
         exact: Attributions | None
         tolerance = 0.0
-        if points.shape[1] == 1:
+        if self._n_players == 1:
             exact, by = (prediction - base)[:, None], "the only order of one feature"
         else:
             exact = self._exact(points, labels, alone)
@@ -148,7 +152,7 @@ class ContributionRule:
 
     def _of_background(self, exact: Array, by: str, labels: Labels) -> Estimate:
         """Values (N, D); of a drawn background those of its blocks (10, N, D)."""
-        words = self.background.in_words()
+        words, labels = self.background.in_words(), self.named(labels)
         if exact.ndim == 2:
             estimate = Estimate(
                 values=exact, source=f"exact ({by}, {words})", exact=True, labels=labels
@@ -179,10 +183,12 @@ class ContributionRule:
 
     def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Attributions made elsewhere, with their base where they know it."""
-        phi = aligned(carrier, labels, "contributions", "X")
-        if phi.shape != points.shape:
+        names, shape = self.named(labels), (len(points), self._n_players)
+        phi = aligned(carrier, names, "contributions", "X")
+        if phi.shape != shape:
+            whose = "X" if self.players is None else "rows and groups"
             raise InvalidInput(
-                f"contributions: expected the shape of X, {points.shape}, got "
+                f"contributions: expected the shape of {whose}, {shape}, got "
                 f"{phi.shape}"
             )
         base = _base_of(carrier, len(points))
@@ -190,17 +196,34 @@ class ContributionRule:
             base = np.full(len(points), self.base)
         return Targets(
             estimate=Estimate(
-                values=np.array(phi), source="given", labels=labels, units="output"
+                values=np.array(phi), source="given", labels=names, units="output"
             ),
             base=base,
             prediction=self.function.value_at(points, labels),
         )
+
+    def named(self, labels: Labels) -> Labels:
+        """Names of rows, and of what contributes: columns, or players."""
+        return labels if self.players is None else self.players.labels(labels)
+
+    @property
+    def _n_players(self) -> int:
+        if self.players is None:
+            return self.reference.points.shape[1]
+        return self.players.count
+
+    @property
+    def _of_column(self) -> Positions | None:
+        return None if self.players is None else self.players.of_column
 
     @cached_property
     def background(self) -> Background:
         """Rows that stand for "column unknown"; what can be afforded of the table."""
         if self.given_background is not None:
             return self.given_background
+        if self.weighted is not None:
+            most = min(affordable_rows(self.checked.read), MOST_ROWS)
+            return self.weighted.thinned(most)
         return Background.of(self.reference, self.checked.read)
 
     @cached_property
@@ -212,7 +235,7 @@ class ContributionRule:
     @property
     def base(self) -> float:
         """V(∅), the mean of f over the background."""
-        return float(self.of_background.mean())
+        return float(self.background.mean(self.of_background))
 
     @property
     def base_error(self) -> float:
@@ -268,10 +291,11 @@ class ContributionRule:
         n_rows = len(background.points)
         if checked is None or checked.linked.steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
-        if background.is_whole:
-            return LinkedShapley(checked.linked, background.points)
-        rows = np.concatenate(background.blocks())
-        return LinkedShapley(checked.linked, rows, N_DRAWN_BLOCKS)
+        whole = background.is_whole
+        rows = background.points if whole else np.concatenate(background.blocks())
+        n_blocks = 1 if whole else N_DRAWN_BLOCKS
+        own = background.weights, self._of_column
+        return LinkedShapley(checked.linked, rows, n_blocks, *own)
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
@@ -281,7 +305,9 @@ class ContributionRule:
         whole = background.is_whole
         rows = background.points if whole else np.concatenate(background.blocks())
         try:
-            return shapley_against(read, rows, 1 if whole else N_DRAWN_BLOCKS)
+            n_blocks = 1 if whole else N_DRAWN_BLOCKS
+            own = background.weights, self._of_column
+            return shapley_against(read, rows, n_blocks, *own)
         except Refused:  # paths of more columns than a word has bits
             return None
 
@@ -305,13 +331,15 @@ class ContributionRule:
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        if all_sets_are_cheap(points.shape, len(rows), plan, self._quick_rows):
+        own = drawn_from.weights, self._of_column
+        shape = len(points), self._n_players
+        if all_sets_are_cheap(shape, len(rows), plan, self._quick_rows):
             known = ends[1], self.of_background
             whole = [np.arange(len(rows))]
-            found = shapley_of_sets(value, rows, points, known, parts or whole)
+            found = shapley_of_sets(value, rows, points, known, parts or whole, *own)
             found = found if parts else found[0]
             return self._of_background(found, "all sets of the features", labels)
-        drawn = shapley_orders(value, rows, points, rng, plan, parts)
+        drawn = shapley_orders(value, rows, points, rng, plan, parts, *own)
 
         def size(drawn: Pooled) -> float:
             assert self.error is not None, "without it draws tell their own"
@@ -350,7 +378,7 @@ class ContributionRule:
             blocks,
             source=f"orders of the features, {self.background.in_words()}",
             n_draws=2 * drawn.n_draws,
-            labels=labels,
+            labels=self.named(labels),
         )
         return replace(estimate, units="output")
 

@@ -200,6 +200,7 @@ class AuditEvidence:
     unit: str  # what numbers are of, in words
     points: Points  # (N, D)
     background: Points  # (B, D)
+    weights: Values | None  # (B,) of these rows, which add up to 1
     labels: Labels
     graph: Graph | None  # who is similar, where that is given
     n_neighbors: int
@@ -215,6 +216,7 @@ class AuditEvidence:
         model: Any,
         X: Any,
         data: Any,
+        sample_weight: Any,
         output: str | None,
         base: Any,
         target: Target,
@@ -227,6 +229,10 @@ class AuditEvidence:
         function, told, words = _explained(model, X, data, output, target, outcome)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
+        weights = None
+        of_rows = sample_weight, X if data is None else data, rows
+        if (weighed := Background.weighed(*of_rows)) is not None:
+            rows, weights = weighed.points, weighed.weights
         if graph is not None:
             graph_of_rows(graph, len(points))
         position = _position(model, function)
@@ -239,6 +245,7 @@ class AuditEvidence:
             unit=words,
             points=points,
             background=rows,
+            weights=weights,
             labels=labels,
             graph=graph,
             n_neighbors=read_count(n_neighbors, "n_neighbors"),
@@ -304,7 +311,7 @@ class AuditEvidence:
         rule = ContributionRule(
             function=self.function,
             reference=self._reference,
-            given_background=Background.of_points(self.background),
+            given_background=Background.of_points(self.background, self.weights),
             rng=self.seed,
         )
         return rule.of(self.points, self.labels)
@@ -391,7 +398,11 @@ class AuditEvidence:
         """Whose values and bases they could be, the given background first."""
         return [
             *candidates(
-                self.function, self.read, self.points, self.background, self.labels
+                self.function,
+                self.read,
+                self.points,
+                Background.of_points(self.background, self.weights),
+                self.labels,
             )
         ]
 
@@ -456,7 +467,10 @@ class AuditEvidence:
         each = np.zeros((count, len(rows), D))
         for k in range(count):
             order = rng.permutation(D)
-            walk = self.background[rng.integers(len(self.background), size=len(x))]
+            at: Any = rng.integers(len(self.background), size=len(x))
+            if self.weights is not None:
+                at = rng.choice(len(self.background), len(x), p=self.weights)
+            walk = self.background[at]
             before = self.read.value(walk)
             for column in order:
                 walk[:, column] = x[:, column]

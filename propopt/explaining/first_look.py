@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from propopt.explaining.targets import (
 from propopt.functions.function import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
@@ -49,6 +50,8 @@ def explain(
     output: Output = "auto",
     outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    sample_weight: pd.Series[Any] | Array | Sequence[float] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     scale: ColumnScale = "std",
     kind: KindChoice | None = None,
     contributions: ContributionsLike = "shapley",
@@ -147,6 +150,18 @@ def explain(
         Standard deviations and frequencies of categories come from it, too.
         Categorical columns of numbers, and one-hot columns that are one feature, are
         declared by :meth:`propopt.functions.TableSchema.of`.
+    sample_weight : Series or array (M,), optional
+        Weights of the background: one for each row of ``data``, or of X without
+        ``data``, such as exposure or survey weights. The base is the weighted mean of
+        the predictions, and Shapley values are over the weighted rows: a row of weight
+        2 counts as two equal rows. Only ratios matter. A Series with the labels of
+        ``data`` is put in their order. Scales and reference rows have no weights.
+    groups : mapping of a name to columns, optional
+        Columns that are one player, such as ``{"address": ["street", "zip"]}``: a
+        contribution for each group, and for each column in no group. They are the
+        Shapley values of the game among groups, computed as those of columns are; the
+        sum of the values of its columns is another number. Distances remain those of
+        columns.
     scale : "std", None, mapping or array (D,)
         The units of distances, and of slopes. Standard deviations in distances of
         contributions leave out the outer 0.5 % of values on either side. None: columns
@@ -226,6 +241,7 @@ def explain(
     points, labels = told.read(function, X, "X")
     table = told.read(function, data, "data") if has_rows else (points, labels)
     reference = Reference.of_points(*table, function.schema)
+    of_rows = sample_weight, data if has_rows else X, table[0]
     rows = JointRows(
         settings=settings,
         function=function,
@@ -235,6 +251,7 @@ def explain(
         labels=labels,
         progress=progress,
         model=model,
+        weighted=Background.weighed(*of_rows),
     )
     note = rows.note
     if has_rows and not settings.parts:
@@ -268,7 +285,7 @@ def explain(
             "stability": stability_in_words(best),
         },
         background=rows.background_digest,
-        **function.told(points),
+        **rows.told(points),
     )
 
 

@@ -38,6 +38,7 @@ from propopt.explaining.targets import (
 )
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _Recast
@@ -178,7 +179,10 @@ class FittedRows(FittedReference):
         ]
         rows = [row for row, _, _ in beside]
         axes = np.stack([axis for _, _, axis in beside])
-        known, largest = Targets.joined(parts, labels), float(axes.max(initial=0.0))
+        named = (
+            labels if self.plan.players is None else self.plan.players.labels(labels)
+        )
+        known, largest = Targets.joined(parts, named), float(axes.max(initial=0.0))
         proof = joint_proof(rows, largest)
         moved = [row.joint_distance for row in rows]
         W = np.stack([row.w for row in rows])
@@ -189,7 +193,7 @@ class FittedRows(FittedReference):
             known,
             began,
             attributions=W,
-            labels=labels,
+            labels=known.estimate.labels,
             parameters=self.reference.parameters,
             background=self.reference.background,
             certificate=proof,
@@ -201,7 +205,7 @@ class FittedRows(FittedReference):
                     [row.near for row in rows], self.plan.n_neighbors
                 ),
             },
-            **self.function.told(points),
+            **self.plan.told(points),
             **self._errors(rows, axes, known, proof.scale),
             **self._programs(rows, known, beside),
             row_size=self.row_size,
@@ -246,7 +250,7 @@ class FittedRows(FittedReference):
         fixed = self._left[near.places]
         if metric is not None:
             if self.own_rule is not None:
-                own = self.own_rule.at(point[None], known.estimate.labels)[0]
+                own = self.own_rule.at(point[None], self.plan.labels)[0]
             fixed = metric.scaled(fixed - (target - own))
             sums = self._sum(known, target, metric, name)
             target = np.zeros(len(target))
@@ -428,7 +432,7 @@ def fitted_rows(
         parameters=told,
         quantity=plan.function.quantity,
         background=plan.background_digest,
-        **plan.function.told(plan.points),
+        **plan.told(plan.points),
     )
     wrapped = isinstance(model, Function)
     return FittedRows(
@@ -466,6 +470,7 @@ def joint_rows(
     )
     points, labels = told.read(function, table, "data")
     reference = Reference.of_points(points, labels, function.schema)
+    weighted = Background.weighed(settings.sample_weight, table, points)
     if X is not None and X is not table:
         points, labels = function.read(X)
     elif X is None:
@@ -485,4 +490,5 @@ def joint_rows(
         labels=labels,
         progress=progress,
         model=model,
+        weighted=weighted,
     )

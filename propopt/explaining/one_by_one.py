@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, final
@@ -88,6 +89,11 @@ class Explainer:
         As for :func:`propopt.explain`: over what the model is averaged before its
         slopes are taken. Shapley values have no slopes, and refuse it. Of documents
         ``po.lime.TextLaw()`` too.
+    sample_weight : Series or array (M,), optional
+        As for :func:`propopt.explain`: a weight for each background row of ``data``, or
+        of the rows given to :meth:`fit` without ``data``.
+    groups : mapping of a name to columns, optional
+        As for :func:`propopt.explain`: columns that are one player.
     n_neighbors : int
         Reference rows that each row is compared with.
     robustness : float or str, optional
@@ -142,6 +148,8 @@ class Explainer:
     metric: MetricChoice = "auto"
     law: LawChoice | TextLaw = "auto"
     beside: BesideLike = "auto"
+    sample_weight: Any = None
+    groups: Mapping[str, Sequence[str]] | None = None
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS

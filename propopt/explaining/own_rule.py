@@ -19,7 +19,8 @@ from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
-from propopt.structures.products.sums import SumOfProducts
+from propopt.laws.players import Players
+from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -31,13 +32,20 @@ class OwnValueRule:
     function: Function  # f
     background: Background
     checked: Checked  # what f is read as
+    players: Players | None = None  # of the columns, where groups of them are one
 
     @classmethod
-    def of(cls, function: Function, background: Background, labels: Labels) -> Self:
+    def of(
+        cls,
+        function: Function,
+        background: Background,
+        labels: Labels,
+        players: Players | None = None,
+    ) -> Self:
         """Of a function that is compared with what it is read as, on its background."""
         checked = Checked.of(function, background.points.shape[1])
         checked.at(background.points, labels.of_columns())
-        return cls(function, background, checked)
+        return cls(function, background, checked, players)
 
     @property
     def by(self) -> str:
@@ -49,29 +57,46 @@ class OwnValueRule:
         """G (N, D); of f that is read the same for a row whatever stands beside it."""
         read = self.checked.at(points, labels)
         if isinstance(read, SumOfProducts):
+            if self.players is not None:
+                return self._of_players(points)
             return self._of_products(read, points)
         names = labels.of_columns()
         G = replaced(
             lambda x, _: self.function.value_at(x, names),
             points,
-            self.background.points,
+            self.background,
+            None if self.players is None else self.players.of_column,
         )
         return np.asarray(G - self._base)
 
     @cached_property
     def _base(self) -> float:
-        return float(self.function.value_at(self.background.points, Labels()).mean())
+        values = self.function.value_at(self.background.points, Labels())
+        return float(self.background.mean(values))
+
+    @cached_property
+    def _read(self) -> SumOfProducts:
+        """The sum of products, by players where groups are one."""
+        read = self.checked.read
+        assert isinstance(read, SumOfProducts), "it is read"
+        if self.players is None:
+            return read
+        return PlayerProducts.of_players(read, self.players.of_column)
 
     @cached_property
     def _shared(self) -> tuple[Array, Array]:
         """Of each factor u its mean slope c_u, and the mean of slope times factor."""
-        read, rows = self.checked.read, self.background.points
-        assert isinstance(read, SumOfProducts), "it is read"
+        read, rows = self._read, self.background.points
         c, mean = np.zeros((2, read.n_factors))
-        for _, known in read.factors_at(rows):
+        weights = self.background.weights
+        for some, known in read.factors_at(rows):
             slopes = read.slopes(known)[1]
-            c += slopes.sum(axis=1) / len(rows)
-            mean += (slopes * known).sum(axis=1) / len(rows)
+            if weights is None:
+                c += slopes.sum(axis=1) / len(rows)
+                mean += (slopes * known).sum(axis=1) / len(rows)
+            else:
+                c += slopes @ weights[some]
+                mean += (slopes * known) @ weights[some]
         return c, mean
 
     def _of_products(self, read: SumOfProducts, points: Points) -> Attributions:
@@ -86,6 +111,17 @@ class OwnValueRule:
             G[:, j] += (parts.sum(axis=1) - mean[numbers].sum())[place]
         return G
 
+    def _of_players(self, points: Points) -> Attributions:
+        """The same of joint factors of players, one sum along rows of its own each."""
+        read, (c, mean) = self._read, self._shared
+        G = np.zeros((len(points), read.n_columns))
+        for rows, known in read.factors_at(points):
+            for player in range(read.n_columns):
+                own = np.flatnonzero(read.column == player)
+                parts = np.ascontiguousarray((c[own][:, None] * known[own]).T)
+                G[rows, player] = parts.sum(axis=1) - mean[own].sum()
+        return G
+
 
 def distinct_values(values: Values) -> tuple[Values, Positions]:
     """The distinct values of a column, missing ones as one, and where each stands."""
@@ -93,18 +129,35 @@ def distinct_values(values: Values) -> tuple[Values, Positions]:
     return distinct, place.reshape(values.shape)
 
 
+def _distinct_rows(values: Points) -> tuple[Positions, Positions]:
+    """A place of each distinct row of values (N, d), and which each row is."""
+    codes = np.zeros(len(values), np.intp)
+    for column in values.T:
+        _, place = distinct_values(column)
+        both = codes * (place.max(initial=0) + 1) + place
+        _, first, codes = np.unique(both, return_index=True, return_inverse=True)
+    return first, codes
+
+
 def replaced(
-    ask: Callable[[Points, int], Values], points: Points, background: Points
+    ask: Callable[[Points, int], Values],
+    points: Points,
+    background: Background,
+    players: Positions | None = None,  # (D,): of the columns, where some are one
 ) -> Attributions:
     """The mean over the background with each column's value of each point, (N, D)."""
-    G = np.empty(points.shape)
-    for j in range(points.shape[1]):
-        distinct, place = distinct_values(points[:, j])
+    own = np.arange(points.shape[1]) if players is None else players
+    others = background.points
+    G = np.empty((len(points), int(own.max()) + 1))
+    for j in range(G.shape[1]):
+        columns = np.flatnonzero(own == j)
+        first, place = _distinct_rows(points[:, columns])
+        distinct = points[first][:, columns]
         means = np.empty(len(distinct))
-        for some in PERTURBED_POINTS.blocks(len(distinct), 8 * background.size):
-            rows = np.repeat(background[None], len(distinct[some]), axis=0)
-            rows[:, :, j] = distinct[some, None]
+        for some in PERTURBED_POINTS.blocks(len(distinct), 8 * others.size):
+            rows = np.repeat(others[None], len(distinct[some]), axis=0)
+            rows[:, :, columns] = distinct[some, None]
             asked = ask(rows.reshape(-1, rows.shape[2]), j)
-            means[some] = asked.reshape(rows.shape[:2]).mean(axis=1)
+            means[some] = background.mean(asked.reshape(rows.shape[:2]))
         G[:, j] = means[place]
     return G

@@ -41,9 +41,15 @@ from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import other_classes
-from propopt.laws.background import N_BACKGROUND, affordable_rows, steps_of_row
+from propopt.laws.background import (
+    N_BACKGROUND,
+    Background,
+    affordable_rows,
+    steps_of_row,
+)
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
+from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import RowNeighbours
@@ -106,6 +112,8 @@ class ExplainSettings:
     graph: Graph | None = None
     same_pattern: bool = False
     beside: BesideLike = "auto"
+    sample_weight: Any = None  # (R,): of the rows that are the background
+    groups: Mapping[str, Sequence[str]] | None = None  # columns that are one player
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
@@ -218,13 +226,33 @@ class ExplainSettings:
         if not self.parts:
             reason = "it is of kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
+            self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
         elif self.is_made_as("shapley"):
             reason = (
                 f"{self.law!r} is of slopes, and Shapley values take none; leave it "
                 "out, or take contributions='slopes'"
             )
             self.refuse({"law": reason})
+        elif self.is_made_as("slopes"):
+            self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
+        if self.groups is not None:
+            reason = "it is of single columns, and groups= makes one of several"
+            self.refuse({"interactions": reason})
+            if isinstance(self.beside, str) and self.beside == "own_value":
+                raise InvalidInput(
+                    "beside: 'own_value' reports shares of single columns; leave it "
+                    "out, and groups have own values by default"
+                )
 
+
+_NO_BACKGROUND: Final = (
+    "it weighs the background of Shapley values, and slopes have none; leave it out"
+)
+
+_NO_GAME: Final = (
+    "groups of columns are players of Shapley values, and slopes have none; leave it "
+    "out, or add contributions up by explanation.grouped(groups)"
+)
 
 ALONE: Final = (
     "a row by itself is compared with fixed rows of data, where it has no meaning; "
@@ -238,6 +266,8 @@ OF_TABLES: Final = {
     "beside": "words are there or not, and have no values of their own; leave it out",
     "precision": "effects of words are exact; leave it out",
     "interactions": "they are of columns of a table, and documents have words",
+    "groups": "words of documents are players by themselves; leave it out",
+    "sample_weight": "words are compared with the empty text, and not with rows",
     "max_evaluations": "effects of words take one text for each; leave it out",
 }
 """What has no meaning for documents, and why."""
@@ -301,6 +331,7 @@ class JointRows(JointPlan):
     reference: Reference  # the rows that scales and laws are made of
     sizes: Array  # (D,): the scale of each feature; 0 if constant
     model: Any = None  # what the function was made of, where it has other classes
+    weighted: Background | None = None  # all rows of the table, where they have weights
 
     @cached_property
     def coordinates(self) -> Array:
@@ -380,7 +411,7 @@ class JointRows(JointPlan):
         """That of the function and the background of a rule."""
         assert isinstance(rule, ContributionRule), "see takes_own_values"
         names = rule.reference.labels
-        return OwnValueRule.of(rule.function, rule.background, names)
+        return OwnValueRule.of(rule.function, rule.background, names, rule.players)
 
     def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count in contributions, by what these are; made once."""
@@ -447,7 +478,22 @@ class JointRows(JointPlan):
             law=law,
             rng=rng,
             draws=DrawPlan(100, 0, asked.precision, asked.max_evaluations),
+            weighted=self.weighted,
+            players=self.players,
         )
+
+    @cached_property
+    def players(self) -> Players | None:
+        """Of the columns, where groups of them are one."""
+        groups, names = self.settings.groups, self.reference.labels
+        if groups is None:
+            return None
+        return Players.of(groups, names, self.points.shape[1])
+
+    def told(self, points: Points) -> dict[str, Any]:
+        """What an explanation says of rows (N, D): values of columns, or of groups."""
+        told = self.function.told(points)
+        return told if self.players is None else self.players.told(**told)
 
     @property
     def background_digest(self) -> str | None:

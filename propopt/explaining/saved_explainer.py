@@ -6,6 +6,7 @@ values, and the targets made of it, are compared at some of the reference rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,7 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
+from propopt.laws.players import Players
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -74,15 +76,18 @@ class SavedExplainer(
     sizes: Values = stored("D", low=0.0)
     values: Values = stored("k", nonempty=True)  # of the model at the first rows
     background: Points | None = stored("b D", missing=True, nonempty=True, default=None)
-    targets: Array | None = stored("t D", default=None)  # of the first rows
+    targets: Array | None = stored("t P", default=None)  # of the first rows
     n_neighbors: int = stored(low=1)
     contributions: ContributionChoice | None = stored(default=None)
     metric: MetricChoice | None = stored(default=None)
     metric_name: str | None = stored(default=None)
-    omega: Values | None = stored("D", low=0.0, default=None)  # of the metric
-    moves: Truths | None = stored("D", default=None)  # columns that move
-    own_values: Array | None = stored("n D", default=None)  # of the reference rows
+    omega: Values | None = stored("P", low=0.0, default=None)  # of the metric
+    moves: Truths | None = stored("P", default=None)  # columns, or groups, that move
+    own_values: Array | None = stored("n P", default=None)  # of the reference rows
     n_background: int | None = stored(low=1, default=None)  # rows of their table
+    background_weights: Values | None = stored("b", low=0.0, default=None)
+    drawn_by_weight: bool = stored(default=False)
+    groups: Mapping[str, tuple[str, ...]] = stored(factory=dict)
 
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
@@ -97,6 +102,8 @@ class SavedExplainer(
             parts = {
                 "background": background.points,
                 "n_background": background.n_rows,
+                "background_weights": background.weights,
+                "drawn_by_weight": background.by_weight,
                 "targets": _targets(fitted),
                 "contributions": settings.contributions,
                 "metric": settings.metric,
@@ -118,7 +125,8 @@ class SavedExplainer(
             table_features=table.labels.features,
             n_rows=table.n_rows,
             sizes=plan.sizes,
-            values=plan.function.value_at(first, reference.labels.of_columns()),
+            values=plan.function.value_at(first, plan.labels.of_columns()),
+            groups={name: tuple(own) for name, own in (settings.groups or {}).items()},
             n_neighbors=plan.n_neighbors,
             **parts,
         )
@@ -164,8 +172,12 @@ class SavedExplainer(
 
     def contradictions(self) -> None:
         """Refuse numbers of another size than the reference has, or without meaning."""
-        (n, _), k = self.reference.shape, len(self.values)
-        if self.rows.shape != self.reference.shape:
+        (n, P), k = self.reference.shape, len(self.values)
+        count = self.rows.shape[1]
+        if self.groups:
+            names = Labels(features=self.table_features)
+            count = Players.of(self.groups, names, count).count
+        if (len(self.rows), count) != (n, P):
             raise InvalidInput("rows: expected those of the reference")
         if k != min(n, CHECKED_ROWS):
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
@@ -181,8 +193,14 @@ class SavedExplainer(
         ]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
+        parts = (self.targets, self.own_values)
+        if any(part is not None and part.shape[1] != P for part in parts):
+            raise InvalidInput("targets: expected one for each contribution")
         if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
             raise InvalidInput("targets: expected those of the first rows")
+        weights = self.background_weights
+        if weights is not None and not abs(float(weights.sum()) - 1.0) <= 1e-9:
+            raise InvalidInput("background_weights: expected shares that add up to 1")
 
     def fitted(self, model: Any) -> FittedRows:
         """The explainer, of the same model."""
@@ -198,6 +216,8 @@ class SavedExplainer(
             parts = {"kind": "contributions", **own}
             if self.own_values is None:
                 parts["beside"] = None
+            if self.groups:
+                parts["groups"] = dict(self.groups)
         named = function.quantity
         settings = ExplainSettings(
             target=self.target,
@@ -216,7 +236,7 @@ class SavedExplainer(
             reference=table,
             sizes=self.sizes,
             points=self.rows,
-            labels=reference.labels,
+            labels=self._names,
         )
         rule = plan.rule
         made: dict[str, Any] = {}
@@ -241,10 +261,21 @@ class SavedExplainer(
         assert self.omega is not None, "see contradictions"
         assert self.moves is not None, "see contradictions"
         return {
-            "background": Background(self.background, self.n_background),
+            "background": Background(
+                self.background,
+                self.n_background,
+                self.background_weights,
+                self.drawn_by_weight,
+            ),
             "metric": ColumnMetric(self.metric_name, self.omega, self.moves),
             "own_values": self.own_values,
         }
+
+    @property
+    def _names(self) -> Labels:
+        """Of the reference rows and their columns."""
+        own = self.reference.labels
+        return Labels(own.points, self.table_features) if self.groups else own
 
     def _function(self, model: Any) -> Function:
         if self.wrapped != isinstance(model, Function):
@@ -317,7 +348,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
 
 def _targets(fitted: FittedRows) -> Array:
     """What some reference rows aim at, as new rows would."""
-    columns = fitted.reference.labels.of_columns()
+    columns = fitted.plan.labels.of_columns()
     rows = fitted.plan.points[:CHECKED_TARGETS]
     if isinstance(fitted.rule, TargetRule):
         return fitted.rule.at(rows, columns).values
@@ -327,7 +358,7 @@ def _targets(fitted: FittedRows) -> Array:
 
 def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     """Compare what a model says, and what is made of it, with what is stored."""
-    D, columns = fitted.reference.shape[1], fitted.reference.labels.of_columns()
+    D, columns = fitted.reference.shape[1], fitted.plan.labels.of_columns()
     values = saved.values
     result = fitted.function.value_at(fitted.plan.points[: len(values)], columns)
     known = fitted.reference.gradient

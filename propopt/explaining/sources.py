@@ -26,6 +26,7 @@ from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
 from propopt.functions.wrapping import wrap
+from propopt.laws.background import Background, mean_of_rows
 from propopt.results.audit import Verdict
 from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
 from propopt.structures.boxes.boxes import Boxes, shapley_against
@@ -54,12 +55,15 @@ def candidates(
     function: Function,
     read: SumOfProducts | None,  # what the function is, where that is known
     points: Points,
-    background: Points,
+    given: Background,
     labels: Labels,
 ) -> Iterator[Candidate]:
     """The given background first, then others, then paths, then bases alone."""
+    background = given.points
     tables = {GIVEN: background}
-    if points is not background:
+    if given.weights is not None:
+        tables["exact values for the background without weights"] = background
+    if not np.array_equal(points, background, equal_nan=True):
         tables["exact values for the audited rows themselves"] = points
     if len(background) > N_DRAWN:
         drawn = np.arange(len(background))
@@ -69,8 +73,12 @@ def candidates(
         words = "exact values for the first 100 rows of the background"
         tables[words] = background[:N_DRAWN]
     for words, rows in tables.items():
-        base = float(function.value_at(rows, labels.of_columns()).mean())
-        exact = None if read is None else shapley_against(read, rows).values
+        weights = given.weights if words == GIVEN else None
+        values = function.value_at(rows, labels.of_columns())
+        base = float(mean_of_rows(values, weights))
+        exact = None
+        if read is not None:
+            exact = shapley_against(read, rows, weights=weights).values
         yield Candidate(words, base, exact)
     for words, row in made_up_rows(function, background).items():
         mean: float | None
@@ -85,12 +93,12 @@ def candidates(
             yield Candidate(words, mean, exact)
     if (paths := path_values(function, points[:1], labels)) is not None:
         yield paths
-    if (sums := sums_of_indicators(function, background, labels)) is not None:
+    if (sums := sums_of_indicators(function, given, labels)) is not None:
         yield sums
     f = function.value_at(background, labels.of_columns())
     kind = function.quantity.kind
     if kind == "log_odds":
-        mean = float(logit(expit(f).mean()))
+        mean = float(logit(given.mean(expit(f))))
         yield Candidate("values over the log-odds of the mean probability", mean)
     yield Candidate("values over a base of zero", 0.0)
 
@@ -218,7 +226,7 @@ _WAYS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def sums_of_indicators(
-    function: Function, background: Points, labels: Labels
+    function: Function, given: Background, labels: Labels
 ) -> Candidate | None:
     """Exact values of the columns behind steps, summed for each column of the table.
 
@@ -229,6 +237,7 @@ def sums_of_indicators(
     before, final = opened(function.trees.model)
     if not before:
         return None
+    background = given.points
     names = [str(c) for c in labels.columns or labels.feature_names(len(background.T))]
     readout = function.readout
 
@@ -249,8 +258,8 @@ def sums_of_indicators(
         read = inner.products_in(rows.shape[1])
         if isinstance(read, Reason):
             return None
-        exact = shapley_against(read, rows)
-        base = float(read.value(rows).mean())
+        exact = shapley_against(read, rows, weights=given.weights)
+        base = float(given.mean(read.value(rows)))
     except Exception:  # noqa: BLE001 - steps of others may raise anything
         return None
     sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)

@@ -12,12 +12,13 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, final
+from typing import Any, Final, Self, final
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import sealed
+from propopt.base.checks import read_array, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference
@@ -48,11 +49,19 @@ class Background:
 
     points: Points  # (M, D)
     n_rows: int  # M₀
+    weights: Values | None = None  # (M,) > 0, which add up to 1; equal ones are None
+    by_weight: bool = False  # rows were drawn in proportion to weights
 
     @classmethod
-    def of_points(cls, points: Points) -> Background:
-        """All of some rows."""
-        return cls(sealed(points + 0.0), len(points))
+    def of_points(cls, points: Points, weights: Values | None = None) -> Self:
+        """All of some rows; with weights (M,) ≥ 0 those that have one."""
+        if weights is None:
+            return cls(sealed(points + 0.0), len(points))
+        kept = weights > 0.0
+        points, weights = points[kept], weights[kept] / weights.max()
+        equal = bool((weights == weights[0]).all())
+        shares = None if equal else sealed(weights / weights.sum())
+        return cls(sealed(points + 0.0), len(points), shares)
 
     @classmethod
     def of(
@@ -62,13 +71,32 @@ class Background:
         whole = cls(reference.points, reference.n_rows)
         return whole.thinned(affordable_rows(read))
 
+    @classmethod
+    def weighed(cls, sample_weight: Any, table: Any, points: Points) -> Self | None:
+        """All rows of a table with the weights that were given; None without any."""
+        weights = weights_of_rows(sample_weight, table, len(points))
+        return None if weights is None else cls.of_points(points, weights)
+
     def thinned(self, most: int) -> Background:
-        """At most so many rows, drawn from the table by a fixed seed."""
+        """At most so many rows, drawn from the table by a fixed seed.
+
+        Rows with weights are drawn with replacement, in proportion to these, and then
+        count alike.
+        """
         if len(self.points) <= most:
             return self
         count = max(most // N_DRAWN_BLOCKS, 1) * N_DRAWN_BLOCKS
-        chosen = np.random.default_rng(0).permutation(len(self.points))[:count]
-        return replace(self, points=sealed(self.points[np.sort(chosen)]))
+        rng, M = np.random.default_rng(0), len(self.points)
+        if self.weights is None:
+            chosen = rng.permutation(M)[:count]
+        else:
+            chosen = rng.choice(M, count, p=self.weights)
+        return replace(
+            self,
+            points=sealed(self.points[np.sort(chosen)]),
+            weights=None,
+            by_weight=self.weights is not None,
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -77,7 +105,9 @@ class Background:
 
     @property
     def correction(self) -> float:
-        """√(1 − M/M₀), by which errors of a finite table are smaller."""
+        """√(1 − M/M₀), by which errors of a finite table are smaller; 1 by weight."""
+        if self.by_weight:
+            return 1.0
         return math.sqrt(max(1.0 - len(self.points) / self.n_rows, 0.0))
 
     def parts(self) -> list[Positions]:
@@ -88,6 +118,10 @@ class Background:
     def blocks(self) -> list[Points]:
         """The rows of the parts."""
         return [self.points[part] for part in self.parts()]
+
+    def mean(self, values: Array) -> Array:
+        """The mean of values (..., M) of these rows, by their weights."""
+        return mean_of_rows(values, self.weights)
 
     def error_of_mean(self, values: Values) -> float:
         """The standard error of the mean of f over these rows, (M,)."""
@@ -103,10 +137,14 @@ class Background:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rows in float64, and of their number in the table."""
+        """SHA-256 of rows and weights in float64, and of how many the table has."""
         rows = np.where(np.isnan(self.points), np.nan, self.points + 0.0)
-        content = hashlib.sha256(repr((rows.shape, self.n_rows)).encode())
+        drawn = ("by weight",) if self.by_weight else ()
+        content = hashlib.sha256(repr((rows.shape, self.n_rows, *drawn)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
+        if self.weights is not None:  # as shares, to nine digits: any unit will do
+            shares = [f"{share:.8e}" for share in self.weights.tolist()]
+            content.update(" ".join(shares).encode())
         return content.hexdigest()
 
     def refuse_another(self, digest: str | None, whose: str) -> None:
@@ -122,11 +160,60 @@ class Background:
         count = f"{len(self.points):,}"
         noun = "background row" if len(self.points) == 1 else "background rows"
         if self.is_whole:
-            return f"{count} {noun}"
-        return f"{count} draws of {self.n_rows:,} background rows"
+            return f"{count} {'' if self.weights is None else 'weighted '}{noun}"
+        by = " by weight" if self.by_weight else ""
+        return f"{count} draws{by} of {self.n_rows:,} background rows"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_words()})"
+
+
+def mean_of_rows(values: Array, weights: Values | None) -> Array:
+    """The mean of values (..., M) over rows, by weights (M,) that add up to 1."""
+    if weights is None:
+        return np.asarray(values.mean(axis=-1))
+    # sums along rows of their own: other numbers of rows have the same digits
+    return np.asarray((values * weights).sum(axis=-1))
+
+
+def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | None:
+    """Weights of the rows of a table (M,), a Series in their order; None for none."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, str):
+        raise InvalidInput(
+            "sample_weight: expected a number for each row of data, got the name "
+            f"{sample_weight!r}; give that column itself, as data[{sample_weight!r}]"
+        )
+    weights, index = sample_weight, getattr(table, "index", None)
+    is_named = isinstance(weights, pd.Series) and isinstance(index, pd.Index)
+    if is_named and not weights.index.equals(index):
+        unique = weights.index.is_unique and index.is_unique
+        if (
+            not unique
+            or len(weights) != len(index)
+            or not index.isin(weights.index).all()
+        ):
+            raise InvalidInput(
+                "sample_weight: its index is not that of data; give "
+                "sample_weight.to_numpy() if the rows stand in the same order"
+            )
+        weights = weights.loc[index]
+    array = read_array(weights, "sample_weight", ndim=1)
+    if len(array) != n_rows:
+        raise InvalidInput(
+            f"sample_weight: expected one for each of the {n_rows:,} rows of data, got "
+            f"{len(array):,}"
+        )
+    if (array < 0.0).any():
+        raise InvalidInput(
+            f"sample_weight: expected numbers >= 0, got {array[array < 0.0][0]:.6g}"
+        )
+    if not array.any():
+        raise InvalidInput(
+            "sample_weight: all weights are 0; at least one has to be > 0"
+        )
+    return array
 
 
 def affordable_rows(read: SumOfProducts | Reason | None) -> int:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.resources import AT_ONCE, DrawPlan
+from propopt.laws.background import mean_of_rows
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
@@ -97,25 +98,34 @@ def shapley_of_sets(
     points: Points,
     ends: tuple[Array, Array],  # f at the points and at the background
     parts: Sequence[Positions],
+    weights: Values | None = None,  # of the rows, where they are one part
+    players: Positions | None = None,  # (D,): of the columns, where some are one
 ) -> Array:
     """Values against each of some parts of the background, (parts, N, D)."""
-    n_points, width = points.shape
+    own = _alone(points) if players is None else players
+    n_points, width = len(points), int(own.max()) + 1
     at_points, at_background = ends
     sets = all_sets(width)
     # v(S) − f(x), so that a column which f does not use has exactly zero
     worths = np.zeros((len(parts), n_points, len(sets)))
     for k, part in enumerate(parts):
-        worths[k, :, 0] = (at_background[part] - at_points[:, None]).mean(axis=1)
+        apart = at_background[part] - at_points[:, None]
+        worths[k, :, 0] = mean_of_rows(apart, weights)
     size = len(sets) - 2
     for some in AT_ONCE.blocks(n_points * size, 8 * background.size):
         n, s = np.divmod(np.arange(some.start, some.stop), size)
-        mixed = np.where(sets[s + 1, None], points[n, None], background)
-        found = value(mixed.reshape(-1, width)).reshape(len(n), -1)
+        known = sets[s + 1][:, own]
+        mixed = np.where(known[:, None], points[n, None], background)
+        found = value(mixed.reshape(-1, len(own))).reshape(len(n), -1)
         for k, part in enumerate(parts):
-            worths[k, n, s + 1] = (found.take(part, axis=1) - at_points[n, None]).mean(
-                axis=1
-            )
+            apart = found.take(part, axis=1) - at_points[n, None]
+            worths[k, n, s + 1] = mean_of_rows(apart, weights)
     return shapley_of_worths(worths)
+
+
+def _alone(points: Points) -> Positions:
+    """Each column as a player of its own, (D,)."""
+    return np.arange(points.shape[1])
 
 
 # ---- Drawn orders of the columns, in blocks that tell their error
@@ -128,27 +138,34 @@ def shapley_orders(
     rng: np.random.Generator,
     draws: DrawPlan,
     parts: Sequence[Positions] = (),
+    weights: Values | None = None,  # of the rows, which add up to 1
+    players: Positions | None = None,  # (D,): of the columns, where some are one
 ) -> Pooled:
-    """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2.
+    """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2 players.
 
     With ten ``parts`` of the background, a second (10, N, D): how far the traits move
     the values from the mean of the parts to each of them.
     """
     at_points, at_background = value(points), value(background)
-    cost = _cost_of_orders(len(points), points.shape[1], len(background))
+    own = _alone(points) if players is None else players
+    width = int(own.max()) + 1
+    cost = _cost_of_orders(len(points), width, len(background))
     traits = _traits(background, at_background)
     in_turn = _in_turn(len(background), rng)
+    by_weight = in_turn if weights is None else _by_weight(weights, rng)
 
     def batch(n_pairs: int, _: int) -> BlockEstimates:  # one stream, which goes on
-        used = np.fromiter(in_turn, np.intp, n_pairs)
-        design = _Design.of(traits, used, parts)
+        few = n_pairs < _ORDERS_A_ROW * len(background)
+        used = np.fromiter(by_weight if few else in_turn, np.intp, n_pairs)
+        design = _Design.of(traits, used, parts, weights)
         beside = background[used], at_background[used]
-        found = [np.empty((len(own), *points.shape)) for own in design.weights]
+        shape = len(points), width
+        found = [np.empty((len(each), *shape)) for each in design.weights]
         for some in AT_ONCE.blocks(len(points), 24 * n_pairs * points.shape[1]):
             of_points = points[some], at_points[some]
-            changes = _pairs(value, of_points, beside, rng)
-            for blocks, own in zip(found, design.weights, strict=True):
-                blocks[:, some] = (own @ changes).transpose(1, 0, 2)
+            changes = _pairs(value, of_points, beside, rng, own)
+            for blocks, each in zip(found, design.weights, strict=True):
+                blocks[:, some] = (each @ changes).transpose(1, 0, 2)
         return tuple(found)
 
     return Pooled.of(batch, cost, cost.first(draws))
@@ -169,6 +186,21 @@ def _in_turn(n_rows: int, rng: np.random.Generator) -> Iterator[int]:
     apart = np.random.default_rng(rng.integers(2**63))
     while True:
         yield from apart.permutation(n_rows).tolist()
+
+
+def _by_weight(weights: Values, rng: np.random.Generator) -> Iterator[int]:
+    """Rows in random order: each ⌊M w⌋ or ⌈M w⌉ times in M steps, M w on average.
+
+    This is systematic sampling. Where there are four orders a row or more, all rows
+    are used in turn instead: then the traits tell the rows apart, and weigh them.
+    """
+    apart, n_rows = np.random.default_rng(rng.integers(2**63)), len(weights)
+    while True:
+        order = apart.permutation(n_rows)
+        ends = n_rows * np.cumsum(weights[order])
+        at = np.arange(n_rows) + apart.random()
+        chosen = order[np.minimum(np.searchsorted(ends, at, "right"), n_rows - 1)]
+        yield from apart.permutation(chosen).tolist()
 
 
 def _traits(background: Points, at_background: Values) -> Array:
@@ -207,16 +239,23 @@ class _Design:
     weights: tuple[Array, ...]
 
     @classmethod
-    def of(cls, traits: Array, used: Positions, parts: Sequence[Positions]) -> Self:
+    def of(
+        cls,
+        traits: Array,
+        used: Positions,
+        parts: Sequence[Positions],
+        own: Values | None = None,
+    ) -> Self:
         """Of the rows that P pairs use, in the order of the pairs."""
         n_rows, n_pairs = len(traits), len(used)
         if n_pairs >= _ORDERS_A_ROW * n_rows:
             traits = np.eye(n_rows)
-        else:
-            traits = traits[:, : n_pairs // _TRAITS_AMONG]
+        else:  # rows that no pair uses are told by others, not by a trait of their own
+            count = n_pairs if own is None else len(np.unique(used))
+            traits = traits[:, : count // _TRAITS_AMONG]
         apart = traits[used] - traits[used].mean(axis=0)
         inverse = np.linalg.pinv(apart, rcond=_DEPENDENT)  # β = Z⁺ d
-        moved = traits.mean(axis=0) - traits[used].mean(axis=0)
+        moved = mean_of_rows(traits.T, own) - traits[used].mean(axis=0)
         weights = 1.0 / n_pairs + moved @ inverse
         block = np.repeat(np.eye(N_BLOCKS), n_pairs // N_BLOCKS, axis=1)  # (10, P)
         residual = block - block.mean(axis=1, keepdims=True) - block @ apart @ inverse
@@ -236,17 +275,18 @@ def _pairs(
     at_points: tuple[Points, Array],  # (n, D), (n,)
     beside: tuple[Points, Array],  # rows of the background for each pair (P, D), (P,)
     rng: np.random.Generator,
+    players: Positions,  # (D,)
 ) -> Array:
-    """Changes of f in each column, means of both walks of each pair, (n, P, D)."""
+    """Changes of f by each player, means of both walks of pairs, (n, P, players)."""
     (points, last), (rows, first) = at_points, beside
-    shape = len(points), len(rows), points.shape[1]
+    shape = len(points), len(rows), int(players.max()) + 1
     orders = np.argsort(rng.random(shape), axis=2).reshape(-1, shape[2])
     n, m = np.divmod(np.arange(len(orders)), shape[1])
     total = np.zeros(orders.shape)
-    for some in AT_ONCE.blocks(len(orders), 8 * shape[2] ** 2):
+    for some in AT_ONCE.blocks(len(orders), 8 * shape[2] * len(players)):
         ends = (rows[m[some]], first[m[some]]), (points[n[some]], last[n[some]])
         for order in (orders[some], orders[some, ::-1]):
-            total[some] += _changes(value, *ends, order)
+            total[some] += _changes(value, *ends, order, players)
     return total.reshape(shape) / 2.0
 
 
@@ -254,14 +294,16 @@ def _changes(
     value: _Evaluator,
     start: tuple[Points, Array],  # (K, D) and f there
     end: tuple[Points, Array],
-    order: NDArray[np.intp],  # (K, D)
+    order: NDArray[np.intp],  # (K, players)
+    players: Positions,  # (D,)
 ) -> Array:
-    """The change of f in each column (K, D), along one order each."""
+    """The change of f by each player (K, players), along one order each."""
     width = order.shape[1]
     rank = np.argsort(order, axis=1)
-    taken = rank[:, None, :] < np.arange(1, width)[:, None]  # (K, D − 1, D)
+    # (K, players − 1, D)
+    taken = rank[:, None, players] < np.arange(1, width)[:, None]
     mixed = np.where(taken, end[0][:, None], start[0][:, None])
-    between = value(mixed.reshape(-1, width)).reshape(-1, width - 1)
+    between = value(mixed.reshape(-1, len(players))).reshape(-1, width - 1)
     along = np.diff(np.column_stack([start[1], between, end[1]]), axis=1)
     changes = np.empty(order.shape)
     np.put_along_axis(changes, order, along, axis=1)

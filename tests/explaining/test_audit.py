@@ -23,6 +23,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.sources import candidates
+from propopt.laws.background import Background
 from propopt.results.audit import QUESTIONS
 from propopt.results.report.explorer import Explorer
 
@@ -627,7 +628,8 @@ def test_a_forged_number_contradicts_the_arrays(case, tmp_path):
 def test_candidates_without_a_reading_are_bases_alone():
     X, _ = path_cases()
     f = po.wrap(lambda x: x[:, 0] * x[:, 1])
-    found = [*candidates(f, None, X[:5], X, f.read(X)[1])]
+    rows = Background.of_points(X)
+    found = [*candidates(f, None, X[:5], rows, f.read(X)[1])]
     assert all(one.values is None for one in found)
     assert found[0].base == pytest.approx((X[:, 0] * X[:, 1]).mean())
 

@@ -465,7 +465,7 @@ def own_values_of(
     before, names = function.calls.rows, labels.of_columns()
     if units == "gradient":
         G = replaced(
-            lambda x, j: function.gradient_at(x, names)[:, j], points, background.points
+            lambda x, j: function.gradient_at(x, names)[:, j], points, background
         )
         how = "the mean slope of its column over the background"
     else:

@@ -23,7 +23,7 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
-from propopt.problems.subject.tables import CsvTable, read_columns
+from propopt.problems.subject.tables import CsvTable, read_columns, weights_of_table
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
 
@@ -54,6 +54,7 @@ class AuditSection(JobSection):
     """
 
     key = command = "audit"
+    weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
         "_findings.csv",
@@ -132,15 +133,21 @@ class AuditSection(JobSection):
                     "propopt audit FILE ATTRIBUTIONS.csv",
                     "attributions",
                 )
-            data = None
+            data, weights = None, subject.sample_weight
             if self.data is not None:
+                path, column = folder / self.data, file.schema.data.sample_weight
                 with part("data"):
-                    data = self._rows(folder / self.data, file, list(X))
+                    data = self._rows(path, file, list(X))
+                    if column is not None:
+                        table = CsvTable.of(path)
+                        self._refuse_lacking(table, [column])
+                        weights = weights_of_table(table, column)
             found = audit(
                 folder / self.attributions,
                 subject.function,
                 X,
                 data=data,
+                sample_weight=weights,
                 output=self.output,
                 base=self.base,
                 n_neighbors=self.n_neighbors,
@@ -167,10 +174,15 @@ class AuditSection(JobSection):
     def _rows(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
         """The rows of a CSV with the columns of the table."""
         table = CsvTable.of(path)
+        self._refuse_lacking(table, columns)
+        return read_columns(table.read(columns), file.schema.data)[columns]
+
+    @staticmethod
+    def _refuse_lacking(table: CsvTable, columns: list[Any]) -> None:
+        """Refuse a table without some of the columns."""
         lacking = [str(c) for c in columns if str(c) not in table.columns]
         if lacking:
-            raise InvalidInput(f"{path.name} has no column {lacking[0]!r}")
-        return read_columns(table.read(columns), file.schema.data)[columns]
+            raise InvalidInput(f"{table.path.name} has no column {lacking[0]!r}")
 
     def answers(self, found: Audit, file: ProblemFile) -> Iterator[Answer]:
         def write_causes(path: str) -> None:

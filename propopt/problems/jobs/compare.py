@@ -34,7 +34,8 @@ from propopt.tables.frames import listed
     compare,
     told=explain,
     without=(
-        *("before", "after", "X", "rows", "data", "level", "target", "output"),
+        *("before", "after", "X", "rows", "data", "sample_weight", "level"),
+        *("target", "output"),
         *("outcome", "graph", "scale", "n_permutations", "rng", "progress"),
     ),
     kind="changes of the output per scale, or parts of the output that add up to f(x) "
@@ -61,6 +62,7 @@ class CompareSection(JobSection):
     """
 
     key = command = "compare"
+    weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
         *("_comparison.npz", "_comparison.csv", "_comparison.svg"),
         *(".html", ".json"),
@@ -137,6 +139,7 @@ class CompareSection(JobSection):
                 new,
                 before.points,
                 data=before.others,
+                sample_weight=before.sample_weight,
                 level=self.refitted(old),
                 rng=old.schema.seed,
                 progress=progress,

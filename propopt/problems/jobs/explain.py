@@ -72,7 +72,7 @@ class ReasonsSection(Section):
     told=explain,
     without=(
         *("target", "output", "outcome", "n_neighbors", "weights", "lengthscale"),
-        *("smoothness", "n_reference", "batch_rows", "rng"),
+        *("smoothness", "n_reference", "batch_rows", "rng", "sample_weight"),
     ),
     scale=(
         Literal["std", "none"] | dict[str, Positive],
@@ -110,6 +110,11 @@ class ReasonsSection(Section):
         ContributionChoice,
         "what attributions in units of the output are close to",
     ),
+    groups=(
+        dict[str, list[str]] | None,
+        "columns that are one player, as lists by the name of the group: contributions "
+        "are Shapley values of the game among groups",
+    ),
     interactions=(
         str | None,
         "path, from that of this file, of the .npz that propopt interactions writes, "
@@ -132,6 +137,7 @@ class ExplainSection(JobSection):
     """
 
     key = command = "explain"
+    weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
         "_attributions.csv",
@@ -154,7 +160,7 @@ class ExplainSection(JobSection):
 
     of_tables: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
-        **dict.fromkeys((*_OF_DRAWS, "interactions", "beside"), NO_EFFECT),
+        **dict.fromkeys((*_OF_DRAWS, "interactions", "beside", "groups"), NO_EFFECT),
         "reference": "documents are explained together; leave it out",
     }
 
@@ -172,7 +178,7 @@ class ExplainSection(JobSection):
             yield "reference", ("beside",), _ALONE
             yield "reference", _OF_DRAWS, _ALONE
         if own.kind == "slopes":
-            of_output = ("contributions", "metric", "beside")
+            of_output = ("contributions", "metric", "beside", "groups")
             yield "kind slopes", of_output, _NEEDS_OUTPUT
         if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
@@ -204,6 +210,9 @@ class ExplainSection(JobSection):
         if own.graph is not None:
             with part("graph"):
                 own.graph.check_nodes(extent.n_points)
+        if own.groups and extent.features:
+            with part("groups"):
+                group_sums(own.groups, extent.features)
         if own.reasons is not None and own.reasons.groups and extent.features:
             with part("reasons"):
                 group_sums(own.reasons.groups, extent.features)
@@ -265,6 +274,7 @@ class ExplainSection(JobSection):
             how["interactions"] = self.scores(file.source.path.parent)
             how |= self.build(subject)
             points, others = subject.points, subject.others
+            how["sample_weight"] = subject.sample_weight
             if self.reference is None:
                 return explain(function, points, data=others, progress=progress, **how)
             explainer = Explainer(function, others, n_reference=self.reference, **how)

@@ -58,6 +58,8 @@ class JobSection(Section):
     """Of the files that it writes, behind the name of the problem."""
     refits: ClassVar[bool] = False
     """Whether the model is fitted again and again, not one output explained."""
+    weighs_rows: ClassVar[bool] = False
+    """Whether background rows may have weights."""
 
     @classmethod
     def own_keys(cls) -> set[str]:

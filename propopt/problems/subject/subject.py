@@ -76,6 +76,8 @@ class Subject:
         For slopes that are sampled.
     unscaled : DataFrame or None
         Of ``points`` the numbers that the file has, where columns are standardized.
+    sample_weight : Series or None
+        Of ``others``: weights of the background.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Subject:
     make_learner: Callable[[], Any] | None = None
     seed: int = 0
     unscaled: pd.DataFrame | None = None
+    sample_weight: pd.Series[Any] | None = None
 
     @classmethod
     def of(cls, X: Any, function: Function) -> Subject:

@@ -21,6 +21,7 @@ from propopt.base.arrays import Points
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
+from propopt.laws.background import weights_of_rows
 from propopt.losses.graphs import grid
 from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
@@ -228,6 +229,11 @@ class Data(Section):
     target: str | None = Field(
         None, description="column of the CSV that the model learns"
     )
+    sample_weight: str | None = Field(
+        None,
+        description="column of the CSV with the weight of each row in the background, "
+        "such as exposure; it is no feature",
+    )
     explain: Count | None = Field(
         None,
         description="rows to explain; the model is then fitted on the others, and in "
@@ -257,6 +263,11 @@ class Data(Section):
         columns = Counter([*self.categorical, *chain(*self.groups.values())])
         for name in [name for name, count in columns.items() if count > 1]:
             yield wrong(f"column {name!r} stands twice in categorical and groups")
+        if self.sample_weight is not None and self.sample_weight == self.target:
+            yield wrong(
+                f"column {self.target!r} is the target, which is no weight",
+                "sample_weight",
+            )
         for name in [name for name, group in self.groups.items() if len(group) < 2]:
             yield wrong(f"group {name!r} needs at least two columns")
 
@@ -308,11 +319,11 @@ SKLEARN_TABLES: Final[dict[str, tuple[str, str | None]]] = {
 }
 """What is learned of each; None where labels are text that says so: "malignant"."""
 
-_NOT_OF_TEXT = ("standardize", "categorical", "groups")
+_NOT_OF_TEXT = ("standardize", "categorical", "groups", "sample_weight")
 _NOT_OF_SOURCE = {
     "grid": ("target", "explain", "text", *_NOT_OF_TEXT),
     "uniform": ("target", "text", *_NOT_OF_TEXT),
-    "sklearn": ("target", "text", "categorical", "groups"),
+    "sklearn": ("target", "text", "categorical", "groups", "sample_weight"),
     "csv": (),
 }
 
@@ -394,6 +405,7 @@ class Rows:
     features: Any  # all, or the first; all documents where there are such
     n_rows: int
     target: pd.Series[Any] | None  # of all rows
+    weights: pd.Series[Any] | None = None  # of all rows, as background
 
 
 def read_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
@@ -426,6 +438,8 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
     if rows.target is not None:
         known["target"] = rows.target.iloc[explained]
         known["others_target"] = rows.target.iloc[fitted]
+    if rows.weights is not None:
+        known["sample_weight"] = rows.weights.loc[known["others"].index]
     return known
 
 
@@ -445,17 +459,19 @@ def standardized(
 
 
 def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
-    target = None
+    target = weights = None
     with part("csv"):
         table = CsvTable.of(path)
     names = table.columns
     with together() as mistakes:
-        for key, column in (("target", data.target), ("text", data.text)):
+        for key in ("target", "text", "sample_weight"):
+            column = getattr(data, key)
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
                 message = f"{path.name} has {hint}; it has {', '.join(names)}"
                 mistakes.add(message, key)
-        check_declared([c for c in names if c != data.target], data)
+        others = (data.target, data.sample_weight)
+        check_declared([c for c in names if c not in others], data)
     with together() as mistakes:
         with part("csv" if data.text is None else "text"):
             if data.text is not None:
@@ -471,6 +487,17 @@ def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
                 target = table.read([data.target])[data.target]
             if missing := int(target.isna().sum()):
                 mistakes.add(f"{missing} values are missing", "target")
+        if data.sample_weight is not None:
+            features = features.drop(columns=data.sample_weight)
+            weights = weights_of_table(table, data.sample_weight)
         if data.text is None:
             features = read_columns(features, data)
-    return Rows(features, table.n_rows, target)
+    return Rows(features, table.n_rows, target, weights)
+
+
+def weights_of_table(table: CsvTable, column: str) -> pd.Series[Any]:
+    """The weights of all rows, refused where they cannot be such."""
+    weights = table.read([column])[column]
+    with part("sample_weight"):
+        _ = weights_of_rows(weights, None, len(weights))
+    return weights

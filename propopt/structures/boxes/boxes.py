@@ -27,6 +27,7 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
 from propopt.structures.products.sums import (
+    PlayerProducts,
     ProductShapley,
     SumOfProducts,
     padded_paths,
@@ -138,17 +139,33 @@ class BoxShapley:
     boxes: Boxes  # f
     background: Points  # shape (B, D)
     n_blocks: int = 1  # parts of the background, of as many rows each
+    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
+    players: Positions | None = None  # (D,) of the columns, where some are one
 
     @classmethod
-    def of(cls, boxes: Boxes, background: Points, n_blocks: int = 1) -> BoxShapley:
+    def of(
+        cls,
+        boxes: Boxes,
+        background: Points,
+        n_blocks: int = 1,
+        weights: Values | None = None,
+        players: Positions | None = None,
+    ) -> BoxShapley:
         """Against background rows (B, D), or blocks of them that stand in turn."""
+        assert weights is None or n_blocks == 1, "drawn rows count alike"
         n_sets = boxes.paths.shape[1]
         if n_sets > MOST_SETS:
             raise Refused(
                 f"a path asks for {n_sets} columns, and Shapley values are counted "
                 f"for at most {MOST_SETS}"
             )
-        return cls(boxes, background, n_blocks)
+        return cls(boxes, background, n_blocks, weights, players)
+
+    @property
+    def n_players(self) -> int:
+        """D, or the number of players."""
+        own = self.players
+        return self.boxes.n_columns if own is None else int(own.max()) + 1
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
@@ -156,23 +173,23 @@ class BoxShapley:
 
     def of_blocks(self, points: Points) -> Array:
         """Those against each block of the background by itself, (N, blocks, D)."""
-        phi = np.zeros((len(points), self.n_blocks, self.boxes.n_columns))
+        phi = np.zeros((len(points), self.n_blocks, self.n_players))
         for place, some in enumerate(self._blocks):
             kept = place < len(self._counted)
-            own = self.boxes, some, self.background, self.n_blocks
-            leaves = self._counted[place] if kept else _Leaves.of(*own)
+            leaves = self._counted[place] if kept else self._leaves(some)
             leaves.add_to(phi, points)
         return phi
 
     def alone(self, points: Points) -> Array:
         """Those against each background row by itself, shape (B, N, D)."""
-        B, D = len(self.background), self.boxes.n_columns
+        B, D = len(self.background), self.n_players
         phi = np.zeros((len(points), B * (D + 1)))
         for some in self._blocks:
-            leaves = _Leaves.of(self.boxes, some, self.background)
+            own = self.boxes, some, self.background
+            leaves = _Leaves.of(*own, players=self.players)
             held, theirs = leaves.masks(points), leaves.masks(self.background)
-            for own, words in zip(phi, held.T, strict=True):
-                leaves.add_alone(own, words, theirs)
+            for sums, words in zip(phi, held.T, strict=True):
+                leaves.add_alone(sums, words, theirs)
         return phi.reshape(len(points), B, D + 1)[:, :, :D].swapaxes(0, 1)
 
     @cached_property
@@ -187,12 +204,17 @@ class BoxShapley:
         kept: list[_Leaves] = []
         size = 0
         for some in self._blocks:
-            leaves = _Leaves.of(self.boxes, some, self.background, self.n_blocks)
+            leaves = self._leaves(some)
             size += leaves.leaf.nbytes + leaves.pattern.nbytes + leaves.share.nbytes
             if size > _KEPT:
                 break
             kept.append(leaves)
         return kept
+
+    def _leaves(self, some: slice) -> _Leaves:
+        """Some of the leaves, counted."""
+        own = self.boxes, some, self.background, self.n_blocks, self.weights
+        return _Leaves.of(*own, self.players)
 
 
 @final
@@ -203,7 +225,10 @@ class _Leaves:
     sets: Sets
     paths: Positions
     values: Array
-    n_columns: int
+    n_columns: int  # or players
+    # (l, K), (K, l): the bit of each set, and the player of each bit; None for columns
+    bits: Positions | None
+    player: Positions | None
     # (M,): of each pattern that is different for one leaf the leaf,
     leaf: NDArray[np.uint32]
     pattern: _Masks  # the sets as bits,
@@ -213,16 +238,28 @@ class _Leaves:
 
     @classmethod
     def of(
-        cls, boxes: Boxes, some: slice, background: Points, n_blocks: int = 1
+        cls,
+        boxes: Boxes,
+        some: slice,
+        background: Points,
+        n_blocks: int = 1,
+        weights: Values | None = None,
+        players: Positions | None = None,
     ) -> _Leaves:
         paths = boxes.paths[some]
+        n_columns, bits, player = boxes.n_columns, None, None
+        if players is not None:
+            n_columns = int(players.max()) + 1
+            bits, player = _of_players(paths, players[boxes.sets.column], n_columns)
         used, place = np.unique(paths, return_inverse=True)
         n_padding = int(used.size > 0 and used[0] < 0)
         own = cls(
             sets=boxes.sets.take(used[n_padding:]),
             paths=place.reshape(paths.shape) - n_padding,  # -1 where there is none
             values=boxes.values[some],
-            n_columns=boxes.n_columns,
+            n_columns=n_columns,
+            bits=bits,
+            player=player,
             leaf=np.zeros(0, np.uint32),
             pattern=np.zeros(0, _word(paths.shape[1])),
             share=np.zeros(0),
@@ -231,23 +268,40 @@ class _Leaves:
         )
         each = len(background) // n_blocks
         masks = own.masks(background).reshape(len(paths), n_blocks, each)
-        held = np.sort(masks, axis=2)
+        order = None if weights is None else np.argsort(masks, axis=2, kind="stable")
+        if order is None:
+            held = np.sort(masks, axis=2)
+        else:
+            held = np.take_along_axis(masks, order, axis=2)
         new = np.ones(held.shape, bool)
         new[:, :, 1:] = held[:, :, 1:] != held[:, :, :-1]
         first = np.flatnonzero(new)
-        counts = np.diff(first, append=held.size)
+        if weights is None:
+            shares = np.diff(first, append=held.size) / each
+        else:
+            shares = np.add.reduceat(weights[order].ravel(), first)
         place = first // max(each, 1)
         return replace(
             own,
             leaf=(place // n_blocks).astype(np.uint32),
             pattern=held.ravel()[first],
-            share=counts / each,
+            share=shares,
             block=place % n_blocks if n_blocks > 1 else own.block,
         )
 
     def masks(self, points: Points) -> _Masks:
-        """Which sets of each path hold each point, one bit each, shape (l, N)."""
+        """Which sets of each path hold each point, one bit each, shape (l, N).
+
+        Sets of one player share a bit: all of them hold the point.
+        """
         inside = self.sets.contain(points)
+        if self.bits is not None:
+            outside = np.concatenate([~inside, np.zeros((1, len(points)), bool)])
+            words = np.repeat(self._full[:, None], len(points), axis=1)
+            for place, bit in enumerate(self.bits.T.astype(words.dtype)):
+                lacking = outside[self.paths[:, place]].astype(words.dtype)
+                words &= ~(lacking << bit[:, None])
+            return words
         inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
         word = _word(self.paths.shape[1])
         words = np.zeros((len(self.paths), len(points)), word)
@@ -303,16 +357,41 @@ class _Leaves:
     def _full(self) -> _Masks:
         """All sets of each path, (l,)."""
         word = _word(self.paths.shape[1])
-        bits = word.type(1) << np.arange(self.paths.shape[1], dtype=word)
-        return np.asarray(np.where(self.paths >= 0, bits, word.type(0)).sum(1, word))
+        place = np.arange(self.paths.shape[1]) if self.bits is None else self.bits
+        bits = word.type(1) << place.astype(word)
+        each = np.where(self.paths >= 0, bits, word.type(0))
+        return np.asarray(np.bitwise_or.reduce(each, axis=1))
 
     @cached_property
     def _columns(self) -> Positions:
-        """The column of each set of each path (K, l), D where there is none."""
+        """The column of each bit of each path (K, l), D where there is none."""
+        if self.player is not None:
+            return self.player
         if len(self.sets) == 0:
             return np.full(self.paths.T.shape, self.n_columns)
         paths = self.paths.T
         return np.where(paths >= 0, self.sets.column[paths], self.n_columns)
+
+
+def _of_players(
+    paths: Positions, player: Positions, n_players: int
+) -> tuple[Positions, Positions]:
+    """The bit of each set of each path (l, K), and the player of each bit (K, l).
+
+    ``player`` are those of all sets; the bit of a player is that of its first set.
+    """
+    owner = np.append(player, -1)[paths]
+    bits, used = np.zeros(paths.shape, np.intp), np.zeros(len(paths), np.intp)
+    owners = np.full(paths.T.shape, n_players)
+    for place in range(paths.shape[1]):
+        bits[:, place] = used
+        for before in range(place):
+            same = owner[:, before] == owner[:, place]
+            bits[same, place] = bits[same, before]
+        new = (owner[:, place] >= 0) & (bits[:, place] == used)
+        owners[used[new], np.flatnonzero(new)] = owner[new, place]
+        used = used + new
+    return bits, owners
 
 
 def _word(n_sets: int) -> np.dtype[Any]:
@@ -368,9 +447,18 @@ class TreeSum:
 
 
 def shapley_against(
-    read: SumOfProducts, background: Points, n_blocks: int = 1
+    read: SumOfProducts,
+    background: Points,
+    n_blocks: int = 1,
+    weights: Values | None = None,
+    players: Positions | None = None,
 ) -> BoxShapley | ProductShapley:
-    """Shapley values against background rows (B, D): of boxes they are found faster."""
+    """Shapley values against background rows (B, D): of boxes they are found faster.
+
+    With weights of the rows (B,), and the players of the columns (D,).
+    """
     if isinstance(read, Boxes):
-        return BoxShapley.of(read, background, n_blocks)
-    return ProductShapley(read, background, n_blocks)
+        return BoxShapley.of(read, background, n_blocks, weights, players)
+    if players is not None:
+        read = PlayerProducts.of_players(read, players)
+    return ProductShapley(read, background, n_blocks, weights)

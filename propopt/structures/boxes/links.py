@@ -95,6 +95,8 @@ class LinkedShapley:
     linked: LinkedBoxes
     background: Points  # (B, D)
     n_blocks: int = 1  # parts of the background, of as many rows each
+    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
+    players: Positions | None = None  # (D,) of the columns, where some are one
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
@@ -103,15 +105,28 @@ class LinkedShapley:
     def of_blocks(self, points: Points) -> Array:
         """Those against each block of the background by itself, (N, blocks, D)."""
         columns = self.linked.columns
-        phi = np.zeros((len(points), self.n_blocks, points.shape[1]))
+        own = np.arange(points.shape[1]) if self.players is None else self.players
+        phi = np.zeros((len(points), self.n_blocks, int(own.max()) + 1))
         if len(columns) == 0:
             return phi
-        for own, x in zip(phi, points, strict=True):
+        playing, player = np.unique(own[columns], return_inverse=True)
+        # the bits of the columns that each set of players has
+        known = np.zeros(1 << len(playing), np.int64)
+        for place in range(len(playing)):
+            bits = int((1 << np.flatnonzero(player == place)).sum())
+            known[1 << place : 2 << place] = known[: 1 << place] | bits
+        for row, x in zip(phi, points, strict=True):
             scores = np.stack([one.scores_of(x) for one in self._mixtures])
             found = self.linked.of_scores(scores)  # (B, 2^d)
+            if self.players is not None:
+                found = found[:, known]
             found = found.reshape(self.n_blocks, -1, found.shape[1])
-            worths = (found - found[..., -1:]).mean(axis=1)
-            own[:, columns] = shapley_of_worths(worths)
+            apart = found - found[..., -1:]
+            if self.weights is None:
+                worths = apart.mean(axis=1)
+            else:
+                worths = np.einsum("b,kbs->ks", self.weights, apart)
+            row[:, playing] = shapley_of_worths(worths)
         return phi
 
     @cached_property

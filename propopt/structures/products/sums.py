@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, TypeAlias, final
 
@@ -316,6 +316,58 @@ def _run(numbers: Positions) -> FactorNumbers:
 
 
 @final
+@dataclass(frozen=True, eq=False, repr=False)
+class PlayerProducts(SumOfProducts):
+    """A sum of products in which the columns of each player are one.
+
+    In each product the factors of a player are one joint factor, their product, which
+    is evaluated in one row: what holds for factors of one column each holds for these.
+    """
+
+    read: SumOfProducts = field(kw_only=True)  # f, by its columns
+    members: Positions = field(kw_only=True)  # (V, K): factors of each, padded with −1
+    player: Positions = field(kw_only=True)  # (V,)
+
+    @classmethod
+    def of_players(cls, read: SumOfProducts, players: Positions) -> Self:
+        """The same function, by the players of its columns (D,)."""
+        n_players, (L, K) = int(players.max()) + 1, read.paths.shape
+        there = read.paths >= 0
+        # the last column is for no factor
+        of_factor = np.append(players[read.column], n_players)
+        owner = of_factor[np.where(there, read.paths, -1)]
+        known: dict[tuple[int, ...], int] = {}
+        paths = np.full((L, max(min(K, n_players), 1)), -1)
+        for row, (path, own) in enumerate(zip(read.paths, owner, strict=True)):
+            for place, player in enumerate(np.unique(own[own < n_players]).tolist()):
+                joint = tuple(sorted(path[own == player].tolist()))
+                paths[row, place] = known.setdefault(joint, len(known))
+        members = np.full((len(known), max(map(len, known), default=1)), -1)
+        for number, joint in enumerate(known):
+            members[number, : len(joint)] = joint
+        return cls(
+            *(read.base, read.values, paths, (), n_players, read.tolerance),
+            read=read,
+            members=members,
+            player=of_factor[members[:, 0]],
+        )
+
+    @cached_property
+    def column(self) -> Positions:
+        """The player of each joint factor, (V,)."""
+        return self.player
+
+    def factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
+        """Some rows at a time, with the joint factors there (V, n)."""
+        for rows, G in self.read.factors_at(points):
+            padded = np.concatenate([G, np.ones((1, G.shape[1]))])
+            joint = padded[self.members[:, 0]]
+            for factors in self.members.T[1:]:
+                joint *= padded[factors]
+            yield rows, joint
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class ProductShapley:
     """Shapley values of a sum of products against background rows, exactly.
@@ -333,16 +385,20 @@ class ProductShapley:
     structure: SumOfProducts  # f
     background: Points  # shape (B, D)
     n_blocks: int = 1  # parts of the background, of as many rows each
+    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
 
     def of_blocks(self, points: Points) -> Array:
         """Those against each block of the background by itself, (N, blocks, D)."""
+        if self.n_blocks == 1:
+            return self.values(points)[:, None]
         blocks = np.split(self.background, self.n_blocks)
         each = [ProductShapley(self.structure, rows).values(points) for rows in blocks]
         return np.stack(each, axis=1)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
-        structure, phi = self.structure, np.zeros(points.shape)
+        structure, equal = self.structure, self.weights is None
+        phi = np.zeros((len(points), structure.n_columns))
         if structure.lengths.max(initial=0) <= 1:
             return self._of_additive(points)
         B = np.concatenate(
@@ -351,19 +407,24 @@ class ProductShapley:
         for rows, A in structure.factors_at(points):
             for some, path in self._blocks():
                 b, column = B[path], structure.column[path]
-                weights = structure.values[some] / len(self.background)
+                values = structure.values[some]
+                weights = values / len(self.background) if equal else values
                 for a, own in zip(A.T, phi[rows], strict=True):
                     np.add.at(own, column, self._of_paths(a[path], b) * weights)
         return phi
 
     def _of_additive(self, points: Points) -> Attributions:
         """Where no product has two factors: v (g(x) − mean_y g(y)) of each."""
-        structure, phi = self.structure, np.zeros(points.shape)
+        structure = self.structure
+        phi = np.zeros((len(points), structure.n_columns))
         alone = structure.lengths == 1
         path, values = structure.paths[alone, 0], structure.values[alone]
         mean = np.zeros(structure.n_factors)
-        for _, B in structure.factors_at(self.background):
-            mean += B.sum(axis=1) / len(self.background)
+        for some, B in structure.factors_at(self.background):
+            if self.weights is None:
+                mean += B.sum(axis=1) / len(self.background)
+            else:
+                mean += B @ self.weights[some]
         column = structure.column[path]
         for rows, A in structure.factors_at(points):
             for a, own in zip(A.T, phi[rows], strict=True):
@@ -373,7 +434,7 @@ class ProductShapley:
     def alone(self, points: Points) -> Array:
         """Those against each background row by itself, shape (B, N, D)."""
         structure, n_rows = self.structure, len(self.background)
-        phi = np.zeros((len(points), points.shape[1], n_rows))
+        phi = np.zeros((len(points), structure.n_columns, n_rows))
         B = np.concatenate(
             [G for _, G in structure.factors_at(self.background)], axis=1
         )
@@ -388,7 +449,10 @@ class ProductShapley:
 
     def _of_paths(self, a: Array, b: Array) -> Array:
         """Of each factor of products: a (K, L) at a row, b (K, L, B); gives (K, L)."""
-        return np.asarray(self._of_pairs(a, b).sum(axis=2))
+        pairs = self._of_pairs(a, b)
+        if self.weights is None:
+            return np.asarray(pairs.sum(axis=2))
+        return np.asarray(pairs @ self.weights)
 
     def _of_pairs(self, a: Array, b: Array) -> Array:
         """The same of each background row, (K, L, B)."""

@@ -1,0 +1,80 @@
+"""Players: columns that take part in the game of Shapley values together.
+
+A group of columns is one player: whoever knows the player knows all of its columns.
+The value of a group is that of the game among groups. In general it is **not** the sum
+of the values of its columns, which belong to another game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Points, Positions
+from propopt.base.errors import InvalidInput
+from propopt.base.text import value_in_words
+from propopt.tables.frames import Labels, group_sums
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Players:
+    """P players, each of them one column or more."""
+
+    of_column: Positions  # (D,): the player of each column
+    names: tuple[str, ...]  # (P,)
+    columns: tuple[str, ...]  # (D,): names of the columns
+
+    @classmethod
+    def of(
+        cls, groups: Mapping[str, Sequence[str]], labels: Labels, n_columns: int
+    ) -> Self:
+        """Groups of columns by their names; a column in no group plays alone."""
+        if not isinstance(groups, Mapping):
+            raise InvalidInput(
+                "groups: expected columns by the name of their group, such as "
+                f"{{'address': ['street', 'zip']}}, got {type(groups).__name__}"
+            )
+        columns = labels.feature_names(n_columns)
+        sums, names = group_sums(groups, columns)
+        return cls(sums.argmax(axis=0), names, columns)
+
+    @property
+    def count(self) -> int:
+        """P."""
+        return len(self.names)
+
+    def labels(self, labels: Labels) -> Labels:
+        """Names of rows (N,) and of players."""
+        return Labels(labels.points, self.names)
+
+    def told(
+        self, points: Points, categories: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, Any]:
+        """What players hold in each row: numbers, and values of a group as words."""
+        held = np.empty((len(points), self.count))
+        words: dict[str, tuple[str, ...]] = {}
+        for player, name in enumerate(self.names):
+            members = np.flatnonzero(self.of_column == player)
+            if len(members) == 1:
+                held[:, player] = points[:, members[0]]
+                if (known := categories.get(self.columns[members[0]])) is not None:
+                    words[name] = known
+                continue
+            cells = [self._written(points[:, j], j, categories) for j in members]
+            codes, values = pd.factorize(
+                np.array([", ".join(row) for row in zip(*cells, strict=True)], object)
+            )
+            held[:, player], words[name] = codes, tuple(values)
+        return {"points": held, "categories": words}
+
+    def _written(
+        self, values: Array, j: int, categories: Mapping[str, tuple[str, ...]]
+    ) -> list[str]:
+        name = self.columns[j]
+        known = categories.get(name)
+        return [f"{name} {value_in_words(x, known)}" for x in values.tolist()]

@@ -1,0 +1,283 @@
+"""Groups of columns as one player, held against all coalitions of groups."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+
+
+RNG = np.random.default_rng(5)
+NAMES = ["age", "street", "zip", "income", "debt"]
+TABLE = pd.DataFrame(RNG.normal(size=(50, 5)), columns=NAMES)
+TABLE["zip"] = RNG.integers(0, 4, 50).astype(float)
+Y = (
+    TABLE["street"] * TABLE["zip"]
+    + TABLE["age"] * TABLE["income"]
+    + TABLE["street"] * TABLE["debt"]
+)
+GROUPS = {"address": ["street", "zip"], "money": ["income", "debt"]}
+PLAYERS = ("age", "address", "money")
+MEMBERS = [["age"], ["street", "zip"], ["income", "debt"]]
+X = TABLE.iloc[[2, 11, 33]]
+WEIGHTS = RNG.gamma(0.6, size=50)
+
+
+def _product(x: Any) -> Any:
+    x = np.asarray(x, float)
+    return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 1] * x[:, 3] + np.sin(x[:, 4])
+
+
+HOLES = TABLE.mask(RNG.random(TABLE.shape) < 0.15)
+MODELS: dict[str, Any] = {
+    "forest": RandomForestRegressor(15, max_depth=6, random_state=0).fit(TABLE, Y),
+    "boosted": GradientBoostingClassifier(
+        n_estimators=20, max_depth=4, random_state=0
+    ).fit(TABLE, Y > 0.0),
+    "missing": HistGradientBoostingRegressor(
+        max_iter=20, min_samples_leaf=3, random_state=0
+    ).fit(HOLES, Y),
+    "kernel": KernelRidge(kernel="rbf", gamma=0.2).fit(TABLE.to_numpy(), Y),
+    "linear": LinearRegression().fit(TABLE, Y),
+    "called": _product,
+}
+
+
+def _value(model: Any, rows: pd.DataFrame) -> Any:
+    if isinstance(model, GradientBoostingClassifier):
+        return model.decision_function(rows)
+    if isinstance(model, KernelRidge):
+        return model.predict(rows.to_numpy())
+    return model(rows) if not hasattr(model, "predict") else model.predict(rows)
+
+
+def brute_force(
+    model: Any, x: Any, rows: pd.DataFrame, members: Any, weights: Any = None
+) -> Any:
+    """Values of all coalitions of groups, by the model's own predictions."""
+    P, worth = len(members), {}
+    for size in range(P + 1):
+        for some in itertools.combinations(range(P), size):
+            mixed = rows.copy()
+            for player in some:
+                for name in members[player]:
+                    mixed[name] = x[name]
+            worth[some] = float(np.average(_value(model, mixed), weights=weights))
+    phi = np.zeros(P)
+    for j, (some, value) in itertools.product(range(P), worth.items()):
+        if j not in some:
+            n = len(some)
+            share = math.factorial(n) * math.factorial(P - n - 1) / math.factorial(P)
+            phi[j] += share * (worth[tuple(sorted((*some, j)))] - value)
+    own = np.array([worth[(j,)] - worth[()] for j in range(P)])
+    return phi, own, worth[()]
+
+
+def _table(name: str) -> pd.DataFrame:
+    return HOLES if name == "missing" else TABLE
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+@pytest.mark.parametrize("name", MODELS)
+def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> None:
+    model, table = MODELS[name], _table(name)
+    data = table.to_numpy() if name == "kernel" else table
+    groups = GROUPS
+    if name == "kernel":
+        groups = {"address": ["x1", "x2"], "money": ["x3", "x4"]}
+    asked: dict[str, Any] = {"groups": groups, "sample_weight": weights}
+    explainer = po.Explainer(model, data, **asked).fit(data)
+    rows = table.iloc[[2, 11, 33]]
+    found = explainer.explain(data[[2, 11, 33]] if name == "kernel" else rows)
+    if name != "kernel":
+        assert found.labels.features == PLAYERS
+    whole = explainer.reference_
+    own = explainer.fitted_.own_values
+    assert own is not None
+    for n, place in enumerate((2, 11, 33)):
+        of_row = brute_force(model, rows.iloc[n], table, MEMBERS, weights)
+        assert found.contributions[n] == pytest.approx(of_row[0], abs=1e-8)
+        assert own[place] == pytest.approx(of_row[1], abs=1e-8)
+        assert found.base_value[n] == pytest.approx(of_row[2], abs=1e-8)
+    assert "exact" in str(found.parameters["contributions"])
+    assert np.abs(found.completeness_gap).max() < 1e-8
+    # a row that is among the reference rows has its joint optimum
+    assert found.attributions == pytest.approx(
+        whole.attributions[[2, 11, 33]], abs=1e-6
+    )
+    assert found.gap <= 1e-6
+
+
+def test_a_group_is_not_the_sum_of_its_columns() -> None:
+    model = MODELS["forest"]
+    grouped = po.explain(model, X, data=TABLE, groups=GROUPS)
+    plain = po.explain(model, X, data=TABLE).contributions
+    sums = np.stack([plain[:, 0], plain[:, 1:3].sum(1), plain[:, 3:].sum(1)], axis=1)
+    assert np.abs(grouped.contributions - sums).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", ["forest", "called", "boosted", "linear"])
+def test_groups_of_one_column_are_no_groups(name: str) -> None:
+    alone = {name: [name] for name in NAMES}
+    one = po.explain(MODELS[name], X, data=TABLE)
+    other = po.explain(MODELS[name], X, data=TABLE, groups=alone)
+    assert other.contributions == pytest.approx(one.contributions, abs=1e-12)
+    assert other.attributions == pytest.approx(one.attributions, abs=1e-10)
+    assert other.labels.features == tuple(NAMES)
+
+
+def test_one_group_of_all_columns_gets_everything() -> None:
+    found = po.explain(MODELS["forest"], X, data=TABLE, groups={"all": NAMES})
+    total = found.prediction - found.base_value
+    assert found.attributions[:, 0] == pytest.approx(total, abs=1e-12)
+
+
+def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() -> None:
+    """|z| < 6 with nine degrees of freedom: 2e-4 for each of 28, of fixed draws."""
+    names = [f"c{j}" for j in range(16)]
+    data = pd.DataFrame(RNG.normal(size=(40, 16)), columns=names)
+    members = [[f"c{2 * j}", f"c{2 * j + 1}"] for j in range(7)] + [["c14", "c15"]]
+    groups = {f"g{j}": own for j, own in enumerate(members)}
+
+    def f(rows: Any) -> Any:
+        x = np.asarray(rows, float)
+        return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 4] * x[:, 6] + x[:, 8] * x[:, 9]
+
+    found = po.explain(f, data[:4], data=data, groups=groups, robustness=0.0)
+    assert found.standard_errors is not None
+    assert "orders of the features" in str(found.parameters["contributions"])
+    for n in range(4):
+        phi, _, base = brute_force(f, data.iloc[n], data, members)
+        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
+        apart = np.abs(found.contributions[n] - phi)
+        assert (apart <= 6.0 * found.standard_errors[n] + 1e-9).all()
+    assert np.abs(found.completeness_gap).max() < 1e-9
+
+
+def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
+    data = TABLE[["age", "income"]].assign(
+        city=RNG.choice(["Bern", "Rome", "Oslo"], 50)
+    )
+    y = TABLE["age"] * (data["city"] == "Rome") + TABLE["income"]
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["city"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    forest = RandomForestRegressor(12, random_state=0)
+    pipeline = make_pipeline(encode, forest).fit(data, y)
+    found = po.explain(pipeline, data[:3], data=data)
+    for n in range(3):
+        own = [[name] for name in data]
+        phi, _, _ = brute_force(pipeline, data.iloc[n], data, own)
+        assert found.contributions[n] == pytest.approx(phi, abs=1e-9)
+    # the model behind the encoder, with its indicators as a group, says the same
+    inside = encode.transform(data)
+    cities = [name for name in inside if name.startswith("city")]
+    assert len(cities) == 3
+    other = po.explain(forest, inside[:3], data=inside, groups={"city": cities})
+    order = [other.labels.features.index(name) for name in data]
+    assert other.contributions[:, order] == pytest.approx(found.contributions, abs=1e-9)
+
+
+def test_what_groups_hold_is_told_in_words() -> None:
+    data = TABLE.assign(street=RNG.choice(["Main", "Oak"], 50))
+
+    def f(rows: Any) -> Any:
+        return rows["age"] * (rows["street"] == "Oak") + rows["zip"]
+
+    found = po.explain(f, data[:5], data=data, groups={"address": ["street", "zip"]})
+    row = data.iloc[0]
+    assert found.value_of(0, 1) == f"street {row['street']}, zip {row['zip']:.4g}"
+    assert found.value_of(0, 0) == f"{row['age']:.4g}"
+    assert "address" in str(found)
+    assert "address" in str(found.clear().to_frame())
+    assert found.reasons().to_frame()["feature"].isin(found.labels.features).all()
+
+
+def test_a_saved_explainer_keeps_groups(tmp_path: Any) -> None:
+    model = MODELS["forest"]
+    explainer = po.Explainer(model, TABLE, groups=GROUPS, sample_weight=WEIGHTS).fit()
+    explainer.save(tmp_path / "e.npz")
+    again = po.Explainer.load(tmp_path / "e.npz", model)
+    one, other = explainer.explain(X), again.explain(X)
+    assert np.array_equal(one.attributions, other.attributions)
+    assert one.labels == other.labels
+    assert again.groups == {name: tuple(own) for name, own in GROUPS.items()}
+    found = one.save(tmp_path / "x.npz")
+    assert found is None
+    assert np.array_equal(
+        po.results.Explanation.load(tmp_path / "x.npz").points, one.points
+    )
+
+
+def test_groups_without_data_and_with_a_graph_of_rows() -> None:
+    found = po.explain(MODELS["forest"], TABLE, groups=GROUPS)
+    assert found.shape == (50, 3)
+    assert found.gap <= 1e-6
+    for n in (0, 20):
+        phi, _, _ = brute_force(MODELS["forest"], TABLE.iloc[n], TABLE, MEMBERS)
+        assert found.contributions[n] == pytest.approx(phi, abs=1e-9)
+    again = po.explain(
+        MODELS["forest"], TABLE, groups=GROUPS, contributions=found.contributions
+    )
+    assert again.contributions == pytest.approx(found.contributions)
+
+
+def test_explainers_with_groups_are_compared() -> None:
+    before, after = (
+        po.Explainer(MODELS[name], TABLE, groups=GROUPS).fit()
+        for name in ("forest", "linear")
+    )
+    found = po.compare(before, after, X)
+    assert found.features == PLAYERS
+    for n in range(3):
+        phi, _, _ = brute_force(MODELS["linear"], X.iloc[n], TABLE, MEMBERS)
+        assert found.after[n] == pytest.approx(phi, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ({"a": ["street", "zip"], "b": ["zip"]}, "groups: 'zip' appears twice"),
+        ({"a": ["stret"]}, "groups: 'a': no feature 'stret'"),
+        ({"age": ["street", "zip"]}, "'age': a feature is called so too"),
+        ({"a": []}, "groups: 'a': expected a list of features"),
+        ({"a": "street"}, "groups: 'a': expected a list of features"),
+        ([["street", "zip"]], "expected columns by the name of their group"),
+    ],
+)
+def test_other_groups_are_refused(groups: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        po.explain(MODELS["forest"], X, data=TABLE, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"kind": "slopes"}, "groups: groups of columns are players"),
+        ({"contributions": "slopes"}, "groups: groups of columns are players"),
+        ({"beside": "own_value"}, "beside: 'own_value' reports shares"),
+    ],
+)
+def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        po.explain(MODELS["linear"], X, data=TABLE, groups=GROUPS, **how)

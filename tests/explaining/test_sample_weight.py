@@ -1,0 +1,303 @@
+"""Weights of background rows: base, Shapley values, own values, digests, audits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+import propopt as po
+from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.resources import DrawPlan
+from propopt.laws.background import Background
+from propopt.laws.shapley_draws import shapley_orders
+from propopt.problems.file import read_problem
+
+
+RNG = np.random.default_rng(3)
+NAMES = ["age", "income", "debt", "rooms"]
+TABLE = pd.DataFrame(RNG.normal(size=(60, 4)), columns=NAMES)
+TABLE["rooms"] = RNG.integers(1, 5, 60)
+Y = TABLE["age"] * TABLE["income"] + np.sin(TABLE["debt"]) + (TABLE["rooms"] > 2)
+WEIGHTS = RNG.integers(0, 4, 60).astype(float)
+REPEATED = TABLE.loc[TABLE.index.repeat(WEIGHTS.astype(int))].reset_index(drop=True)
+X = TABLE.iloc[[1, 7, 30]]
+
+
+def _product(x: Any) -> Any:
+    x = np.asarray(x, float)
+    return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 3]
+
+
+MODELS: dict[str, Any] = {
+    "trees": RandomForestRegressor(12, max_depth=5, random_state=0).fit(TABLE, Y),
+    "boosted": GradientBoostingClassifier(n_estimators=15, random_state=0).fit(
+        TABLE, Y.median() < Y
+    ),
+    "linear": LinearRegression().fit(TABLE, Y),
+    "called": _product,
+}
+
+
+def _margin(model: Any, rows: Any) -> Any:
+    if isinstance(model, GradientBoostingClassifier):
+        return model.decision_function(rows)
+    return model(rows) if callable(model) else model.predict(rows)
+
+
+def brute_force(model: Any, x: Any, rows: pd.DataFrame, weights: Any) -> Any:
+    """Shapley values of x by all coalitions, each a weighted mean; and the base."""
+    D, shares = rows.shape[1], weights / weights.sum()
+    worth = {}
+    for size in range(D + 1):
+        for some in itertools.combinations(range(D), size):
+            mixed = rows.copy().astype(float)
+            for j in some:
+                mixed.iloc[:, j] = x.iloc[j]
+            worth[some] = float(_margin(model, mixed) @ shares)
+    phi = np.zeros(D)
+    for j in range(D):
+        for some, value in worth.items():
+            if j in some:
+                continue
+            n = len(some)
+            share = math.factorial(n) * math.factorial(D - n - 1) / math.factorial(D)
+            phi[j] += share * (worth[tuple(sorted((*some, j)))] - value)
+    return phi, worth[()]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shapley_values_are_those_of_all_weighted_coalitions(name: str) -> None:
+    model, weights = MODELS[name], RNG.gamma(0.5, size=60)
+    found = po.explain(model, X, data=TABLE, sample_weight=weights)
+    for n in range(len(X)):
+        phi, base = brute_force(model, X.iloc[n], TABLE, weights)
+        assert found.contributions[n] == pytest.approx(phi, abs=1e-10)
+        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
+    assert np.abs(found.completeness_gap).max() < 1e-10
+    plain = po.explain(model, X, data=TABLE)
+    assert np.abs(plain.contributions - found.contributions).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whole_weights_are_repeated_rows(name: str) -> None:
+    model = MODELS[name]
+    weighted = po.Explainer(model, data=TABLE, sample_weight=WEIGHTS).fit(TABLE)
+    repeated = po.Explainer(model, data=REPEATED).fit(TABLE)
+    assert len(REPEATED) <= 100  # else rows that a model is called with are drawn
+    one, other = weighted.explain(X), repeated.explain(X)
+    assert one.base_value == pytest.approx(other.base_value, abs=1e-10)
+    assert one.contributions == pytest.approx(other.contributions, abs=1e-10)
+    own = [x.fitted_.own_values for x in (weighted, repeated)]
+    assert own[0] == pytest.approx(own[1], abs=1e-10)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_weights_are_none_and_only_ratios_matter(name: str) -> None:
+    model = MODELS[name]
+    plain = po.explain(model, X, data=TABLE)
+    equal = po.explain(model, X, data=TABLE, sample_weight=np.full(60, 0.3))
+    assert np.array_equal(plain.attributions, equal.attributions)
+    assert plain.background == equal.background
+    one, other = (
+        po.explain(model, X, data=TABLE, sample_weight=scale * WEIGHTS)
+        for scale in (1.0, 365.25)
+    )
+    assert one.attributions == pytest.approx(other.attributions, abs=1e-12)
+    assert one.background == other.background != plain.background
+    assert "weighted background rows" in str(one.parameters["background"])
+
+
+def test_a_digest_knows_weights() -> None:
+    rows = TABLE.to_numpy()
+    known = {
+        Background.of_points(rows).digest,
+        Background.of_points(rows, WEIGHTS).digest,
+        Background.of_points(rows, WEIGHTS[::-1]).digest,
+        Background.of_points(rows, np.where(np.arange(60) == 3, 9.0, 1.0)).digest,
+        Background.of_points(rows, RNG.gamma(1.0, size=60)).thinned(20).digest,
+    }
+    assert len(known) == 5
+
+
+def test_weighted_rows_that_are_drawn_have_no_bias_and_a_true_error() -> None:
+    rows = RNG.normal(size=(3000, 2))
+    weights = RNG.gamma(0.3, size=3000)
+    whole = Background.of_points(rows, weights)
+    values = rows[:, 0] + 0.3 * rows[:, 0] ** 2
+    drawn = whole.thinned(500)
+    assert drawn.by_weight
+    assert drawn.weights is None
+    assert not drawn.is_whole
+    f = drawn.points[:, 0] + 0.3 * drawn.points[:, 0] ** 2
+    error = drawn.error_of_mean(f)
+    shares = weights / weights.sum()
+    true = math.sqrt(shares @ (values - shares @ values) ** 2 / 500)
+    assert error == pytest.approx(true, rel=0.2)
+    z = (f.mean() - shares @ values) / true
+    assert abs(z) < 4.0  # false alarm 6e-5, and the draw is fixed
+
+
+def test_drawn_orders_of_a_weighted_background_have_no_bias() -> None:
+    """|z| < 5 with nine degrees of freedom: 7e-4 for each, of fixed draws."""
+    rows, weights = RNG.normal(size=(40, 6)), RNG.gamma(0.4, size=40)
+
+    def f(x: Any) -> Any:
+        return x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3] * x[:, 4] + x[:, 5]
+
+    frame = pd.DataFrame(rows)
+    x = RNG.normal(size=(2, 6))
+    shares = weights / weights.sum()
+    true = [brute_force(f_of(f), pd.Series(own), frame, shares)[0] for own in x]
+    for count in (40, 400):  # below four orders a row, and above
+        found = shapley_orders(
+            f, rows, x, np.random.default_rng(0), DrawPlan(count), (), shares
+        ).blocks[0]
+        mean = found.mean(axis=0)
+        error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
+        assert (np.abs(mean - true) <= 5.0 * error + 1e-9).all()
+        assert error.max() > 0.0
+    plain = [brute_force(f_of(f), pd.Series(own), frame, np.ones(40))[0] for own in x]
+    assert (np.abs(mean - plain) > 5.0 * error + 1e-9).any()
+
+
+def f_of(f: Any) -> Any:
+    return lambda rows: f(np.asarray(rows, float))
+
+
+def test_a_series_is_aligned_by_its_labels() -> None:
+    model = MODELS["trees"]
+    table = TABLE.set_axis([f"r{i}" for i in range(60)])
+    named = pd.Series(WEIGHTS, index=table.index)
+    mixed = named.sample(frac=1.0, random_state=0)
+    one = po.explain(model, X, data=table, sample_weight=named)
+    other = po.explain(model, X, data=table, sample_weight=mixed)
+    assert np.array_equal(one.attributions, other.attributions)
+    with pytest.raises(InvalidInput, match="index is not that of data"):
+        po.explain(model, X, data=table, sample_weight=pd.Series(WEIGHTS))
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        (np.ones(59), "one for each of the 60 rows of data, got 59"),
+        (np.r_[-1.0, np.ones(59)], "expected numbers >= 0, got -1"),
+        (np.r_[np.nan, np.ones(59)], "not finite"),
+        (np.zeros(60), "all weights are 0"),
+        ("exposure", "data['exposure']"),
+    ],
+)
+def test_other_weights_are_refused(weights: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        po.explain(MODELS["trees"], X, data=TABLE, sample_weight=weights)
+
+
+def test_slopes_have_no_background_and_documents_none() -> None:
+    for how in ({"kind": "slopes"}, {"contributions": "slopes"}):
+        with pytest.raises(InvalidInput, match="sample_weight: it weighs"):
+            po.explain(MODELS["linear"], X, data=TABLE, sample_weight=WEIGHTS, **how)
+
+
+def test_without_data_the_rows_of_x_have_weights() -> None:
+    model = MODELS["trees"]
+    found = po.explain(model, TABLE, sample_weight=WEIGHTS)
+    base = np.average(model.predict(TABLE), weights=WEIGHTS)
+    assert found.base_value == pytest.approx(np.full(60, base), abs=1e-10)
+
+
+@pytest.mark.parametrize("n_rows", [60, 700])
+def test_a_saved_explainer_keeps_weights(n_rows: int, tmp_path: Any) -> None:
+    """Also of more rows than a model is called with: they were drawn by weight."""
+    data = pd.DataFrame(RNG.normal(size=(n_rows, 4)), columns=NAMES)
+    weights = RNG.gamma(0.5, size=n_rows)
+    explainer = po.Explainer(_product, data=data, sample_weight=weights).fit(data[:30])
+    explainer.save(tmp_path / "e.npz")
+    again = po.Explainer.load(tmp_path / "e.npz", _product)
+    one, other = explainer.explain(X), again.explain(X)
+    assert np.array_equal(one.attributions, other.attributions)
+    assert one.background == other.background
+
+
+def test_an_audit_recognises_values_of_a_weighted_background() -> None:
+    model = MODELS["trees"]
+    weights = RNG.gamma(0.5, size=60)
+    rows = TABLE.iloc[:25]
+    right = po.explain(model, rows, data=TABLE, sample_weight=weights, robustness=0.0)
+    values = pd.DataFrame(right.contributions, index=rows.index, columns=NAMES)
+    asked: dict[str, Any] = {"data": TABLE, "sample_weight": weights}
+    found = po.audit(values, model, rows, base=right.base_value, **asked)
+    assert found["exactness"].verdict == "right"
+    assert found["additivity"].verdict == found["base"].verdict == "right"
+    # values without weights are right, and for another background
+    plain = po.explain(model, rows, data=TABLE, robustness=0.0)
+    other = pd.DataFrame(plain.contributions, index=rows.index, columns=NAMES)
+    found = po.audit(other, model, rows, base=plain.base_value, **asked)
+    assert found["exactness"].verdict == "depends on settings"
+    assert "background without weights" in found["exactness"].sentence
+    # one wrong number is found
+    wrong = values.copy()
+    wrong.iloc[3, 1] *= -1.0
+    found = po.audit(wrong, model, rows, base=right.base_value, **asked)
+    assert found["exactness"].verdict == "wrong"
+    # without weights nobody is accused
+    found = po.audit(values, model, rows, base=right.base_value, data=TABLE)
+    assert found["exactness"].verdict != "wrong"
+
+
+def test_versions_are_compared_with_a_weighted_background() -> None:
+    before, after = MODELS["trees"], MODELS["linear"]
+    found = po.compare(before, after, X, data=TABLE, sample_weight=WEIGHTS)
+    assert found.before == pytest.approx(
+        po.explain(before, X, data=TABLE, sample_weight=WEIGHTS).contributions
+    )
+    explainer = po.Explainer(before, data=TABLE).fit()
+    with pytest.raises(InvalidInput, match="sample_weight: has no effect"):
+        po.compare(explainer, after, X, sample_weight=WEIGHTS)
+
+
+def _problem(folder: Any, job: str) -> Any:
+    table = TABLE.assign(exposure=WEIGHTS, y=Y)
+    table.to_csv(folder / "table.csv", index=False)
+    text = "data: {csv: table.csv, target: y, sample_weight: exposure}\n"
+    text += "model: {kind: linear}\n" + job
+    (folder / "problem.yaml").write_text(text)
+    return read_problem(folder / "problem.yaml")
+
+
+def test_a_column_of_a_file_has_the_weights(tmp_path: Any) -> None:
+    found = _problem(tmp_path, "explain: {}\n").run(tmp_path, quiet=True)
+    model = LinearRegression().fit(TABLE, Y)
+    base = np.average(model.predict(TABLE), weights=WEIGHTS)
+    assert found.labels.features == tuple(NAMES)
+    assert found.base_value == pytest.approx(np.full(60, base), abs=1e-10)
+
+
+def test_an_audit_of_a_file_takes_them(tmp_path: Any) -> None:
+    model = LinearRegression().fit(TABLE, Y)
+    right = po.explain(model, TABLE, sample_weight=WEIGHTS, robustness=0.0)
+    values = pd.DataFrame(right.contributions, columns=NAMES)
+    values.to_csv(tmp_path / "values.csv", index=False)
+    job = "audit: {attributions: values.csv, output: value}\n"
+    found = _problem(tmp_path, job).run(tmp_path, quiet=True)
+    assert found["exactness"].verdict == found["base"].verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ("lime: {}\n", "only explain, audit and compare"),
+        ("explain: {kind: slopes}\n", "sample_weight: it weighs the background"),
+    ],
+)
+def test_a_file_refuses_weights_without_a_meaning(
+    job: str, told: str, tmp_path: Any
+) -> None:
+    with pytest.raises(PropoptError, match=re.escape(told)):
+        _problem(tmp_path, job).run(tmp_path, quiet=True)
