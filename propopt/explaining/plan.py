@@ -49,6 +49,7 @@ from propopt.laws.background import (
 )
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
+from propopt.laws.off_data import OffData
 from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
@@ -512,7 +513,25 @@ class JointRows(JointPlan):
         }
         if rule.base_error > 0.0:
             told["base error"] = rule.base_error
+        if self.settings.is_made_as("shapley"):
+            told["mixed rows"] = self.off_data.in_words()
         return told
+
+    @cached_property
+    def off_data(self) -> OffData | Reason:
+        """How many rows that contributions are made of are far from the data."""
+        rule, D = self.rule, self.points.shape[1]
+        if not isinstance(rule, ContributionRule):
+            return Reason("slopes are not made of mixed rows")
+        own = self.players
+        return OffData.of(
+            self.points,
+            rule.background.points,
+            self.reference.points,
+            lambda points: coordinates_of(self.function, points, self.sizes),
+            np.arange(D) if own is None else own.of_column,
+            rule.background.weights,
+        )
 
     def told_of_own_values(self, best: Explanation) -> dict[str, Parameter]:
         """How much of the differences of contributions follows from own values."""

@@ -65,7 +65,8 @@ class Players:
                 if (known := categories.get(self.columns[members[0]])) is not None:
                     words[name] = known
                 continue
-            cells = [self._written(points[:, j], j, categories) for j in members]
+            own = members.tolist()
+            cells = [self._written(points[:, j], j, categories) for j in own]
             codes, values = pd.factorize(
                 np.array([", ".join(row) for row in zip(*cells, strict=True)], object)
             )
