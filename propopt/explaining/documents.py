@@ -304,8 +304,10 @@ class FittedDocuments(FittedReference):
         """(n, V): of length one, near where rarer words are shared."""
         return document_coordinates(self.plan.points)
 
-    def explain(self, X: Any, progress: bool | None) -> Explanation:
+    def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
         """Each document by itself; its new words are compared with none."""
+        if offset is not None:
+            raise InvalidInput(f"offset: {OF_TABLES['offset']}")
         began = time.perf_counter()
         texts, names = read_texts(X, "X_new")
         asked = self.one_by_one(texts, progress)

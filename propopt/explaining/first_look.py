@@ -13,6 +13,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.joint_parts import MetricChoice
+from propopt.explaining.offsets import with_offset
 from propopt.explaining.plan import (
     ALONE,
     BesideLike,
@@ -52,6 +53,7 @@ def explain(
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     sample_weight: pd.Series[Any] | Array | Sequence[float] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
+    offset: pd.Series[Any] | Array | Sequence[float] | None = None,
     scale: ColumnScale = "std",
     kind: KindChoice | None = None,
     contributions: ContributionsLike = "shapley",
@@ -162,6 +164,11 @@ def explain(
         Shapley values of the game among groups, computed as those of columns are; the
         sum of the values of its columns is another number. Distances remain those of
         columns.
+    offset : Series or array (N,), optional
+        What is added to the margin of each row of X outside the model, such as log
+        exposure: ``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline``
+        of CatBoost. It is part of base and prediction of its row; contributions do not
+        change. Outputs that are no margin are refused.
     scale : "std", None, mapping or array (D,)
         The units of distances, and of slopes. Standard deviations in distances of
         contributions leave out the outer 0.5 % of values on either side. None: columns
@@ -234,7 +241,8 @@ def explain(
     if several and settings.explains_jointly is None:  # a baseline has no neighbours
         from propopt.explaining.fitted_rows import fitted_rows
 
-        return fitted_rows(settings, model, data, None, progress).explain(X, progress)
+        fitted = fitted_rows(settings, model, data, None, progress)
+        return fitted.explain(X, progress, offset)
     function, told = wrapped_and_told(
         model, X, target, output, data, batch_rows, outcome
     )
@@ -270,7 +278,7 @@ def explain(
         warn_of_patterns(similar, rows.coordinates)
     best = rows.best(rows.rule)
     verdict = function.jumps
-    return replace(
+    whole = replace(
         best,
         parameters={
             "function": repr(function),
@@ -287,6 +295,7 @@ def explain(
         background=rows.background_digest,
         **rows.told(points),
     )
+    return with_offset(whole, offset, X, function, model, points.shape[1])
 
 
 def n_rows_of(data: Any) -> int:

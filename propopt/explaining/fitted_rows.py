@@ -22,6 +22,7 @@ from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import ConditionalRow
 from propopt.explaining.contributions import AnyRule, ContributionRule
 from propopt.explaining.joint_parts import ColumnMetric
+from propopt.explaining.offsets import with_offset
 from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
@@ -77,7 +78,7 @@ class FittedReference(ABC):
         return own, pairs
 
     @abstractmethod
-    def explain(self, X: Any, progress: bool | None) -> Explanation:
+    def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
         """Each row, or document, of X with its own target."""
 
     @staticmethod
@@ -167,7 +168,9 @@ class FittedRows(FittedReference):
             return plan.neighbours.joined(int(known[0]))
         return plan.neighbours.of(place)
 
-    def explain(self, X: object, progress: bool | None) -> Explanation:
+    def explain(
+        self, X: object, progress: bool | None, offset: Any = None
+    ) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
         began = time.perf_counter()
         points, labels = self.function.read(X, "X_new")
@@ -188,7 +191,7 @@ class FittedRows(FittedReference):
         W = np.stack([row.w for row in rows])
         if self.metric is not None:
             W = known.estimate.values + W * axes
-        return self.answer(
+        best = self.answer(
             rows,
             known,
             began,
@@ -210,6 +213,8 @@ class FittedRows(FittedReference):
             **self._programs(rows, known, beside),
             row_size=self.row_size,
         )
+        own = self.function, self.plan.model, points.shape[1]
+        return with_offset(best, offset, X, *own)
 
     def _aims(
         self, points: Points, labels: Labels, progress: bool | None

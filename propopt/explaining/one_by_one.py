@@ -183,7 +183,9 @@ class Explainer:
             self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
         return self
 
-    def explain(self, X_new: Any, *, progress: bool | None = None) -> Explanation:
+    def explain(
+        self, X_new: Any, *, offset: Any = None, progress: bool | None = None
+    ) -> Explanation:
         """Explain each row by itself, given the reference rows.
 
         Takes about a millisecond for each row, and what its target takes: the model is
@@ -194,6 +196,8 @@ class Explainer:
         ----------
         X_new : DataFrame or array (m, D)
             The rows, of the columns of the reference.
+        offset : Series or array (m,), optional
+            As for :func:`propopt.explain`: what is added to the margin of each row.
         progress : bool, optional
             Show a bar on standard error; by default only on a terminal.
 
@@ -224,7 +228,7 @@ class Explainer:
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
-        return self.fitted_.explain(X_new, progress)
+        return self.fitted_.explain(X_new, progress, offset)
 
     def save(self, path: str | Path) -> None:
         """Write all but the model to an ``.npz`` file: arrays and text, no pickles.

@@ -115,6 +115,7 @@ class ExplainSettings:
     beside: BesideLike = "auto"
     sample_weight: Any = None  # (R,): of the rows that are the background
     groups: Mapping[str, Sequence[str]] | None = None  # columns that are one player
+    offset: Any = None  # (N,): what is added to the margins of the rows of X
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
@@ -267,6 +268,7 @@ OF_TABLES: Final = {
     "beside": "words are there or not, and have no values of their own; leave it out",
     "precision": "effects of words are exact; leave it out",
     "interactions": "they are of columns of a table, and documents have words",
+    "offset": "it is part of a base of rows, and documents have the empty text",
     "groups": "words of documents are players by themselves; leave it out",
     "sample_weight": "words are compared with the empty text, and not with rows",
     "max_evaluations": "effects of words take one text for each; leave it out",

@@ -237,6 +237,7 @@ class SavedExplainer(
             sizes=self.sizes,
             points=self.rows,
             labels=self._names,
+            model=model,
         )
         rule = plan.rule
         made: dict[str, Any] = {}

@@ -15,15 +15,15 @@ from functools import cached_property
 from typing import Any, Final, Self, final
 
 import numpy as np
-import pandas as pd
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import read_array, sealed
+from propopt.base.checks import sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import numbers_of_rows
 
 
 N_BACKGROUND: Final = 100
@@ -180,31 +180,7 @@ def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | Non
     """Weights of the rows of a table (M,), a Series in their order; None for none."""
     if sample_weight is None:
         return None
-    if isinstance(sample_weight, str):
-        raise InvalidInput(
-            "sample_weight: expected a number for each row of data, got the name "
-            f"{sample_weight!r}; give that column itself, as data[{sample_weight!r}]"
-        )
-    weights, index = sample_weight, getattr(table, "index", None)
-    is_named = isinstance(weights, pd.Series) and isinstance(index, pd.Index)
-    if is_named and not weights.index.equals(index):
-        unique = weights.index.is_unique and index.is_unique
-        if (
-            not unique
-            or len(weights) != len(index)
-            or not index.isin(weights.index).all()
-        ):
-            raise InvalidInput(
-                "sample_weight: its index is not that of data; give "
-                "sample_weight.to_numpy() if the rows stand in the same order"
-            )
-        weights = weights.loc[index]
-    array = read_array(weights, "sample_weight", ndim=1)
-    if len(array) != n_rows:
-        raise InvalidInput(
-            f"sample_weight: expected one for each of the {n_rows:,} rows of data, got "
-            f"{len(array):,}"
-        )
+    array = numbers_of_rows(sample_weight, table, n_rows, "sample_weight", "data")
     if (array < 0.0).any():
         raise InvalidInput(
             f"sample_weight: expected numbers >= 0, got {array[array < 0.0][0]:.6g}"

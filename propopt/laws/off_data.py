@@ -21,7 +21,7 @@ from propopt.losses.graphs.points import distances_between
 
 
 FAR_QUANTILE: Final = 0.99
-"""Of the distances of rows of data to their nearest: what is farther is off the data."""
+"""Of the distances of rows of data to their nearest: what is farther is far."""
 
 _FEWEST_ROWS: Final = 100
 """Rows of data, below which that quantile is not known."""
@@ -67,9 +67,10 @@ class OffData:
         """Estimated with a fixed seed; a reason where it cannot be."""
         n_players = int(players.max()) + 1
         if n_players < 2:
-            return Reason("there is one player, and nothing is mixed")
+            return Reason("none, as there is one player")
         if len(data) < _FEWEST_ROWS:
-            return Reason(f"data has {len(data)} rows, of {_FEWEST_ROWS} that it takes")
+            told = f"not estimated, as data has fewer than {_FEWEST_ROWS} rows"
+            return Reason(told)
         rng, places = np.random.default_rng(0), coordinates_of(data)
         work = _SLOW_WORK if np.isnan(places).any() else _WORK
         most = math.sqrt(work / max(places.shape[1], 1)) - _N_MIXED / 2
@@ -79,7 +80,8 @@ class OffData:
             data, places = data[chosen], places[chosen]
         own = _apart(places, places)
         np.fill_diagonal(own, np.inf)
-        limit = float(np.quantile(own.min(axis=1), FAR_QUANTILE))  # of squares
+        nearest = own.min(axis=1)  # squares, as all distances here
+        limit = float(np.quantile(nearest, FAR_QUANTILE))
         x = explained[rng.integers(len(explained), size=_N_MIXED)]
         b = background[rng.choice(len(background), _N_MIXED, p=weights)]
         rank = np.argsort(rng.random((_N_MIXED, n_players)), axis=1)
@@ -96,10 +98,10 @@ class OffData:
     def in_words(self) -> str:
         """The share with its error, in a sentence."""
         share, error = (100.0 * x for x in (self.share, self.standard_error))
-        digits = 0 if error >= 1.0 else 1
+        told = f"{share:.0f} %" if error >= 1.0 else f"{share:.1f} %"
         return (
-            f"{share:.{digits}f} % ± {error:.{max(digits, 1)}f} % lie farther from data "
-            f"than 99 % of its rows, estimated from {self.n_mixed} of them"
+            f"{told} ± {error:.1f} % lie farther from data than 99 % of its rows, "
+            f"estimated from {self.n_mixed} of them"
         )
 
 

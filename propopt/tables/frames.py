@@ -530,6 +530,33 @@ def group_sums(
     return np.array([[x == name for x in own] for name in names], float), names
 
 
+def numbers_of_rows(
+    numbers: Any, table: Any, n_rows: int, label: str, whose: str
+) -> Array:
+    """One finite number for each row of a table (n,); a Series is put in order."""
+    if isinstance(numbers, str):
+        raise InvalidInput(
+            f"{label}: expected a number for each row of {whose}, got the name "
+            f"{numbers!r}; give that column itself, as {whose}[{numbers!r}]"
+        )
+    if isinstance(numbers, pd.Series) and isinstance(table, pd.DataFrame):
+        own, index = numbers.index, table.index
+        same = own.is_unique and index.is_unique and len(own) == len(index)
+        if not own.equals(index) and not (same and index.isin(own).all()):
+            raise InvalidInput(
+                f"{label}: its index is not that of {whose}; give "
+                f"{label}.to_numpy() if the rows stand in the same order"
+            )
+        numbers = numbers if own.equals(index) else numbers.loc[index]
+    array = read_array(numbers, label, ndim=1)
+    if len(array) != n_rows:
+        raise InvalidInput(
+            f"{label}: expected one for each of the {n_rows:,} rows of {whose}, got "
+            f"{len(array):,}"
+        )
+    return array
+
+
 def read_table(table: object, label: str) -> tuple[Array, Labels]:
     """A finite float64 array (N, D) and the names that came with it."""
     frame = as_frame(table, label)

@@ -73,6 +73,7 @@ class ReasonsSection(Section):
     without=(
         *("target", "output", "outcome", "n_neighbors", "weights", "lengthscale"),
         *("smoothness", "n_reference", "batch_rows", "rng", "sample_weight"),
+        "offset",
     ),
     scale=(
         Literal["std", "none"] | dict[str, Positive],
