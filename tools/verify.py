@@ -15,6 +15,7 @@ import csv
 import hashlib
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from statistics import NormalDist
@@ -25,6 +26,8 @@ import numpy as np
 SUMS, SOLVED = 1e-9, 1e-6  # relative: what sums in another order, and solvers, may miss
 SMALL = 0.05  # a change of a row that a clear sign survives, of the mean square row
 DUST = 1e-12  # of the largest of a row: zero
+BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+APOSTROPHES = re.compile(f"(^|[{BREAKS}])'('*)(?=[-=+@＝＋－＠\\t{BREAKS}])")
 
 
 class Contradiction(Exception):
@@ -237,6 +240,11 @@ def read_table(path):
     return head, [dict(zip(head, row, strict=True)) for row in rows]
 
 
+def name_in(cell):
+    """A name without the apostrophes by which no spreadsheet computes it."""
+    return APOSTROPHES.sub(r"\1\2", cell)
+
+
 def number(cell):
     """NaN where nothing stands."""
     return math.nan if cell in ("", None) else float(cell)
@@ -305,7 +313,7 @@ def check_attributions(path, header, W, shared):
         ("rows", [line[head[0]] for line in lines], own["points"]),
     ):
         known = named if names is None else [str(name) for name in names]
-        same(f"{path.name}: {words}", [x.removeprefix("'") for x in named], known)
+        same(f"{path.name}: {words}", [*map(name_in, named)], known)
     cells = [[number(line[k]) for k in columns] for line in lines]
     agree(path.name, cells, W, tolerance=0.0)
 
@@ -314,7 +322,7 @@ def check_scores(path, header, arrays, asked, told):
     """Refuse statistics of scores that their estimates and errors do not give."""
     head, lines = read_table(path)
     for place, own in enumerate(arrays["sets"].T, start=1):
-        names = [line[f"feature_{place}"].removeprefix("'") for line in lines]
+        names = [name_in(line[f"feature_{place}"]) for line in lines]
         same(path.name, names, [str(header["names"][k]) for k in own])
     words = ("degenerate", "reject", "used")
     it = {k: [line[k] for line in lines] for k in words}

@@ -7,6 +7,7 @@ the file does not hold.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import math
@@ -321,14 +322,16 @@ def _text(array: NDArray[Any]) -> str:
 # ---- Tables as CSV files: numbers read back exactly, and no name is a command
 
 
-_COMMANDS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+_BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_COMMAND = re.compile(f"(^|[{_BREAKS}])('*)(?=[-=+@＝＋－＠\\t{_BREAKS}])")
+"""Before what a spreadsheet takes for a formula, at the start of a line of a cell."""
 
 
 def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> None:
     """Write a table: numbers with the fewest digits that read back to the same value.
 
-    Text that a spreadsheet would take for a formula has an apostrophe before it.
+    Text that a spreadsheet would take for a formula has an apostrophe before it, in
+    each line of a cell. :func:`name_of_cell` takes it away again.
     """
     shown = table.copy(deep=False)
     for place in range(table.shape[1]):
@@ -338,20 +341,38 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     shown.columns = [as_cell(name) for name in table.columns]
     if names_of_rows:
         shown.index = [as_cell(name) for name in table.index]
+    texts = [*shown.columns, *(shown.index if names_of_rows else ())]
+    texts += [cell for _, column in shown.items() for cell in column]
+    has_returns = any(isinstance(text, str) and "\r" in text for text in texts)
+    # csv itself quotes "\r" from Python 3.13 on alone
+    quoting = csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL
     with written_whole(path) as draft:
-        shown.to_csv(draft, index=names_of_rows)
+        shown.to_csv(draft, index=names_of_rows, quoting=quoting)
 
 
 def as_cell(name: object) -> object:
     r"""A number as it is; anything else as text that no spreadsheet computes."""
     if name is None or isinstance(name, int | float | np.number):
         return name
-    return f"'{name}" if _acts(str(name)) else str(name)
+    text = str(name)
+    return _COMMAND.sub(r"\1'\2", text) if _acts(text) else text
+
+
+def name_of_cell(cell: str) -> str:
+    """The name that :func:`as_cell` has made a cell of."""
+    return _WITH_APOSTROPHE.sub(r"\1\2", cell)
+
+
+_WITH_APOSTROPHE = re.compile(_COMMAND.pattern.replace("('*)", "'('*)"))
 
 
 def _acts(cell: object) -> bool:
     """Whether it is text that a spreadsheet takes for a formula."""
-    return isinstance(cell, str) and cell.startswith(_COMMANDS) and not _is_number(cell)
+    return (
+        isinstance(cell, str)
+        and _COMMAND.search(cell) is not None
+        and not _is_number(cell)
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -359,7 +380,7 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return text.strip() == text  # float takes lines around it
 
 
 # ---- Pictures as SVG: whole files, the same for the same run

@@ -5,16 +5,19 @@ says, or is refused in one sentence.
 """
 
 import copy
+import csv
 import dataclasses
 import io
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,6 +48,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.declared import parts_of
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import name_of_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores, PairScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
@@ -371,6 +375,54 @@ def test_a_pickle_says_what_it_cannot_hold():
     for later in (again, pickled(again), copy.copy(again)):
         with pytest.raises(Refused, match=r"a pickle has lost it: .*lambda"):
             later.diagnose()
+
+
+BREAKING = "\r=1+1\n@b,'\"\u2028+c"
+
+
+@each_result
+def test_no_line_of_a_cell_is_a_formula_and_names_read_back(name, tmp_path):
+    result, path = made(name, BREAKING), tmp_path / "table.csv"
+    result.to_csv(path)
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    lines = [line for row in rows for cell in row for line in acting_lines(cell)]
+    assert lines == []
+    table = result.to_frame()
+    if not isinstance(table.index, pd.RangeIndex):
+        table = table.reset_index()
+    assert len(rows) == len(table) + 1
+    found = {name_of_cell(cell) for row in rows for cell in row} | {"index"}
+    there = {str(x) for x in [*table, *table.to_numpy().ravel()] if isinstance(x, str)}
+    # words of documents are parted at these signs
+    assert any("=1+1" in text for text in there) or name == "text_lime"
+    assert there <= found
+
+
+def acting_lines(cell):
+    """What a spreadsheet would compute; a number is what it says."""
+    with suppress(ValueError):
+        float(cell)
+        return []
+    pieces = re.split("[\n\r\v\f\x85\u2028\u2029]", cell)
+    return [piece for piece in pieces if piece.startswith(("=", "+", "-", "@", "\t"))]
+
+
+@pytest.mark.sampled(5)
+def test_any_name_reads_back_from_a_table(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "table.csv"
+    signs = [*"=+-@\t\r\n'\"\u2028a,1"]
+    for _ in range(40):
+        names = {"".join(rng.choice(signs, rng.integers(1, 6))) for _ in range(30)}
+        names = sorted(names)
+        table = pd.DataFrame([names], columns=names, index=names[:1])
+        write_csv(path, table, names_of_rows=True)
+        with open(path, newline="", encoding="utf-8") as file:
+            header, row = csv.reader(file)
+        assert [*map(name_of_cell, header[1:])] == names
+        assert [*map(name_of_cell, row)] == [names[0], *names]
+        assert not [x for cell in [*header, *row] for x in acting_lines(cell)]
 
 
 FOLDER = Path(__file__).parent / "before"  # made once, by version 0.1
