@@ -222,6 +222,12 @@ def _guarded(work: Callable[[], int]) -> int:
         return _complain(error, UNWRITTEN)
     except PropoptError as error:
         return _complain(error, BAD_INPUT)
+    except (MemoryError, RuntimeError) as error:
+        from propopt.base.resources import lacking, lacks_threads
+
+        if not (isinstance(error, MemoryError) or lacks_threads(error)):
+            raise
+        return _complain(lacking(error), BAD_INPUT)
     except KeyboardInterrupt:
         return _complain("interrupted; files that were written are whole", INTERRUPTED)
 

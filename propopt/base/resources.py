@@ -119,12 +119,48 @@ def for_each_column(
     if n_columns <= 1 or size < SERIAL_BELOW:
         return [work(j) for j in range(n_columns)]
     workers = min(n_columns, os.cpu_count() or 1)
-    # one level of threads: BLAS would start its own under each of ours
-    with (
-        _controller().limit(limits=1, user_api="blas"),
-        ThreadPoolExecutor(workers) as pool,
-    ):
-        return list(pool.map(work, range(n_columns)))
+
+    def by_threads() -> list[_Result]:
+        # one level of threads: BLAS would start its own under each of ours
+        with (
+            _controller().limit(limits=1, user_api="blas"),
+            ThreadPoolExecutor(workers) as pool,
+        ):
+            return list(pool.map(work, range(n_columns)))
+
+    return if_threads_start(by_threads, lambda: [work(j) for j in range(n_columns)])
+
+
+def if_threads_start(
+    several: Callable[[], _Result], alone: Callable[[], _Result]
+) -> _Result:
+    """What several threads do, or one where the system starts no more of them."""
+    try:
+        return several()
+    except RuntimeError as error:
+        if not lacks_threads(error):
+            raise
+    return alone()
+
+
+def lacking(error: BaseException) -> str:
+    """What an error of a limit on memory or threads means, and what would do."""
+    if lacks_threads(error):
+        return (
+            "the system starts no more threads (ulimit -u, or the limit of a container)"
+            "; set OMP_NUM_THREADS=1, and ask for one worker"
+        )
+    what = f" ({error})" if str(error) else ""
+    free = shown_bytes(free_memory())
+    return (
+        f"there is not enough memory{what}, and {free} are free; leave rows or columns "
+        "out, ask for fewer workers, or raise the limit (ulimit -v)"
+    )
+
+
+def lacks_threads(error: BaseException) -> bool:
+    """Whether a limit on threads is the cause."""
+    return isinstance(error, RuntimeError) and "start new thread" in str(error)
 
 
 def _controller() -> ThreadpoolController:

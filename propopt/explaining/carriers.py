@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import csv
 import re
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, read_array, sealed
 from propopt.base.errors import InvalidInput
+from propopt.base.files import name_of_cell
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.tables.frames import (
     Frame,
@@ -388,12 +391,14 @@ def _of_csv(path: Path) -> tuple[pd.DataFrame, bool]:
             raise
         raise InvalidInput(f"{_LABEL}: {path} is no CSV table: {error}") from None
     text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
-    if text and len(table):
+    if text and len(table):  # a single name may be the first line of any file
+        name = f"column {text[0]!r}" if table.shape[1] > 1 else "its only column"
         raise InvalidInput(
-            f"{_LABEL}: {path.name}: column {text[0]!r} holds "
-            f"{str(table[text[0]].iloc[0])!r:.40}, and attributions are numbers"
+            f"{_LABEL}: {path.name}: {name} holds text, and attributions are numbers"
         )
-    return table, index == 0
+    if index == 0:
+        table = table.rename(lambda x: name_of_cell(x) if isinstance(x, str) else x)
+    return table.rename(columns=name_of_cell), index == 0
 
 
 def _of_archive(
@@ -401,11 +406,18 @@ def _of_archive(
 ) -> Carried:
     """An explanation of ours, or plain arrays; nothing is unpickled."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise ValueError("it is a single array, as numpy.save writes")
             members = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        reason: object = error
+        if "pickle" in str(error):  # NumPy advises to trust the file
+            reason = "it holds Python objects, or nothing of NumPy"
         raise InvalidInput(
-            f"{_LABEL}: {path} is no archive of arrays: {error}"
+            f"{_LABEL}: {path} is no archive of arrays: {reason}; numpy.savez("
+            "path, values=...) writes one"
         ) from None
     if "header" in members:
         return replace(_of_ours(Explanation.load(path), labels), source=path.name)

@@ -16,7 +16,7 @@ from scipy.stats import binom, nbinom
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import AT_ONCE, require_memory
 from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED, RowError
 from propopt.interactions.features import Places
 from propopt.interactions.fitting import Fit
@@ -208,6 +208,9 @@ def draw_patches(
 
     Blocks of patches have a stream each, so that patch b is the same however many.
     """
+    # blocks, and all of them in one
+    n_bytes = 2.0 * n_patches * (8 * (n_rows + 1) + n_features)
+    require_memory(n_bytes, f"{n_patches:,} minipatches", "draw fewer of them")
     strata, size = Strata.of(n_table, n_rows, labels), max(1, BLOCK // n_table)
     parts = []
     for number in range(math.ceil(n_patches / size)):  # the last is drawn whole, too

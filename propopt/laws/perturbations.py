@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, row_blocks
+from propopt.base.resources import Budget, if_threads_start, row_blocks
 from propopt.laws.regressions import Neighbourhood
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
@@ -122,7 +122,12 @@ _Item = TypeVar("_Item")
 def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
     """The same items in the same order, each made ahead by a thread, as draws pay."""
     with ThreadPoolExecutor(max_workers=1) as thread:
-        following = thread.submit(next, items, None)
+        following = if_threads_start(
+            lambda: thread.submit(next, items, None), lambda: None
+        )
+        if following is None:  # nothing has been taken yet
+            yield from items
+            return
         while (item := following.result()) is not None:
             following = thread.submit(next, items, None)
             yield item

@@ -39,7 +39,7 @@ from propopt.problems.sources import (
 )
 from propopt.problems.subject.data import FIRST_ROWS, ProblemFile, check_table
 from propopt.problems.subject.model_sections import Code
-from propopt.problems.subject.tables import CsvTable, missing_numbers
+from propopt.problems.subject.tables import CsvTable, columns_in_words, missing_numbers
 
 
 # ---- A problem file: what is explained, and one job
@@ -228,7 +228,7 @@ def _require_column(option: str, column: str, csv: Path, table: pd.DataFrame) ->
     if column not in columns:
         raise InvalidInput(
             f"{option}: {csv.name} has no column {column!r}"
-            f"{did_you_mean(column, columns)}; it has {', '.join(columns)}"
+            f"{did_you_mean(column, columns)}; {columns_in_words(columns)}"
         )
 
 
@@ -262,6 +262,18 @@ def read_schema(source: Source) -> ProblemSchema:
         mistakes = sorted(
             error.errors(), key=lambda detail: source.find(detail["loc"])[0]
         )
+        keys = [
+            field.alias or name for name, field in ProblemSchema.model_fields.items()
+        ]
+        own = [*map(str, source.content)] if isinstance(source.content, dict) else []
+        if own and not any(key in keys or did_you_mean(key, keys) for key in own):
+            raise error_at(
+                source.path,
+                1,
+                (),
+                "is no problem file: none of its keys is known; known here: "
+                f"{', '.join(keys)}",
+            ) from None
         told = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"

@@ -225,7 +225,7 @@ REFUSED = {
     "other_names": (lambda _: table().rename(columns={"Age": "age"}), "columns are n"),
     "other_rows": (lambda _: table().set_axis(list("abcd")), "its rows are not"),
     "twice": (lambda f: bytes_of(f, b"Age,Age\n1,2\n"), "two columns have one name"),
-    "text": (lambda f: bytes_of(f, b"Age,Use\n1,much\n"), "'Use' holds 'much'"),
+    "text": (lambda f: bytes_of(f, b"Age,Use\n1,much\n"), "'Use' holds text"),
     "no_csv": (lambda f: bytes_of(f, b'Age,"\n\xff\n'), "is no CSV table"),
     "no_file": (lambda f: f / "none.csv", "there is no file"),
     "kind": (

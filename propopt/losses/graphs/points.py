@@ -40,7 +40,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
+from propopt.base.resources import AT_ONCE, if_threads_start, require_memory
 from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
@@ -491,7 +491,8 @@ def nearest_neighbours(points: Points, count: int) -> Sparse:
 
 
 def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
-    _, near = KDTree(points).query(points, count + 1, workers=-1)
+    ask = partial(KDTree(points).query, points, count + 1)
+    _, near = if_threads_start(partial(ask, workers=-1), ask)
     own = near == np.arange(len(points))[:, None]
     own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
     return np.asarray(near[~own].reshape(len(points), count))

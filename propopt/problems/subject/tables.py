@@ -127,6 +127,8 @@ class CsvTable:
                 **options,
             )
         except (ValueError, OverflowError) as error:
+            if "out of memory" in str(error):
+                raise MemoryError(f"{self.path}: {error}") from None
             raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
 
     def _of_length(self, frame: pd.DataFrame, asked: int) -> pd.DataFrame:
@@ -137,6 +139,13 @@ class CsvTable:
                 f"{len(frame)} by its quotes"
             )
         return frame
+
+
+def columns_in_words(columns: Sequence[str]) -> str:
+    """The names of columns; a single one may be the first line of any file."""
+    if len(columns) > 1:
+        return f"it has {', '.join(columns)}"
+    return "it has a single column; columns are separated by commas"
 
 
 def _check_headers(headers: list[str], place: str) -> None:
@@ -468,7 +477,7 @@ def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
             column = getattr(data, key)
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                message = f"{path.name} has {hint}; it has {', '.join(names)}"
+                message = f"{path.name} has {hint}; {columns_in_words(names)}"
                 mistakes.add(message, key)
         others = (data.target, data.sample_weight)
         check_declared([c for c in names if c not in others], data)
