@@ -1,0 +1,180 @@
+"""Tree models in difficult situations, against all coalitions of their own answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from studies import study
+
+
+cases = study("conformance.cases")
+judging = study("conformance.judging")
+libraries = study("conformance.libraries")
+oracle = study("conformance.oracle")
+tables = study("conformance.__main__")
+
+REFUSED = {
+    ("infinite values", "LightGBM"): "expected a finite number",
+    ("log link", "XGBoost"): "has no 'margin'",
+}
+"""What is no explanation, and says why."""
+
+EVERY = [(situation, library) for situation, library, _ in cases.cases(1)]
+FEW = 24
+
+
+@pytest.mark.sampled(FEW)
+@pytest.mark.parametrize(
+    ("situation", "library"), EVERY, ids=[f"{m}: {s}" for s, m in EVERY]
+)
+def test_values_are_those_of_the_definition(situation, library):
+    """To the rounding of the model's own sums; float32 alone where it adds in that."""
+    case = cases.made(situation, library, seed=0)
+    exact = oracle.by_definition(case.answer, case.rows, case.background)
+    if (situation, library) in REFUSED:
+        with pytest.raises(ValueError, match=REFUSED[situation, library]):
+            libraries.call("propopt", case)
+        return
+    found = libraries.call("propopt", case)
+    most = judging.allowed(case, exact, case.eps)
+    assert found.note == ""  # exact, not sampled
+    assert np.abs(found.values - exact.values).max() <= most
+    assert abs(found.base - exact.base) <= most
+    assert np.abs(exact.values).max() > 1e3 * most or is_constant(case)
+
+
+def is_constant(case):
+    return np.ptp(case.answer(case.rows)) == 0.0
+
+
+def test_refused_cases_are_cases():
+    assert REFUSED.keys() <= cases.MAKERS.keys()
+
+
+# ---- The reference, and the judge
+
+
+class Product:
+    """x₀ (x₁ + 2 x₂): values by hand for independent columns."""
+
+    def __call__(self, X):
+        return X["a"] * (X["b"] + 2.0 * X["c"])
+
+
+def by_hand(rows, background):
+    """Of a product of two columns u v the values (u − E u)(v + E v)/2 + covariance."""
+    a, others = rows["a"].to_numpy(), rows[["b", "c"]].to_numpy()
+    values = np.zeros(rows.shape)
+    for j, weight in enumerate((1.0, 2.0)):
+        u, v = background["a"].to_numpy(), background.iloc[:, 1 + j].to_numpy()
+        both = (u * v).mean()
+        with_u = a * v.mean() - both, a * others[:, j] - u.mean() * others[:, j]
+        with_v = u.mean() * others[:, j] - both, a * others[:, j] - a * v.mean()
+        values[:, 0] += weight * np.mean(with_u, axis=0)
+        values[:, 1 + j] += weight * np.mean(with_v, axis=0)
+    return values
+
+
+def test_all_coalitions_give_values_by_hand():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(9, 3)), columns=list("abc"))
+    rows, background = table[:4], table[4:]
+    exact = oracle.by_definition(Product(), rows, background)
+    np.testing.assert_allclose(exact.values, by_hand(rows, background), atol=1e-14)
+    assert exact.base == pytest.approx(Product()(background).mean(), abs=1e-14)
+
+
+def test_mixed_rows_keep_dtypes():
+    table = pd.DataFrame(
+        {"a": np.arange(4, dtype=np.int8), "b": pd.Categorical(list("xyxy"))}
+    )
+    seen = []
+    oracle.by_definition(
+        lambda X: seen.append(X.dtypes.to_dict()) or np.ones(len(X)),
+        table[:2].reset_index(drop=True),
+        table[2:].reset_index(drop=True),
+    )
+    assert seen == [table.dtypes.to_dict()]
+
+
+@pytest.fixture(scope="module")
+def forest():
+    case = cases.made("two outputs", "RandomForest", 0)
+    return case, oracle.by_definition(case.answer, case.rows, case.background)
+
+
+def answered(monkeypatch, answer):
+    table = {"theirs": ("theirs", "theirs", answer)}
+    monkeypatch.setattr(libraries, "LIBRARIES", table)
+
+
+CHANGES = {
+    "a tenth of a per cent": lambda x, base: (1.001 * x, base, "wrong"),
+    "permuted columns": lambda x, base: (x[:, ::-1], base, "wrong"),
+    "zero": lambda x, base: (0.0 * x, base, "wrong"),
+    "another base": lambda x, base: (x, base * 1.001, "base wrong"),
+    "float32": lambda x, base: (x.astype(np.float32), np.float32(base), "right"),
+    "no base": lambda x, _: (x, None, "right"),
+    "another shape": lambda x, base: (x[:, :2], base, "wrong"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_right_passes_and_what_is_wrong_does_not(monkeypatch, forest, change):
+    case, exact = forest
+    values, base, word = CHANGES[change](exact.values, exact.base)
+    answered(monkeypatch, lambda _: libraries.Answered(values, base))
+    assert judging.judged("theirs", case, exact).word == word
+
+
+def test_refusals_are_told_from_crashes(monkeypatch, forest):
+    case, exact = forest
+
+    def refuse(_):
+        raise NotImplementedError("no forests")
+
+    answered(monkeypatch, refuse)
+    found = judging.judged("theirs", case, exact)
+    assert (found.word, found.note) == ("refuses", "NotImplementedError: no forests")
+    answered(monkeypatch, lambda _: {}["no such tree"])
+    assert judging.judged("theirs", case, exact).word == "crashes"
+
+
+def test_targets_and_answers_belong_together(forest):
+    """Another output of the same model has other values."""
+    case, exact = forest
+    found = libraries.call("propopt", replace(case, target=0))
+    assert np.abs(found.values - exact.values).max() > 0.01
+
+
+# ---- The record
+
+
+def test_the_record_has_every_case_and_ours_are_right():
+    record = pd.read_csv(tables.RECORD)
+    ours = record[record.library == "propopt"]
+    keys = list(zip(ours.situation, ours.model, strict=True))
+    assert keys == list(cases.MAKERS)
+    for row in ours.itertuples():
+        is_refused = (row.situation, row.model) in REFUSED
+        assert row.verdict == ("refuses" if is_refused else "right"), row
+        assert is_refused or row.right == row.seeds
+
+
+def test_the_table_shows_the_worst_seed():
+    lines = pd.DataFrame(
+        {
+            "situation": "deep",
+            "model": "forest",
+            "library": "shap",
+            "seed": [0, 1, 2],
+            "word": ["right", "wrong", "right"],
+            "off": [1e-9, 0.25, 1e-9],
+            "base_off": 0.0,
+            "note": "",
+        }
+    )
+    record = tables.summed_up(lines)
+    assert tables.table(record).loc[("forest", "deep"), "shap"] == "wrong by 25.0%"
+    assert record.right.tolist() == [2]
