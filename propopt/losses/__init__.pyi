@@ -5,6 +5,7 @@ from .algebra import PropertyLoss as PropertyLoss
 from .completeness import Completeness as Completeness
 from .faithfulness import FunctionMatching as FunctionMatching
 from .faithfulness import GradientMatching as GradientMatching
+from .own import Custom as Custom
 from .robustness import KernelRobustness as KernelRobustness
 from .robustness import MaxDifferenceRobustness as MaxDifferenceRobustness
 from .robustness import PairwiseRobustness as PairwiseRobustness

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
 from propopt.losses.maps import (
     Composed,
@@ -39,6 +39,7 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
+from propopt.losses.own import Custom
 from propopt.losses.restricted import is_complete, reduced_bound
 from propopt.tables.frames import Labels, aligned, differ, read_table
 
@@ -198,10 +199,15 @@ def bounds_of(
 def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -> Bound:
     if isinstance(constraint, Bound):
         return constraint
+    if callable(constraint):
+        raise Refused(
+            "subject_to: constraints of cvxpy, as in lambda W: [W[:, 0] >= 0], are "
+            "taken by po.solve and po.results.certify alone"
+        )
     if not isinstance(constraint, Completeness):
         raise InvalidInput(
-            f"subject_to: expected bounds (loss <= limit) or a Completeness, got "
-            f"{constraint!r}"
+            "subject_to: expected bounds (loss <= limit), a Completeness, or "
+            f"constraints of cvxpy as lambda W: [W[:, 0] >= 0], got {constraint!r}"
         )
     if constraint.weights is not None:
         n_features = constraint.weights.shape[-1]
@@ -221,6 +227,8 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
     """
     used = np.zeros(n_features, dtype=bool)
     for loss in losses:
+        if isinstance(loss, Custom):
+            return None
         if not isinstance(loss.map, Identity | OverPoints | ImplicitOverPoints):
             return None
         target = np.asarray(loss.target)

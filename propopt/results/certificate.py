@@ -46,6 +46,7 @@ from propopt.losses.algebra import Trivial, read_for
 from propopt.losses.completeness import Constraint, Totals, bounds_of
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import Absolute, Identity, RowSums, Squared
+from propopt.losses.own import OwnFunction, is_own, own_constraints
 from propopt.losses.restricted import (
     Restriction,
     Shift,
@@ -328,7 +329,7 @@ def certify(
     W: Any,
     *,
     duals: Mapping[str, Array] | None = None,
-    bounds: Sequence[Constraint] = (),
+    bounds: Sequence[Constraint | OwnFunction] = (),
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
@@ -345,8 +346,11 @@ def certify(
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight
         bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
         safe.
-    bounds : sequence of Bound or Completeness, optional
-        Constraints that the optimum has to respect.
+    bounds : sequence of Bound, Completeness or functions, optional
+        Constraints that the optimum has to respect; those of cvxpy are functions, such
+        as ``lambda W: [W[:, 0] >= 0]``. With these, or with a
+        :class:`propopt.losses.Custom`, duals and multipliers are not needed: a conic
+        solver finds them.
     multipliers : sequence of float, optional
         One multiplier ≥ 0 for each bound; any are safe.
     losses : mapping, optional
@@ -356,6 +360,8 @@ def certify(
     ------
     InvalidInput
         If W has another shape, other names, or a value that is not finite.
+    Refused
+        If nothing can be proved beside losses or constraints of users, with the reason.
 
     Examples
     --------
@@ -381,7 +387,12 @@ def certify(
             f"{type(W).__name__}"
         )
     weighed = Objective.of(objective)
-    limits = bounds_of(bounds, weighed.losses)
+    own, rest = own_constraints(bounds)
+    limits = bounds_of(rest, weighed.losses)
+    if own or is_own(weighed.losses, limits):
+        from propopt.results.conic_bound import certify_own  # which stands on this
+
+        return certify_own(weighed, W, limits, own)
     every = [*weighed.losses, *(bound.loss for bound in limits)]
     array = read_for(every, W, "W")
     free = _linear(limits)

@@ -219,7 +219,8 @@ def _proof(explanation: Any) -> Iterator[str]:
     """What is proved of the optimum, and what is known of the error of its target."""
     certificate = explanation.certificate
     if certificate is None:
-        yield "not optimized: nothing is proved of it"
+        reason = explanation.parameters.get("not proved")
+        yield f"not proved: {reason or 'it was not optimized'}"
         return
     gap = certificate.gap
     if certificate.violation > _TOLERATED:

@@ -284,9 +284,9 @@ class ReadyTargets:
     ) -> TargetError:
         """What the error of the target costs the optimum for these weights."""
         aims = self._aims(weights)
-        inexact = [loss for loss in aims if _known_exactly(loss) is None]
+        inexact = [loss for loss in aims if known_exactly(loss) is None]
         if not inexact:
-            sources = dict.fromkeys(_known_exactly(loss) or "" for loss in aims)
+            sources = dict.fromkeys(known_exactly(loss) or "" for loss in aims)
             return exact_target(" and ".join(sources) or "not used", scale)
         if len(inexact) > 1:
             names = " and ".join(loss.name for loss in inexact)
@@ -385,7 +385,7 @@ class ReadyTargets:
         return QuadraticPart(Program(losses, kept, self.program.shape), bases)
 
 
-def _known_exactly(loss: PropertyLoss) -> str | None:
+def known_exactly(loss: PropertyLoss) -> str | None:
     """How the target of the loss is known exactly, in words; None if it is not."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=True, source=source)):

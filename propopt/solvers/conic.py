@@ -82,6 +82,17 @@ def missing_backend(backend: str) -> str | None:
     return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
 
 
+def options_of(backend: str, accuracy: float) -> dict[str, Any]:
+    """How the backend is told its accuracy; nothing where that is not known."""
+    told = _OPTIONS.get(backend)
+    return {} if told is None else told(accuracy)
+
+
+def accuracy_of(tolerance: float) -> float:
+    """What backends are asked for, where a gap of the tolerance is wanted."""
+    return max(1e-3 * tolerance, 1e-12)
+
+
 @final
 @dataclass(frozen=True)
 class Conic(Solver):
@@ -110,7 +121,7 @@ class Conic(Solver):
         return (
             missing_backend(self.backend or AUTOMATIC[kind])
             or (self.backend and _backend_refusal(self.backend, kind))
-            or _memory_refusal(program)
+            or too_large_refusal(program)
             or undetermined_refusal(program)
         )
 
@@ -142,7 +153,8 @@ def _backend_refusal(backend: str, kind: ProgramClass) -> str | None:
     return None
 
 
-def _memory_refusal(program: Program) -> str | None:
+def too_large_refusal(program: Program) -> str | None:
+    """Why the conic program does not fit into memory; None if it does."""
     n_points, n_features = program.shape
     rows = sum(loss.map.flat_rows(program.shape) for loss in program.all_losses)
     n_bytes = BYTES_PER_ROW * (rows + n_points * n_features)
@@ -240,9 +252,7 @@ class _Compiled(Prepared):
     def _run(self, tolerance: float, *, warm: bool) -> None:
         import cvxpy as cp
 
-        accuracy = max(1e-3 * tolerance, 1e-12)
-        told = _OPTIONS.get(self._backend)
-        options = {} if told is None else told(accuracy)
+        options = options_of(self._backend, accuracy_of(tolerance))
         with warnings.catch_warnings():
             # accuracy is judged by our certificate, not by the backend's status
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")

@@ -30,8 +30,10 @@ from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
+from propopt.losses.own import OwnFunction, is_own, own_constraints
 from propopt.results.explanation import Explanation
 from propopt.solvers.aims import Aim, AimCase, AimLike
+from propopt.solvers.own import solve_own
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -172,7 +174,7 @@ def solve(
     objective: Objective | PropertyLoss,
     solver: str | Solver = "auto",
     *,
-    subject_to: Sequence[Constraint] = (),
+    subject_to: Sequence[Constraint | OwnFunction] | OwnFunction = (),
     tolerance: float = 1e-6,
     target_radius: float | None = None,
     aim: AimLike | None = None,
@@ -190,7 +192,10 @@ def solve(
         Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, and
         ``po.losses.Completeness(total)``: rows that add up. Of the latter ``details``
         has the multipliers (N,), and for each loss what no complete explanation can
-        remove.
+        remove. Constraints of cvxpy are functions, ``lambda W: [W[:, 0] >= 0]``: these
+        programs, and those with a :class:`propopt.losses.Custom`, go to a conic
+        solver. The gap follows from conic duals that are checked; where none proves
+        anything, ``gap`` is None, and ``parameters["not proved"]`` has the reason.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
     target_radius : float, optional
@@ -237,7 +242,15 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    bounds = bounds_of(subject_to, weighed.losses)
+    own, rest = own_constraints(subject_to)
+    bounds = bounds_of(rest, weighed.losses)
+    if own or is_own(weighed.losses, bounds):
+        if aim is not None or target_radius is not None:
+            raise Refused(
+                "aim and target_radius take losses and constraints of this library "
+                "alone; give weights, or limits in subject_to"
+            )
+        return solve_own(weighed, bounds, own, solver, goal)
     if aim is not None:
         if target_radius is not None:
             raise InvalidInput("target_radius: it needs weights, and an aim makes them")

@@ -88,7 +88,7 @@ def test_parameters_that_say_nothing_are_refused():
         lambda atom: PARAMETER * atom,
         lambda atom: VARIABLE * atom,
         lambda atom: VARIABLE + atom,
-        lambda atom: PARAMETER <= atom,
+        lambda atom: atom >= PARAMETER,
         lambda atom: atom <= PARAMETER,
         lambda atom: cp.Minimize(atom),
         lambda atom: cp.sum(atom),

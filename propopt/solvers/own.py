@@ -1,0 +1,157 @@
+"""Programs with losses or constraints of users: any backend of cvxpy, and their proof.
+
+The backend gives W, and its losses are computed from W. The bound does not come from
+the backend: Clarabel solves the same conic program for its duals, which are checked
+(:mod:`propopt.results.conic_bound`). So the gap says how good W is, whoever made it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from propopt.base.checks import refuse_overflow, sealed
+from propopt.base.errors import Infeasible, Refused, SolverFailure, UncertifiedWarning
+from propopt.base.text import Reason
+from propopt.losses import Bound, GradientMatching, Objective, Program
+from propopt.losses.algebra import Faithfulness
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
+from propopt.losses.own import OwnConstraints
+from propopt.results.conic_bound import OwnProgram
+from propopt.results.explanation import Explanation
+from propopt.results.posed import posed_of
+from propopt.results.target_error import (
+    TargetError,
+    exact_target,
+    known_exactly,
+    unknown_target,
+)
+from propopt.solvers.conic import Conic, accuracy_of, options_of, too_large_refusal
+from propopt.solvers.solver import Solver
+from propopt.solvers.task import Auto, find_solver
+
+
+NOT_PROVED = "not proved"
+"""The parameter of a result that says why it has no gap."""
+
+
+def solve_own(
+    objective: Objective,
+    bounds: tuple[Bound, ...],
+    own: tuple[OwnConstraints, ...],
+    solver: str | Solver,
+    tolerance: float,
+) -> Explanation:
+    """The optimum of a program that only cvxpy knows, with its proof."""
+    began = time.perf_counter()
+    conic = _conic(find_solver(solver))
+    program = OwnProgram(objective, bounds, own)
+    known = program.known
+    too_large = too_large_refusal(known)
+    if too_large is not None:
+        raise Refused(too_large)
+    backend = conic.backend or "CLARABEL"
+    _run(program, backend, tolerance, conic.options)
+    W = np.array(program.W.value, dtype=np.float64)
+    if not np.isfinite(W).all():
+        raise SolverFailure(f"{backend} gave attributions that are not finite")
+    refuse_overflow(W, "attributions")
+    values = {loss.name: loss.value_at(W) for loss in program.losses}
+    certificate = program.certificate(W, values, accuracy_of(tolerance))
+    told = {}
+    if own:
+        count = len(program.constraints)
+        told["subject_to"] = f"{count} constraint{'s' * (count > 1)} of cvxpy"
+    scale = 0.0
+    if isinstance(certificate, Reason):
+        told[NOT_PROVED] = certificate.reason
+        warnings.warn(
+            f"{backend}: nothing is proved of these attributions: {certificate.reason}",
+            UncertifiedWarning,
+            stacklevel=3,
+        )
+    else:
+        scale = certificate.scale
+        if not certificate.holds(tolerance):
+            warnings.warn(
+                f"{backend} reached a certified gap of {certificate.gap:.1e} and a "
+                f"violation of constraints of {certificate.violation:.1e}, where "
+                f"{tolerance:.1e} was wanted; another solver may do better",
+                UncertifiedWarning,
+                stacklevel=3,
+            )
+    return Explanation(
+        attributions=sealed(W),
+        method="optimized",
+        labels=known.labels,
+        parameters=told,
+        weights=objective.weights,
+        certificate=None if isinstance(certificate, Reason) else certificate,
+        multipliers={
+            bound.loss.name: max(float(np.sum(limit.dual_value)), 0.0)
+            for bound, limit in zip(program.bounds, program.limits, strict=True)
+            if bound.limit > 0.0 and limit.dual_value is not None
+        },
+        losses=values,
+        target=_target(known, scale),
+        posed=posed_of(known, known.shape),
+        units=units_of_target(known.all_losses) or "gradient",
+        quantity=quantity_of_target(known.all_losses),
+        solver=backend,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _conic(solver: Solver) -> Conic:
+    if isinstance(solver, Auto):
+        return Conic()
+    if not isinstance(solver, Conic):
+        raise Refused(
+            f"{solver.name} cannot solve this: losses and constraints of your own are "
+            "known to cvxpy alone; solver='conic' takes them, or a backend such as "
+            "'CLARABEL'"
+        )
+    return solver
+
+
+def _run(
+    program: OwnProgram, backend: str, tolerance: float, options: Mapping[str, Any]
+) -> None:
+    import cvxpy as cp
+
+    told = {**options_of(backend, accuracy_of(tolerance)), **options}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            program.problem.solve(solver=backend, **told)
+        except cp.SolverError as error:
+            raise SolverFailure(
+                f"{backend} stopped without an answer ({error}); another solver may "
+                "do, such as solver='CLARABEL' or solver='SCS'"
+            ) from error
+    status = program.problem.status
+    if "infeasible" in status and program.problem.constraints:
+        raise Infeasible(
+            f"no attributions satisfy all constraints of subject_to ({backend}: "
+            f"{status})"
+        )
+    if program.W.value is None:
+        raise SolverFailure(f"{backend} stopped with status {status!r}, without W")
+
+
+def _target(known: Program, scale: float) -> TargetError:
+    """What is known of the error of the target."""
+    aims = [loss for loss in known.all_losses if isinstance(loss, Faithfulness)]
+    sources = [known_exactly(loss) for loss in aims]
+    if None in sources:
+        given = any(
+            isinstance(x, GradientMatching) and x.estimate is None for x in aims
+        )
+        how = "given as numbers" if given else "estimated"
+        return unknown_target(f"{how}, its error is not known", scale)
+    told = dict.fromkeys(source or "" for source in sources)
+    return exact_target(" and ".join(told) or "not used", scale)
