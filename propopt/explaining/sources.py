@@ -188,9 +188,15 @@ def _of_lightgbm(final: Any, table: Any) -> Any:
 
 def _of_xgboost(final: Any, table: Any) -> Any:
     xgboost = require("xgboost")
-    booster = final.get_booster() if hasattr(final, "get_booster") else final.booster
-    matrix = xgboost.DMatrix(table, enable_categorical=True)
-    return booster.predict(matrix, pred_contribs=True)
+    rounds, missing = 0, np.nan
+    if hasattr(final, "get_booster"):  # an estimator stops at its best round
+        booster, missing = final.get_booster(), final.missing
+        rounds = int(booster.attr("best_iteration") or -1) + 1
+    else:
+        booster = final.booster
+    matrix = xgboost.DMatrix(table, missing=missing, enable_categorical=True)
+    used = (0, rounds)
+    return booster.predict(matrix, pred_contribs=True, iteration_range=used)
 
 
 def _of_catboost(final: Any, table: Any) -> Any:

@@ -110,6 +110,8 @@ def _no_numbers(model: object) -> InvalidInput:
         "expected a callable, or a fitted model with predict_proba or "
         "decision_function (classifiers) or predict (others)"
     )
+    if getattr(model, "refit", True) is False:
+        expected += "; a search with refit=True keeps its best estimator"
     match model:
         case None:
             expected += "; fit the model before it is given"
@@ -231,7 +233,7 @@ def _has_logit_margin(model: Any) -> bool:
     if margins is not None:
         return margins.find_logit() == 1.0
     odds, margin = (
-        exact_scores(last_step(model), output, 1) for output in ("log_odds", "margin")
+        exact_scores(opened(model)[1], output, 1) for output in ("log_odds", "margin")
     )
     return odds is not None and margin is not None and odds[1] == margin[1]
 

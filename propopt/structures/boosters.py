@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -136,7 +137,6 @@ _FORWARDS: Final[Mapping[str, str]] = {
     "sklearn.BaseSearchCV": "best_estimator_",
     "sklearn.FixedThresholdClassifier": "estimator_",
     "sklearn.FrozenEstimator": "estimator",
-    "sklearn.SelfTrainingClassifier": "estimator_",
     "sklearn.TunedThresholdClassifierCV": "estimator_",
 }
 """Classes whose values, probabilities and margins are those of another estimator.
@@ -246,7 +246,7 @@ class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no 
         return True
 
     @property
-    def classes_(self) -> Array:
+    def classes_(self) -> NDArray[Any]:
         """The classes of the label."""
         labels = labels_of(self.estimator)
         assert labels is not None, "its classifier gives several labels"
@@ -284,7 +284,7 @@ _INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassif
 """Classes that ask a classifier of its own for each label."""
 
 
-def labels_of(model: Any) -> list[Array] | None:
+def labels_of(model: Any) -> list[NDArray[Any]] | None:
     """The classes of each label of a classifier of several; None of others."""
     final = last_step(model)
     classes = getattr(final, "classes_", None)

@@ -26,11 +26,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.functions.texts import DocumentFunction, TextFunction
-from propopt.functions.wrapping import (
-    KnownTable,
-    wrapped_and_told,
-    wrapped_by_margin,
-)
+from propopt.functions.wrapping import wrapped_and_told
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.structures.boosters import text_entries, text_vectorisers
 from propopt.tables.documents import PatternWords, VectoriserWords
@@ -419,16 +415,14 @@ def test_a_schema_is_for_wrap():
 
 def test_the_margin_of_a_boosted_classifier():
     model = fitted(ensemble.GradientBoostingClassifier(n_estimators=3, random_state=0))
-    probability = po.wrap(model, data=TEXTS)
+    probability = po.wrap(model, output="probability", data=TEXTS)
     margin = po.wrap(model, output="margin", data=TEXTS)
     assert (probability.is_read, margin.is_read) == (False, True)
-    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS), batch_rows=2)
+    result = po.wrap(model, data=TEXTS, batch_rows=2)
     np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
     assert result.batch_rows == 2
-    asked = wrapped_by_margin(model, None, "probability", KnownTable(TEXTS))
-    np.testing.assert_array_equal(asked.value(TEXTS), probability.value(TEXTS))
     model = fitted(LogisticRegression())  # of others it is their probability
-    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS)).value(TEXTS)
+    result = po.wrap(model, data=TEXTS).value(TEXTS)
     np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
 
 

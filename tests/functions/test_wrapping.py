@@ -121,7 +121,7 @@ REFUSED = [
     (len, {"gradient": np.sin, "step": 0.1}, "not both"),
     (Sine(), {"gradient": np.sin}, "has its own"),
     *(
-        (model.fit(UNIT, LABELS), {"target": 1}, "several labels")
+        (model.fit(UNIT, LABELS), {}, "gives 2 labels to each point")
         for model in (
             mlp(MLPClassifier),
             ensemble.RandomForestClassifier(n_estimators=2),

@@ -116,7 +116,9 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     parts = []
     for member, columns in members:
         own = output
-        if output.name == "probability":  # the class as a member counts it, which may not have seen all
+        if (
+            output.name == "probability"
+        ):  # the class as a member counts it, which may not have seen all
             known = np.flatnonzero(np.asarray(member.classes_) == output.index)
             if len(known) == 0:
                 continue
@@ -136,7 +138,7 @@ def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     else:
         score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
     outputs = _outputs_of_members(model)
-    if score is None:
+    if score is None or not hasattr(final, "coef_"):
         return Reason(
             f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
             "linear function of its members"

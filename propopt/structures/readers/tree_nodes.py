@@ -467,7 +467,9 @@ class _Asking:
         self.feature[nodes] = column
         for node in nodes.tolist():
             listed = self.model.left_codes.get(node)
-            own = self.model.threshold[[node]] if listed is None else code_runs(listed)[0]
+            own = (
+                self.model.threshold[[node]] if listed is None else code_runs(listed)[0]
+            )
             own = np.union1d(own, gap)
             # what is seen in each run, of which the end stands for all
             seen = np.append(own, np.inf)
@@ -568,9 +570,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ]
 
 
-def _mean_of_label(
-    model: OneLabel, output: ModelOutput, view: View
-) -> TreeSum | None:
+def _mean_of_label(model: OneLabel, output: ModelOutput, view: View) -> TreeSum | None:
     """The same of one label of a forest."""
     if SCIKIT_TREES.get(known_as(model.estimator)) is not _mean:
         return None
