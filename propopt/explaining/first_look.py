@@ -143,7 +143,8 @@ def explain(
         The rows. A list or Series of texts is explained word by word.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units. By default
-        a boosted classifier is explained in its margin, which is a sum of trees.
+        a boosted classifier is explained in its margin, which for two classes is its
+        log-odds, whatever pipelines, searches and thresholds it is wrapped in.
     outcome : str, optional
         The name of the column that the model predicts, which models do not know: then
         cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".

@@ -120,13 +120,15 @@ def wrap(
         strings. A Function is returned as it is.
     target : class label or int, optional
         For a classifier the label of the class; by default the second of two. For
-        several outputs the position of one.
+        several outputs, or several labels, the position of one.
     output : {"auto", "value", "probability", "log_odds", "margin"}
         What to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
         ``decision_function`` (its negative for the first of two classes), which for
-        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"``
-        is the probability of a classifier, or its margin if it has no probabilities;
-        for other models and for callables it is their value.
+        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"`` depends on
+        the final estimator alone, behind pipelines, searches and thresholds: it is the
+        margin of a boosted classifier, which for two classes is the log-odds; the
+        probability of other classifiers, or their margin if they have no
+        probabilities; the value of other models and of callables.
     step : float or "complex", optional
         Differentiate numerically, with this step relative to max(1, |x|), even where
         the exact gradient is known. The default suits the precision in which the model

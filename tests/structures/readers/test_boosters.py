@@ -216,10 +216,6 @@ def test_what_is_no_sum_of_trees_is_not_read():
     zero_is_missing = light(zero_as_missing=True).fit(X, Y)
     assert boxes_of(zero_is_missing) is None
     assert boxes_of(extreme(booster="gblinear").fit(X, Y)) is None
-    assert boxes_of(extreme(missing=-1.0).fit(X, Y)) is None
-    several = extreme(multi_strategy="multi_output_tree", tree_method="hist")
-    several.fit(X, np.column_stack([Y, Y]))
-    assert boxes_of(several, index=1) is None
     pairs = np.column_stack([X[:, 0], X[:, 2].astype(int)]).astype(object)
     pairs[:, 1] = pairs[:, 1].astype(int).astype(str)
     statistics = cat(cat_features=[1]).fit(pairs, Y)
