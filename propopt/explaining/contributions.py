@@ -136,7 +136,7 @@ class ContributionRule:
             by = "TreeSHAP" if trees else "Shapley values of products"
             if exact is None:
                 exact = self._linked(points, prediction)
-                by = "all sets of the features, from its trees"
+                by = "all sets of the features, from its scores"
         if exact is None:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)

@@ -22,7 +22,7 @@ from propopt.base.text import MOST_WRITTEN, Quantity, Reason, linear_sum
 from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, Trial, jumps_along
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedBoxes
+from propopt.structures.boxes.links import LinkedScores
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
@@ -341,7 +341,7 @@ class Function(ABC):
         return self.boxes
 
     @property
-    def links(self) -> tuple[LinkedBoxes, ...]:
+    def links(self) -> tuple[LinkedScores, ...]:
         """What values may be of scores that are sums of boxes; one is checked.
 
         Probabilities of boosted trees are a link of their margins.

@@ -20,7 +20,7 @@ from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
-from propopt.structures.boxes.links import LinkedBoxes
+from propopt.structures.boxes.links import LinkedScores
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -103,7 +103,7 @@ def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
 class CheckedLink:
     """A link of sums of boxes that a function was found to be at reference rows."""
 
-    linked: LinkedBoxes
+    linked: LinkedScores
     spread: float  # the range of f there
 
     @classmethod

@@ -44,7 +44,7 @@ from propopt.functions.outputs import (
     read_column,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedBoxes
+from propopt.structures.boxes.links import LinkedScores, score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
@@ -198,7 +198,7 @@ class NumericalModel(CalledModel):
         return None if self.trees is None else self.trees.margin_boxes
 
     @property
-    def links(self) -> tuple[LinkedBoxes, ...]:
+    def links(self) -> tuple[LinkedScores, ...]:
         return () if self.trees is None else self.trees.links
 
     @property
@@ -337,6 +337,19 @@ class ExactModel(OfModel):
         from propopt.structures.readers.model_products import network_products
 
         return network_products(self.network, self.link, self.columns.count)
+
+    @cached_property
+    def links(self) -> tuple[LinkedScores, ...]:
+        if self.columns.count is None or isinstance(self.products, SumOfProducts):
+            return ()
+        from propopt.structures.networks import Score
+        from propopt.structures.readers.model_products import network_products
+
+        places, count = range(self.network.n_scores), self.columns.count
+        read = [score(network_products(self.network, Score(k), count)) for k in places]
+        scores = tuple(own for own in read if own is not None)
+        known = len(scores) == len(read)
+        return (LinkedScores(scores, self.link),) if known else ()
 
     @property
     def gradient_method(self) -> str:

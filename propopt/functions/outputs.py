@@ -40,7 +40,7 @@ from propopt.structures.boosters import (
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedBoxes
+from propopt.structures.boxes.links import LinkedScores, score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import exact_boxes, tree_rule
@@ -568,14 +568,6 @@ def _log_odds(probabilities: Array, index: int) -> Values:
     return log_odds
 
 
-_LINKS_OF: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "probability": (("sigmoid",), ("softmax", "softmax of shares", "sigmoid")),
-    "log_odds": ((), ("log-odds of softmax",)),
-    "margin": ((), ()),
-    "value": (("exponential", "sigmoid"), ()),
-}
-"""Links that outputs may have of one score, and of one for each class."""
-
 _Read = TypeVar("_Read")
 
 
@@ -607,30 +599,46 @@ class ReadTrees:
         return replace(self, output="margin")
 
     @cached_property
-    def links(self) -> tuple[LinkedBoxes, ...]:
-        """What the output may be of scores that are sums of trees, if it is none.
+    def links(self) -> tuple[LinkedScores, ...]:
+        """What the output may be of scores that are read, if it is none.
 
         Which of them it is, values tell.
         """
-        if self.boxes is not None:
+        from propopt.structures.networks import (
+            Exponentiated,
+            Logit,
+            LogOdds,
+            Sigmoid,
+            Softmax,
+        )
+
+        if self.output == "margin" or isinstance(self.products, SumOfProducts):
             return ()
-        classes = getattr(self.model, "classes_", ())
-        several = len(classes) > 2 and self.output != "value"
+        n_classes, place = len(getattr(self.model, "classes_", ())), self.index or 0
         share = replace(self, output="probability")
-        parts, place = [self.margin], 0
-        names = _LINKS_OF[self.output][several]
         if self.output == "log_odds" and share.boxes is not None:
-            parts, names = [share], ("log-odds",)
-        elif several:
-            parts = [replace(self.margin, index=k) for k in range(len(classes))]
-            place = self.index or 0
-        elif self.output == "probability":
-            parts = [replace(self, output="log_odds")]
-        scores = [part.boxes for part in parts] if names else []
-        read = tuple(boxes for boxes in scores if boxes is not None)
-        if not read or len(read) < len(scores):
+            return (LinkedScores((share.boxes,), Logit()),)
+        if self.output == "value" or n_classes <= 2:
+            margin = replace(self, output="log_odds")
+            links: list[Link] = [Sigmoid(1.0)]
+            if self.output == "value":
+                margin, links = self.margin, [Exponentiated(0), *links]
+            own = score(margin.products)
+            return () if own is None else tuple(LinkedScores((own,), h) for h in links)
+        parts = (replace(self.margin, index=k) for k in range(n_classes))
+        read = [score(part.products) for part in parts]
+        scores = tuple(own for own in read if own is not None)
+        if len(scores) < n_classes:
             return ()
-        return tuple(LinkedBoxes(read, place, name) for name in names)
+        if self.output == "log_odds":
+            return (LinkedScores(scores, LogOdds(place)),)
+        # of votes that others share, and of classes by themselves
+        shared = tuple(own.scaled(1.0 / (n_classes - 1)) for own in scores)
+        return (
+            LinkedScores(scores, Softmax(place)),
+            LinkedScores(shared, Softmax(place)),
+            LinkedScores((scores[place],), Sigmoid(1.0)),
+        )
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:

@@ -96,6 +96,18 @@ class LogOdds(Link):
 
 
 @dataclass(frozen=True)
+class Logit(Link):
+    """The log-odds of a score that is a probability, g(z) = log z − log(1 − z)."""
+
+    def value(self, scores: Array) -> Values:
+        return np.asarray(np.log(scores[:, 0]) - np.log1p(-scores[:, 0]))
+
+    def cotangents(self, scores: Array) -> Array:
+        """Gradients 1 / (p (1 − p)), shape (n, 1)."""
+        return np.asarray(1.0 / (scores * (1.0 - scores)))
+
+
+@dataclass(frozen=True)
 class Exponentiated(Link):
     """A positive output, g(z) = exp z_t."""
 

@@ -6,16 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from coalitions import shapley_by_definition
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.functions.means import CheckedLink
-from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedBoxes, LinkedShapley
+from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedScores, LinkedShapley
+from propopt.structures.networks import Exponentiated, Softmax
 
 
 N, D = 300, 5
@@ -24,6 +30,7 @@ X = pd.DataFrame(RNG.normal(size=(N, D)), columns=list("abcde")).round(2)
 X["a"] = X["a"].mask(RNG.random(N) < 0.15)
 X["d"] = pd.Categorical(RNG.choice(["x", "y", "z"], N))
 Y = X["a"].fillna(1.0) * X["b"] + X["c"] + (X["d"] == "y") * X["e"]
+TWO = (Y > 0).astype(int)
 THREE = np.digitize(Y, [-0.7, 0.7])
 ROWS, BACKGROUND = X.iloc[:4], X.iloc[30:47]
 
@@ -51,7 +58,7 @@ def against_the_definition(function, f):
 def test_probabilities_of_each_class(target):
     model = boosted(THREE)
     function = po.wrap(model, target=target, output="probability", data=X)
-    assert linked_of(function).linked.link == "softmax"
+    assert linked_of(function).linked.link == Softmax(target)
     error = against_the_definition(
         function, lambda rows: model.predict_proba(rows)[:, target]
     )
@@ -72,7 +79,7 @@ def test_counts_have_a_logarithm_behind():
     model = HistGradientBoostingRegressor(loss="poisson", max_iter=15)
     model.set_params(categorical_features=["d"]).fit(X, np.exp(Y / 3))
     function = po.wrap(model, data=X)
-    assert linked_of(function).linked.link == "exponential"
+    assert linked_of(function).linked.link == Exponentiated(0)
     assert against_the_definition(function, model.predict) < 1e-13
 
 
@@ -105,7 +112,7 @@ def test_a_score_that_is_off_is_not_believed():
         assert not replace(right, linked=replace(right.linked, scores=off)).holds(
             points, values
         )
-    wrong = LinkedBoxes(right.linked.scores, 0, "exponential")
+    wrong = LinkedScores(right.linked.scores, Exponentiated(0))
     assert not replace(right, linked=wrong).holds(points, values)
 
 
@@ -157,3 +164,28 @@ def test_values_add_up():
     base = function.value(X.iloc[:25]).mean()
     rest = function.value(X.iloc[60:70]) - base - phi.sum(axis=1)
     assert np.abs(rest).max() < 1e-13
+
+
+@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("name", ["logistic", "Gaussian", "pipeline"])
+def test_probabilities_of_additive_scores(name, labels):
+    numbers = X[["b", "c", "e"]]
+    if name == "pipeline":
+        numbers = numbers.assign(d=X["d"].astype(object))
+        codes = make_column_transformer(
+            (OneHotEncoder(), ["d"]), remainder="passthrough"
+        )
+        model = make_pipeline(codes, LogisticRegression())
+    else:
+        model = {"logistic": LogisticRegression, "Gaussian": GaussianNB}[name]()
+    model.fit(numbers, labels)
+    rows, background = numbers.iloc[:3], numbers.iloc[20:60]
+    best = po.explain(
+        model, rows, data=background, output="probability", target=1, robustness=0
+    )
+    truth = shapley_by_definition(
+        lambda table: model.predict_proba(table)[:, 1], rows, background
+    )
+    assert best.target_error == 0.0
+    assert "from its scores" in best.parameters["contributions"]
+    assert best.contributions == pytest.approx(truth, abs=1e-13)

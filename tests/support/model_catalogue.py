@@ -435,7 +435,7 @@ def status(explanation: Any) -> str:
     if isinstance(explanation, InvalidInput):
         return "refused"
     source = str(explanation.parameters["contributions"])
-    if "from its trees" in source:
+    if "from its scores" in source:
         return SETS
     return FEW if "all sets" in source or "orders" in source else EXACT
 

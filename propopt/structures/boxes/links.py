@@ -1,64 +1,52 @@
-"""Functions of sums of boxes, and their Shapley values over all sets of columns.
+"""Links of scores, and their Shapley values over all sets of columns.
 
-Probabilities of boosted trees are h(m_1(x), ..., m_K(x)), where each score m is a sum
-of boxes and h is no sum. v(S) is the mean of h over background rows b, with the columns
-S of x. The scores of all 2^d mixtures of x and b are found at once. Take a box whose
-sets hold x alone in the columns A, b alone in the columns B, and both elsewhere. It
-adds v to the score of each set S with A ⊆ S and B ∩ S = ∅. With
-[B ∩ S = ∅] = Σ_{C ⊆ B} (−1)^|C| [C ⊆ S] these are sums over subsets, which take d 2^d
-additions for all S together.
+Probabilities are h(m_1(x), ..., m_K(x)), where each score m is a sum of boxes, as that
+of boosted trees is, or additive, as that of a logistic regression is. h is no sum. v(S)
+is the mean of h over background rows b, with the columns S of x. The scores of all 2^d
+mixtures of x and b are found at once. Take a box whose sets hold x alone in the columns
+A, b alone in the columns B, and both elsewhere. It adds v to the score of each set S
+with A ⊆ S and B ∩ S = ∅. With [B ∩ S = ∅] = Σ_{C ⊆ B} (−1)^|C| [C ⊆ S] these are sums
+over subsets, which take d 2^d additions for all S together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import shapley_of_worths
 
 
-# ---- Values that are a function of a few scores
+if TYPE_CHECKING:  # trees and tables load none
+    from propopt.structures.networks import Link
 
 
-_LinkOfScores: TypeAlias = Callable[[Array, int], Array]
-"""From scores (K, ...) and the place of the one that is asked for to values (...)."""
-
-LINKS: Final[Mapping[str, _LinkOfScores]] = {
-    "sigmoid": lambda m, k: expit(m[k]),
-    "softmax": lambda m, k: softmax(m, axis=0)[k],
-    "softmax of shares": lambda m, k: softmax(m / (len(m) - 1.0), axis=0)[k],
-    "exponential": lambda m, k: np.exp(m[k]),
-    "log-odds": lambda m, k: np.log(m[k]) - np.log1p(-m[k]),
-    "log-odds of softmax": lambda m, k: (
-        m[k] - logsumexp(np.delete(m, k, axis=0), axis=0)
-    ),
-}
-"""What values are made of scores by. Those of "shares" are of votes over K − 1."""
+# ---- Values that are a link of a few scores
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkedBoxes:
-    """h(m_1(x), ..., m_K(x)): a link of sums of boxes."""
+class LinkedScores:
+    """h(m_1(x), ..., m_K(x)): a link of sums of boxes, or of additive functions."""
 
-    scores: tuple[Boxes, ...]
-    place: int  # of the score whose value is meant
-    link: str  # its name in LINKS
+    scores: tuple[SumOfProducts, ...]
+    link: Link
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.link} of {len(self.scores)} scores)"
+        count, link = len(self.scores), type(self.link).__name__
+        return f"{type(self).__name__}({link} of {count} scores)"
 
     @property
     def tolerance(self) -> float:
         """How far values may be from the model, over their range."""
-        return max(boxes.tolerance for boxes in self.scores)
+        return max(own.tolerance for own in self.scores)
 
     def value(self, points: Points) -> Values:
         """Values at points (N, D)."""
@@ -66,7 +54,8 @@ class LinkedBoxes:
 
     def of_scores(self, scores: Array) -> Array:
         """Values (...) of scores (K, ...)."""
-        return np.asarray(LINKS[self.link](scores, self.place))
+        values = self.link.value(scores.reshape(len(scores), -1).T)
+        return values.reshape(scores.shape[1:])
 
     @cached_property
     def columns(self) -> Positions:
@@ -78,6 +67,14 @@ class LinkedBoxes:
         d, K = len(self.columns), len(self.scores)
         leaves = sum(own.paths.shape[0] for own in self.scores)
         return n_background * (2.0 ** min(d, 60) * K * (2.0 * d + 4.0) + 4.0 * leaves)
+
+
+def score(read: SumOfProducts | Reason | None) -> SumOfProducts | None:
+    """A score whose mixtures are known: boxes, or what is additive."""
+    if not isinstance(read, SumOfProducts):
+        return None
+    known = isinstance(read, Boxes) or read.lengths.max(initial=0) <= 1
+    return read if known else None
 
 
 MOST_LINK_STEPS: Final = 5e7
@@ -92,7 +89,7 @@ MOST_LINK_STEPS: Final = 5e7
 class LinkedShapley:
     """Shapley values of linked boxes: every set of columns, every background row."""
 
-    linked: LinkedBoxes
+    linked: LinkedScores
     background: Points  # (B, D)
     n_blocks: int = 1  # parts of the background, of as many rows each
     weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
@@ -130,10 +127,13 @@ class LinkedShapley:
         return phi
 
     @cached_property
-    def _mixtures(self) -> list[_Mixtures]:
-        columns = self.linked.columns
+    def _mixtures(self) -> list[_Mixtures | _AdditiveMixtures]:
+        rest = self.background, self.linked.columns
         return [
-            _Mixtures.of(own, self.background, columns) for own in self.linked.scores
+            _Mixtures.of(own, *rest)
+            if isinstance(own, Boxes)
+            else _AdditiveMixtures.of(own, *rest)
+            for own in self.linked.scores
         ]
 
 
@@ -180,6 +180,42 @@ class _Mixtures:
         # B ∩ S = ∅ where B is in the columns that S lacks
         total = _over_subsets(inner) + _over_subsets(outer)[:, ::-1]
         return np.asarray(total + self.boxes.base)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _AdditiveMixtures:
+    """An additive function at all mixtures of a row with background rows."""
+
+    structure: SumOfProducts
+    columns: Positions  # (d,)
+    at_background: Values  # (B,): its values there
+    theirs: Array  # (d, B): what each column adds there
+
+    @classmethod
+    def of(
+        cls, structure: SumOfProducts, background: Points, columns: Positions
+    ) -> _AdditiveMixtures:
+        values = structure.value(background)
+        start = cls(structure, columns, values, np.zeros((0, 0)))
+        return replace(start, theirs=start.terms(background))
+
+    def terms(self, points: Points) -> Array:
+        """What each column adds at points, (d, n)."""
+        own, found = self.structure, np.zeros((len(self.columns), len(points)))
+        alone = own.lengths == 1
+        factor, values = own.paths[alone, 0], own.values[alone]
+        place = np.searchsorted(self.columns, own.column[factor])
+        for rows, G in own.factors_at(points):
+            np.add.at(found[:, rows], place, values[:, None] * G[factor])
+        return found
+
+    def scores_of(self, x: Values) -> Array:
+        """At all mixtures of x (D,), (B, 2^d): bit j is whether column j is of x."""
+        total = self.at_background[:, None]
+        for change in self.terms(x[None]) - self.theirs:
+            total = np.concatenate([total, total + change[:, None]], axis=1)
+        return total
 
 
 def _expanded(
