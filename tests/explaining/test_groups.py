@@ -22,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
+from propopt.problems.file import read_problem
 
 
 RNG = np.random.default_rng(5)
@@ -281,3 +282,54 @@ def test_other_groups_are_refused(groups: Any, told: str) -> None:
 def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(told)):
         po.explain(MODELS["linear"], X, data=TABLE, groups=GROUPS, **how)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) -> None:
+    model = MODELS["boosted"]
+    asked: dict[str, Any] = {"groups": GROUPS, "sample_weight": weights}
+    found = po.explain(model, X, data=TABLE, output="probability", **asked)
+    assert "all sets of the features, from its trees" in str(
+        found.parameters["contributions"]
+    )
+    for n in range(3):
+        phi, _, base = brute_force(
+            lambda rows: model.predict_proba(rows)[:, 1],
+            X.iloc[n],
+            TABLE,
+            MEMBERS,
+            weights,
+        )
+        assert found.contributions[n] == pytest.approx(phi, abs=1e-10)
+        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
+    columns = po.explain(
+        model, X, data=TABLE, output="probability", sample_weight=weights
+    )
+    for n in range(3):
+        phi, _, _ = brute_force(
+            lambda rows: model.predict_proba(rows)[:, 1],
+            X.iloc[n],
+            TABLE,
+            [[name] for name in NAMES],
+            weights,
+        )
+        assert columns.contributions[n] == pytest.approx(phi, abs=1e-10)
+
+
+def test_a_problem_file_names_groups(tmp_path: Any) -> None:
+    TABLE.assign(y=Y).to_csv(tmp_path / "table.csv", index=False)
+    text = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
+    job = "explain: {groups: {address: [street, zip]}}\n"
+    path = tmp_path / "problem.yaml"
+    path.write_text(text + job)
+    found = read_problem(path).run(tmp_path, quiet=True)
+    assert found.labels.features == ("age", "address", "income", "debt")
+    whose = "groups: {address: [street, zap]}"
+    slopes = "groups: {address: [street, zip]}, kind: slopes"
+    for how, told in (
+        (whose, "explain.groups: 'address': no feature 'zap'"),
+        (slopes, "kind slopes and groups"),
+    ):
+        path.write_text(f"{text}explain: {{{how}}}\n")
+        with pytest.raises(PropoptError, match=re.escape(told)):
+            read_problem(path).run(tmp_path, quiet=True)
