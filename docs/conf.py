@@ -92,7 +92,7 @@ html_theme_options = {
     "logo": {
         "image_dark": "_static/logo.svg",
         "image_light": "_static/logo.svg",
-        "text": "propopt",
+        "text": f"{project} {version}",
         "alt_text": "",
     },
     "navbar_align": "left",

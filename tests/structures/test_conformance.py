@@ -162,6 +162,43 @@ def test_the_record_has_every_case_and_ours_are_right():
         assert is_refused or row.right == row.seeds
 
 
+def test_the_rows_of_the_readme_are_those_of_the_record():
+    record = pd.read_csv(tables.RECORD)
+    has_categories = record.situation.str.contains("categor")
+    rounds = record.model.eq("RandomForest") & record.situation.str.contains(
+        "float32|threshold"
+    )
+    text = (tables.RECORD.parents[2] / "README.md").read_text(encoding="utf-8")
+    for kind in (has_categories, rounds):
+        right = record[kind & record.verdict.eq("right")].library.value_counts()
+        n = kind.sum() // record.library.nunique()
+        assert n >= 5
+        assert (
+            f"| {right['propopt']} of {n} cases | {right.get('shap', 0)} of {n}" in text
+        )
+
+
+def test_shap_differs_on_edges_of_single_precision_without_its_check():
+    shap = pytest.importorskip("shap")
+    case = cases.made("rows that round across a threshold", "RandomForest", 0)
+    exact = oracle.by_definition(case.answer, case.rows, case.background)
+    explainer = shap.TreeExplainer(case.model, case.background)
+    values = explainer.shap_values(case.rows, check_additivity=False)
+    assert np.abs(values - exact.values).max() > 1e-3 * exact.size
+
+
+def test_shap_takes_a_hundred_rows_of_a_background_and_bounds_errors_on_request():
+    shap = pytest.importorskip("shap")
+    case = cases.made("two classes, margin", "GradientBoosting", 0)
+    table = pd.concat([case.background] * 20, ignore_index=True)
+    assert len(shap.TreeExplainer(case.model, table).data) == 100 < len(table)
+    found = libraries.call("propopt", replace(case, background=table))
+    assert found.base == pytest.approx(case.answer(case.background).mean(), abs=1e-12)
+    sampled = shap.PermutationExplainer(case.answer, case.background, seed=0)
+    bounded = sampled(case.rows[:1], error_bounds=True, silent=True)
+    assert (bounded.error_std > 0.0).any()
+
+
 def test_the_table_shows_the_worst_seed():
     lines = pd.DataFrame(
         {
