@@ -18,6 +18,7 @@ import scipy.sparse as sp  # noqa: F401  # this and others are of mistakes.txt
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer  # noqa: F401
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV  # noqa: F401
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler  # noqa: F401
