@@ -94,7 +94,10 @@ class ContributionRule:
         assert base is not None, "those of the reference have one"
         if self.kind == "slopes":
             return self._stepped(points, labels, base)
-        stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
+        named, schema = points, self.function.schema
+        if schema is not None:  # the codes of others depend on the rows beside it
+            named = np.where(schema.others(points), -1.0, points)
+        stream = np.random.default_rng([read_seed(self.rng), *_words_of(named)])
         return self.shapley(points, labels, stream, base=base, alone=True)
 
     @property

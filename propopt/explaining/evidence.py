@@ -227,6 +227,7 @@ class AuditEvidence:
     ) -> Self:
         """What :func:`propopt.audit` is given, read and aligned."""
         function, told, words = _explained(model, X, data, output, target, outcome)
+        function = function.taking(X)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
         weights = None

@@ -22,6 +22,7 @@ from propopt.explaining.plan import (
     JointRows,
     KindChoice,
     TextLaw,
+    note_on_others,
     stability_in_words,
     with_note,
 )
@@ -247,6 +248,7 @@ def explain(
     function, told = wrapped_and_told(
         model, X, target, output, data, batch_rows, outcome
     )
+    function = function.taking(X)
     points, labels = told.read(function, X, "X")
     table = told.read(function, data, "data") if has_rows else (points, labels)
     reference = Reference.of_points(*table, function.schema)
@@ -284,7 +286,9 @@ def explain(
         parameters={
             "function": repr(function),
             **({} if verdict is None else {"jump test": verdict.in_words()}),
-            **with_note(best.parameters, note),
+            **with_note(
+                with_note(best.parameters, note), note_on_others(function, points)
+            ),
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),

@@ -29,6 +29,7 @@ from propopt.explaining.plan import (
     ExplainSettings,
     JointPlan,
     JointRows,
+    note_on_others,
     with_note,
 )
 from propopt.explaining.targets import (
@@ -36,6 +37,7 @@ from propopt.explaining.targets import (
     coordinates_of,
     error_of_parts,
     in_words,
+    target_rule,
 )
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
@@ -173,13 +175,21 @@ class FittedRows(FittedReference):
     ) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
         began = time.perf_counter()
-        points, labels = self.function.read(X, "X_new")
-        parts = self._aims(points, labels, progress)
-        places = coordinates_of(self.function, points, self.plan.sizes)
-        names = labels.points or range(len(points))
-        beside = [
-            self._row(*one) for one in zip(parts, places, points, names, strict=True)
-        ]
+        wide = self._taking(X)
+        points, labels = wide.function.read(X, "X_new")
+        schema, every = wide.function.schema, np.arange(len(points))
+        new = every[:0]
+        if wide is not self and schema is not None:
+            new = np.flatnonzero(schema.others(points).any(axis=1))
+            wide.function.value_at(points[new], labels.of_positions(new))  # or refused
+        # rows of known categories do not depend on the company of others
+        found: list[Any] = [None] * len(points)
+        for owner, some in ((self, np.setdiff1d(every, new)), (wide, new)):
+            own = owner.answers_at(points[some], labels.of_positions(some), progress)
+            for n, answer in zip(some.tolist(), own, strict=True):
+                found[n] = answer
+        parts = [part for part, _ in found]
+        beside = [row for _, row in found]
         rows = [row for row, _, _ in beside]
         axes = np.stack([axis for _, _, axis in beside])
         named = (
@@ -197,7 +207,9 @@ class FittedRows(FittedReference):
             began,
             attributions=W,
             labels=known.estimate.labels,
-            parameters=self.reference.parameters,
+            parameters=with_note(
+                self.reference.parameters, note_on_others(wide.function, points)
+            ),
             background=self.reference.background,
             certificate=proof,
             details={
@@ -208,13 +220,48 @@ class FittedRows(FittedReference):
                     [row.near for row in rows], self.plan.n_neighbors
                 ),
             },
-            **self.plan.told(points),
+            **wide.plan.told(points),
             **self._errors(rows, axes, known, proof.scale),
             **self._programs(rows, known, beside),
             row_size=self.row_size,
         )
         own = self.function, self.plan.model, points.shape[1]
         return with_offset(best, offset, X, *own)
+
+    def _taking(self, X: object) -> FittedRows:
+        """The same, which also takes categories of X that data has not."""
+        function, plan, rule = self.function.taking(X), self.plan, self.rule
+        if function is self.function or function.schema is None:
+            return self
+        codes = function.schema.n_codes
+        reference = replace(plan.reference, n_codes=codes)
+        seed = read_seed(plan.settings.rng)
+        plan = replace(plan, function=function, reference=reference)
+        if isinstance(rule, ContributionRule):
+            rule = replace(
+                rule,
+                function=function,
+                reference=reference,
+                given_background=rule.background,
+            )
+        else:
+            law = plan.settings.law_of_columns
+            if law == "auto":  # as it was found for the reference rows
+                law = "none" if rule.function is self.function else "data"
+            rule = target_rule(function, reference, plan.sizes, law=law, rng=seed)
+        return replace(self, plan=plan, rule=rule.settled(plan.points, seed))
+
+    def answers_at(
+        self, points: Points, labels: Labels, progress: bool | None
+    ) -> list[tuple[Targets, tuple[ConditionalRow, Array, Array]]]:
+        """What each row aims at, and its optimum beside the reference rows near it."""
+        if len(points) == 0:
+            return []
+        parts = self._aims(points, labels, progress)
+        places = coordinates_of(self.function, points, self.plan.sizes)
+        names = labels.points or range(len(points))
+        asked = zip(parts, places, points, names, strict=True)
+        return [(one[0], self._row(*one)) for one in asked]
 
     def _aims(
         self, points: Points, labels: Labels, progress: bool | None
@@ -473,6 +520,8 @@ def joint_rows(
     function, told = wrapped_and_told(
         model, table, *asked, settings.batch_rows, settings.outcome
     )
+    if X is not None and X is not table:
+        function = function.taking(X)
     points, labels = told.read(function, table, "data")
     reference = Reference.of_points(points, labels, function.schema)
     weighted = Background.weighed(settings.sample_weight, table, points)

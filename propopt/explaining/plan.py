@@ -651,6 +651,20 @@ def explained_members(
     return indices_of_columns(result, names, n_features, "the explained table")
 
 
+def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
+    """Which categories of rows (N, D) data has not, as the note of an explanation."""
+    schema = function.schema
+    told = None if schema is None else schema.others_in_words(points)
+    if told is None or schema is None:
+        return {}
+    count = int(schema.others(points).any(axis=1).sum())
+    noun = "row has" if count == 1 else "rows have"
+    return {
+        "notes": f"{count:,} {noun} categories that data has not, explained as the "
+        f"model treats them: {told}"
+    }
+
+
 def with_note(
     parameters: Mapping[str, Parameter], note: Mapping[str, Parameter]
 ) -> dict[str, Parameter]:

@@ -135,7 +135,35 @@ class Function(ABC):
             of the function, if the model fails for a missing value, or if a value of f
             is not finite; the first such row is named.
         """
-        return self.value_at(*self.read(X))
+        own = self.taking(X)
+        return own.value_at(*own.read(X))
+
+    def taking(self, X: object) -> Function:
+        """The same, which also takes categories of X that its table has not.
+
+        Their frequency is zero. What the model says of them is its own.
+
+        Parameters
+        ----------
+        X : DataFrame (N, D)
+            The rows.
+
+        Returns
+        -------
+        Function
+            The function itself where X has no other categories, or no model is called.
+
+        Examples
+        --------
+        >>> import pandas as pd, propopt as po
+        >>> X = pd.DataFrame({"colour": ["red", "blue"]})
+        >>> f = po.wrap(lambda table: table["colour"].str.len(), data=X)
+        >>> new = pd.DataFrame({"colour": ["green"]})
+        >>> f.taking(X) is f, f.taking(new).read(new)[0]
+        (True, array([[3.]]))
+        """
+        del X
+        return self
 
     @overload
     def gradient(self, X: pd.DataFrame) -> pd.DataFrame: ...
@@ -714,6 +742,12 @@ class SumOfFunctions(Function):
         if any(part.n_columns != n_columns for part in scaled):
             return Reason(f"{self!r} has parts of other than {n_columns} columns")
         return SumOfProducts.sum_of(scaled).plus(self.base)
+
+    def taking(self, X: object) -> Function:
+        terms = tuple((weight, part.taking(X)) for weight, part in self.terms)
+        pairs = zip(terms, self.terms, strict=True)
+        same = all(own is before for (_, own), (_, before) in pairs)
+        return self if same else replace(self, terms=terms)
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
         return _either([part.effects_at(points) for part in self.parts])

@@ -67,10 +67,13 @@ class Checked:
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """What it is, if that is right; else a reason, which a warning says, too."""
-        rows, known = _not_compared(points, self.known_missing), self.known_missing
-        if isinstance(self.read, Reason) or len(rows) == 0:
+        if isinstance(self.read, Reason):
             return self.read
-        here = np.isnan(points[rows]).any(axis=0)
+        gaps, known = self._gaps(points), self.known_missing
+        rows = _not_compared(gaps, known)
+        if len(rows) == 0:
+            return self.read
+        here = gaps[rows].any(axis=0)
         difference = _difference(self.read, self.function, points, rows, labels)
         self.known_missing = np.asarray(here if known is None else known | here)
         if difference is not None:
@@ -82,13 +85,18 @@ class Checked:
             )
         return self.read
 
+    def _gaps(self, points: Points) -> Truths:
+        """Where a number is missing, or a category is one that data has not."""
+        gaps, schema = np.isnan(points), self.function.schema
+        return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
 
-def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
+
+def _not_compared(gaps: Truths, known_missing: Truths | None) -> Positions:
     """Positions of rows (N, D) that would tell something new."""
-    absent = np.isnan(points)
+    absent = gaps.copy()
     if known_missing is None:
-        every = -(-len(points) // MOST_CHECKED)
-        first = np.arange(0, len(points), every)
+        every = -(-len(gaps) // MOST_CHECKED)
+        first = np.arange(0, len(gaps), every)
         absent &= ~absent[first].any(axis=0)
     else:
         first = np.zeros(0, np.intp)

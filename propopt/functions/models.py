@@ -108,7 +108,7 @@ class CalledModel(OfModel):
         except (InvalidInput, MemoryError):
             raise
         except Exception as error:
-            self._refuse_widened(error, points)
+            self._refuse_cells(error, points)
             absent = self.missing_columns(points, labels)
             library = type(error).__module__.partition(".")[0]
             of_table = isinstance(error, MISFITS) or library in LIBRARIES
@@ -124,11 +124,20 @@ class CalledModel(OfModel):
                 "or a pipeline that imputes them first"
             ) from error
 
-    def _refuse_widened(self, error: Exception, points: Points) -> None:
-        """Say where a model fails that columns were given in another dtype."""
-        wide = None if self.table is None else self.table.widened(points)
+    def _refuse_cells(self, error: Exception, points: Points) -> None:
+        """Say where a model fails that it was given cells that data has not."""
+        if self.table is None:
+            return
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        others, wide = self.table.others_in_words(points), self.table.widened(points)
+        if others is not None:
+            raise InvalidInput(
+                f"{self.quantity.model}: at categories that data has not, {others}, "
+                f"the model raises {said}; give rows of the categories of data, or a "
+                'model that takes others, as OneHotEncoder(handle_unknown="ignore") '
+                "does"
+            ) from error
         if wide is not None:
-            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             raise InvalidInput(
                 f"{self.quantity.model}: at numbers that the dtypes of data do not "
                 f"hold, in {wide}, the model raises {said}; {OBSERVED_ALONE}"
@@ -164,6 +173,17 @@ class NumericalModel(CalledModel):
     trees: ReadTrees | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
     atoms: tuple[Atoms | None, ...] | None = field(default=None, kw_only=True)
+
+    def taking(self, X: object) -> NumericalModel:
+        table = None if self.table is None else self.table.taking(X)
+        if table is None or table is self.table:
+            return self
+        trees = None if self.trees is None else replace(self.trees, schema=table)
+        readout = replace(self.readout, table=table.decode)
+        wide = replace(self, table=table, trees=trees, readout=readout)
+        # of the same model, which is not tried again
+        vars(wide).update(calls=self.calls, trial=self.trial)
+        return wide
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
@@ -219,8 +220,9 @@ class Coded(ABC):
 class Categorical(Coded):
     """A column of text, booleans, categories, or numbers that stand for some.
 
-    To be missing is a category too, and always the last: its frequency is zero where
-    the table of the schema has no such row.
+    To be missing is a category too, and always the last of those that the table of the
+    schema may have: its frequency is zero where it has no such row. Behind it stand
+    ``others``, which are in no row of that table, of frequency zero.
     """
 
     name: Hashable  # its label
@@ -229,6 +231,7 @@ class Categorical(Coded):
     absent: Hashable  # what stands in the DataFrame where a category is missing
     # (K,): the share of each in the table that the schema was made of
     frequencies: Array
+    others: tuple[Hashable, ...] = ()  # categories that only other tables have
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> tuple[Categorical, Array]:
@@ -240,13 +243,60 @@ class Categorical(Coded):
         own = cls(column.name, column.dtype, levels, absent, shares)
         return own, codes.astype(float)
 
+    def taking(self, column: pd.Series[Any]) -> Categorical:
+        """The same with the categories of another column, where its dtype holds them.
+
+        One of categories is given more of them; others hold what they can.
+        """
+        unknown = column[self._codes_of(column) < 0].unique().tolist()
+        if not unknown or not self._holds(unknown):
+            return self
+        others = (*self.others, *unknown)
+        none = np.zeros(len(unknown))
+        frequencies = np.concatenate([self.frequencies, none])
+        frequencies.setflags(write=False)
+        return replace(self, others=others, frequencies=frequencies)
+
+    def _holds(self, values: list[Any]) -> bool:
+        if isinstance(self.dtype, pd.CategoricalDtype):
+            return True
+        try:
+            own = pd.Series(values, dtype=object).astype(self.dtype).tolist()
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return all(
+            a == b and isinstance(a, type(b)) for a, b in zip(own, values, strict=True)
+        )
+
+    def other(self, values: Array) -> NDArray[np.bool_]:
+        """Which codes are those of categories that data has not, (n,)."""
+        return np.asarray(values > len(self.levels))
+
+    def _codes_of(self, column: pd.Series[Any]) -> Codes:
+        """The code of each cell, −1 where it has none."""
+        codes = _positions(self.levels, column)
+        if self.others:
+            more = pd.Index(self.others, dtype=object, tupleize_cols=False)
+            place = more.get_indexer(pd.Index(column.astype(object)))
+            there = (codes < 0) & (place >= 0)
+            codes = np.where(there, len(self.levels) + 1 + place, codes)
+        return codes
+
+    @cached_property
+    def _cells(self) -> pd.Index[Any]:
+        """Categories that are not missing, those of data first."""
+        if not self.others:
+            return self.levels
+        every = [*self.levels.tolist(), *self.others]
+        return pd.Index(every, dtype=self.levels.dtype, tupleize_cols=False)
+
     @property
     def misses(self) -> bool:
-        return bool(self.frequencies[-1] > 0.0)
+        return bool(self.frequencies[len(self.levels)] > 0.0)
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        return (*self.known, self.absent)
+        return (*self.known, self.absent, *self.others)
 
     @property
     def known(self) -> tuple[Hashable, ...]:
@@ -254,17 +304,18 @@ class Categorical(Coded):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (*map(str, self.known), "missing")
+        return (*map(str, self.known), "missing", *map(str, self.others))
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         column = frame[self.name]
-        codes = _positions(self.levels, column)
+        codes = self._codes_of(column)
         if (codes < 0).any():
             n = int((codes < 0).argmax())
             known = listed(self.levels.tolist())
             raise InvalidInput(
                 f"{what}: column {self.name!r}, row {row_name(column, n)}: unknown "
-                f"category {column.tolist()[n]!r}; known: {known}"
+                f"category {column.tolist()[n]!r}; known: {known}, of dtype "
+                f"{self.dtype}"
             )
         return codes.astype(float)
 
@@ -273,16 +324,19 @@ class Categorical(Coded):
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         codes, absent = self.codes(values), self.missing(values)
+        others = self.other(values)
+        codes = codes - others  # places among those that are not missing
         if isinstance(self.dtype, pd.CategoricalDtype):
-            own = np.where(absent, -1, codes).tolist()
-            return {
-                self.name: pd.Series(pd.Categorical.from_codes(own, dtype=self.dtype))
-            }
+            own, dtype = np.where(absent, -1, codes).tolist(), self.dtype
+            if others.any():
+                every = [*self.levels.tolist(), *self.others]
+                dtype = pd.CategoricalDtype(every, ordered=self.dtype.ordered)
+            return {self.name: pd.Series(pd.Categorical.from_codes(own, dtype=dtype))}
         if not absent.any():
-            return {self.name: pd.Series(self.levels.take(codes), dtype=self.dtype)}
+            return {self.name: pd.Series(self._cells.take(codes), dtype=self.dtype)}
         dtype = with_room(self.dtype)
         objects = np.full(len(codes), self.absent, dtype=object)
-        objects[~absent] = self.levels.astype(object)[codes[~absent]]
+        objects[~absent] = self._cells.astype(object)[codes[~absent]]
         return {self.name: pd.Series(objects, dtype=dtype)}
 
 

@@ -191,6 +191,61 @@ class TableSchema:
         columns = [column.encode(table, what) for column in self.columns]
         return _stacked(columns, self.names, frame)
 
+    def taking(self, X: Any) -> TableSchema:
+        """The same, which also takes categories of X that its table has not.
+
+        Codes of others stay what they are. A category that the dtype of its column does
+        not hold is none of them.
+        """
+        frame = as_frame(X, "X")
+        if frame is None or tuple(frame.table.columns) != tuple(self.header):
+            return self
+        columns = tuple(
+            column.taking(frame.table[column.name])
+            if isinstance(column, Categorical) and not self._lists(column.name)
+            else column
+            for column in self.columns
+        )
+        pairs = zip(columns, self.columns, strict=True)
+        if all(own is before for own, before in pairs):
+            return self
+        return replace(self, columns=columns)
+
+    def _lists(self, name: Hashable) -> bool:
+        """Whether a column of another library has a dtype that lists all categories."""
+        dtype = None if self.kind is None else self.kind.coded.get(str(name))
+        return type(dtype).__name__ == "Enum"
+
+    def others(self, points: Points) -> NDArray[np.bool_]:
+        """Where categories are that the table of the schema has not, (n, D)."""
+        found = np.zeros(points.shape, dtype=bool)
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Categorical) and column.others:
+                found[:, j] = column.other(points[:, j])
+        return found
+
+    def unseen(self, points: Points) -> NDArray[np.bool_]:
+        """Where categories are of which the table of the schema has no row, (n, D)."""
+        found = np.zeros(points.shape, dtype=bool)
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Coded) and not (column.frequencies > 0.0).all():
+                found[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
+        return found
+
+    def others_in_words(self, points: Points) -> str | None:
+        """The columns and categories of :meth:`others`, with dtypes; None of none."""
+        told = []
+        for j in np.flatnonzero(self.others(points).any(axis=0)):
+            column = self.columns[j]
+            assert isinstance(column, Categorical), "others have none"
+            codes = np.unique(points[column.other(points[:, j]), j]).astype(int)
+            cells = listed([column.categories[code] for code in codes], 3)
+            dtype = str(column.dtype)
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                dtype += f" of {listed(column.known, 5)}"
+            told.append(f"column {column.name!r} (in data of dtype {dtype}): {cells}")
+        return "; ".join(told) or None
+
     def missing(self, points: Points) -> NDArray[np.bool_]:
         """Which numbers and categories are missing, shape (n, D)."""
         columns = zip(self.columns, points.T, strict=True)

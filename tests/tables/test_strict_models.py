@@ -256,3 +256,211 @@ def test_coordinates_of_many_categories_take_no_square_of_them():
     tracemalloc.stop()
     assert peak < 20 * found.nbytes
     assert_allclose(found @ found.T, 0.5 * np.eye(4))
+
+
+# ---- categories that data has not, as the models treat them that take them
+
+
+def of_words(dtype, n=40):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"word": rng.choice(["red", "blue", "green"], n)})
+    X["word"] = X["word"].astype(dtype)
+    X["x"], X["i"] = rng.normal(size=n), rng.integers(0, 4, n)
+    red, blue = ((X["word"] == w).to_numpy(float) for w in ("red", "blue"))
+    return X, red * X["x"].to_numpy() + X["i"].to_numpy() * (1.0 - blue)
+
+
+def with_new_words(X, words=("violet", "teal")):
+    """Rows of which the second and the fourth have other words."""
+    rows = X.iloc[:4].copy()
+    cells = rows["word"].astype(object)
+    cells.iloc[1], cells.iloc[3] = words
+    rows["word"] = cells.astype(str(X["word"].dtype))
+    return rows
+
+
+def in_one_dtype(X, rows):
+    """Both with all categories in their dtype, where it lists them."""
+    if str(X["word"].dtype) != "category":
+        return X, rows
+    every = dict.fromkeys([*X["word"].cat.categories, *rows["word"].cat.categories])
+    wide = pd.CategoricalDtype(list(every))
+    return tuple(
+        t.assign(word=t["word"].astype(object).astype(wide)) for t in (X, rows)
+    )
+
+
+def behind(encoder, model):
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+
+    columns = make_column_transformer((encoder, ["word"]), remainder="passthrough")
+    return make_pipeline(columns, model)
+
+
+def indicators_and_line():
+    from sklearn.linear_model import Ridge
+    from sklearn.preprocessing import OneHotEncoder
+
+    return behind(OneHotEncoder(handle_unknown="ignore"), Ridge())
+
+
+def rare_and_forest():
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.preprocessing import OneHotEncoder
+
+    rare = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=0.34)
+    return behind(rare, RandomForestRegressor(6, random_state=0))
+
+
+def ordinal_and_missing():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.preprocessing import OrdinalEncoder
+
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    return behind(
+        encoder, HistGradientBoostingRegressor(max_iter=6, min_samples_leaf=3)
+    )
+
+
+def histograms():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    how = {"categorical_features": "from_dtype", "min_samples_leaf": 3}
+    return HistGradientBoostingRegressor(max_iter=6, **how)
+
+
+def lightgbm():
+    how = {"min_child_samples": 2, "min_data_per_group": 2, "cat_smooth": 1}
+    package = pytest.importorskip("lightgbm")
+    return package.LGBMRegressor(n_estimators=8, verbosity=-1, **how)
+
+
+def catboost():
+    package = pytest.importorskip("catboost")
+    how = {"allow_writing_files": False, "verbose": 0, "cat_features": ["word"]}
+    return package.CatBoostRegressor(iterations=6, **how)
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [
+        (indicators_and_line, "object"),
+        (rare_and_forest, "string"),
+        (ordinal_and_missing, "category"),
+        (histograms, "category"),
+        (lightgbm, "category"),
+        (catboost, "object"),
+    ],
+)
+def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_path):
+    X, y = of_words(dtype)
+    model, rows = make().fit(X, y), with_new_words(X)
+    best = po.explain(model, rows, data=X, robustness=0)
+    table, asked = in_one_dtype(X, rows)
+    want = all_coalitions(model.predict, asked, table)
+    assert_allclose(best.attributions, want, atol=1e-12)
+    said = best.parameters["notes"]
+    assert "2 rows have categories that data has not" in said
+    assert "'violet', 'teal'" in said
+    assert best.value_of(1, 0) == "violet"
+    f = po.wrap(model, data=X)
+    shap = po.explainers.Shap(background=X).explain(f, rows)
+    assert_allclose(shap.attributions, want, atol=1e-12)
+    assert_allclose(f.value(rows), model.predict(asked), atol=1e-12)
+    explainer = po.Explainer(model, data=X).fit()
+    full = explainer.explain(rows).attributions
+    for n in range(4):  # the same alone, in company, and of known rows beside new ones
+        alone = explainer.explain(rows.iloc[[n]]).attributions[0]
+        assert (alone == full[n]).all()
+    explainer.save(tmp_path / "one.npz")
+    again = po.Explainer.load(tmp_path / "one.npz", model).explain(rows)
+    assert (again.attributions == full).all()
+    exact = po.audit(best.contributions, model, rows, data=X)
+    assert exact["exactness"].verdict == "right"
+
+
+def test_slopes_and_sampled_values_of_new_categories():
+    rng = np.random.default_rng(0)
+    X, _ = of_words("object")
+    for k in range(4):
+        X[f"z{k}"] = rng.normal(size=len(X))
+
+    def ask(Z):
+        known = Z["word"].map({"red": 1.0, "blue": 2.0, "green": 3.0}).fillna(-1.0)
+        return (known * Z["x"] + Z["z0"] * Z["z1"]).to_numpy(float)
+
+    rows = with_new_words(X)
+    explainer = po.Explainer(ask, data=X).fit()
+    full = explainer.explain(rows)
+    assert not full.parameters["contributions"].startswith("exact")
+    for n in (1, 3):  # draws follow from the row, and not from the number of its code
+        alone = explainer.explain(rows.iloc[[n]])
+        assert (alone.attributions[0] == full.attributions[n]).all()
+
+    def apart(Z):
+        known = Z["word"].map({"red": 1.0, "blue": 2.0, "green": 4.0}).fillna(-7.0)
+        return (known + Z["z0"] * Z["z1"]).to_numpy(float)
+
+    slopes = po.explain(apart, rows, data=X, kind="slopes", law="data", robustness=0)
+    own = [apart(X.assign(word=w, z0=0.0)) for w in ("red", "blue", "green")]
+    shares = [(X["word"] == w).mean() for w in ("red", "blue", "green")]
+    mean = sum(p * e[0] for p, e in zip(shares, own, strict=True))
+    want = apart(rows.assign(z0=0.0)) - mean  # f(x) − Σ_c p_c f(x with c)
+    assert_allclose(slopes.attributions[:, 0], want, atol=1e-9)
+    joint = po.explain(ask, rows, data=X, graph=po.graphs.knn_graph(np.eye(4), 2))
+    assert "teal" in joint.parameters["notes"]
+
+
+def test_models_that_refuse_new_categories_name_dtype_and_remedy():
+    from sklearn.linear_model import Ridge
+    from sklearn.preprocessing import OneHotEncoder
+
+    X, y = of_words("category")
+    model = behind(OneHotEncoder(), Ridge()).fit(X, y)
+    told = (
+        r"Ridge: at categories that data has not, column 'word' \(in data of dtype "
+        r"category of 'blue', 'green', 'red'\): 'violet', 'teal', the model raises "
+        r"ValueError: .*OneHotEncoder\(handle_unknown=\"ignore\"\)"
+    )
+    for ask in (
+        lambda Z: po.explain(model, Z, data=X),
+        lambda Z: po.Explainer(model, data=X).fit().explain(Z),
+        lambda Z: po.wrap(model, data=X).value(Z),
+        lambda Z: po.explain(model, Z, data=X, graph=po.graphs.knn_graph(np.eye(4), 2)),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            ask(with_new_words(X))
+    # what a dtype does not hold is no category of the column
+    flags = pd.DataFrame({"b": [True, False] * 9, "x": np.arange(18.0)})
+    other = flags.iloc[:3].assign(b=["yes", "no", "no"])
+    with pytest.raises(InvalidInput, match=r"category 'yes'; known: .*of dtype bool"):
+        po.explain(lambda Z: Z["x"], other, data=flags)
+    polars = pytest.importorskip("polars")
+    listed = polars.DataFrame({"c": ["a", "b"] * 9, "x": np.arange(18.0)})
+    listed = listed.with_columns(polars.col("c").cast(polars.Enum(["a", "b"])))
+    new = polars.DataFrame({"c": ["a", "k"], "x": [1.0, 2.0]})
+    with pytest.raises(InvalidInput, match="unknown category 'k'; known: 'a', 'b'"):
+        po.explain(lambda Z: Z["x"].to_numpy(), new, data=listed)
+
+
+def test_a_new_category_that_is_read_otherwise_than_the_model_answers_is_sampled():
+    """A forest whose answer to what it has not seen is another than its trees'."""
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.preprocessing import OneHotEncoder
+
+    X, y = of_words("object")
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = behind(encoder, RandomForestRegressor(6, random_state=0)).fit(X, y)
+    plain = model.predict
+
+    def predict(Z):
+        new = ~Z["word"].isin(["red", "blue", "green"]).to_numpy(bool)
+        return plain(Z) + 10.0 * new
+
+    model.predict = predict
+    rows = with_new_words(X)
+    with pytest.warns(po.errors.InexactBoxesWarning, match="differs from its answer"):
+        best = po.explain(model, rows, data=X, robustness=0)
+    want = all_coalitions(predict, rows, X)
+    assert_allclose(best.attributions, want, atol=1e-12)

@@ -238,6 +238,7 @@ class Baseline(ABC):
         reason = self._texts_refusal() if isinstance(function, TextFunction) else None
         if reason is not None:
             raise InvalidInput(f"{self.method}: {reason}")
+        function = function.taking(X)
         points, labels = function.read(X)
         before = function.calls.rows
         request = Request(
