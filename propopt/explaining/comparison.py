@@ -23,7 +23,12 @@ from propopt.explaining.contributions import AnyRule, ContributionChoice
 from propopt.explaining.fitted_rows import FittedRows, joint_rows
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import ExplainSettings, JointRows, KindChoice
+from propopt.explaining.plan import (
+    ExplainSettings,
+    JointRows,
+    KindChoice,
+    RowNumbers,
+)
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
@@ -355,11 +360,11 @@ def compare(
     *,
     rows: Sequence[Any] | Mapping[str, Any] | None = None,
     data: Any = None,
-    sample_weight: Any = None,
     level: NullModels | None = None,
     target: Target = None,
     output: Output = "auto",
     outcome: str | None = None,
+    sample_weight: RowNumbers = None,
     scale: ColumnScale = "std",
     kind: KindChoice = "contributions",
     contributions: ContributionChoice = "shapley",

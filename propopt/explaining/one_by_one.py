@@ -22,6 +22,7 @@ from propopt.explaining.plan import (
     ExplainSettings,
     InteractionScores,
     KindChoice,
+    RowNumbers,
     TextLaw,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
@@ -142,14 +143,14 @@ class Explainer:
     target: Target = None
     output: Output = "auto"
     outcome: str | None = None
+    sample_weight: RowNumbers = None
+    groups: Mapping[str, Sequence[str]] | None = None
     scale: ColumnScale = "std"
     kind: KindChoice | None = None
     contributions: ContributionChoice = "shapley"
     metric: MetricChoice = "auto"
     law: LawChoice | TextLaw = "auto"
     beside: BesideLike = "auto"
-    sample_weight: Any = None
-    groups: Mapping[str, Sequence[str]] | None = None
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
@@ -184,7 +185,7 @@ class Explainer:
         return self
 
     def explain(
-        self, X_new: Any, *, offset: Any = None, progress: bool | None = None
+        self, X_new: Any, *, offset: RowNumbers = None, progress: bool | None = None
     ) -> Explanation:
         """Explain each row by itself, given the reference rows.
 

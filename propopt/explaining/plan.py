@@ -78,6 +78,9 @@ OwnValueChoice: TypeAlias = Literal["auto", "own_value"]
 BesideLike: TypeAlias = Any
 """``"auto"``, ``"own_value"``, or a table (N, D), or None."""
 
+RowNumbers: TypeAlias = Any
+"""One number for each row, a Series or an array, or None."""
+
 MOST_REFERENCE_ROWS: Final = 500
 
 _FEWEST_REFERENCE_ROWS: Final = 100
@@ -105,6 +108,9 @@ class ExplainSettings:
     target: Target = None
     output: Output = "auto"
     outcome: str | None = None
+    sample_weight: RowNumbers = None  # of the rows that are the background
+    groups: Mapping[str, Sequence[str]] | None = None  # columns that are one player
+    offset: RowNumbers = None  # what is added to the margins of the rows of X
     scale: ColumnScale = "std"
     kind: KindChoice | None = None
     contributions: ContributionsLike = "shapley"
@@ -113,9 +119,6 @@ class ExplainSettings:
     graph: Graph | None = None
     same_pattern: bool = False
     beside: BesideLike = "auto"
-    sample_weight: Any = None  # (R,): of the rows that are the background
-    groups: Mapping[str, Sequence[str]] | None = None  # columns that are one player
-    offset: Any = None  # (N,): what is added to the margins of the rows of X
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
