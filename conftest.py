@@ -9,8 +9,12 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--part k/n``: every nth file, so that n runs are the whole suite."""
+    """``--part k/n``: every nth file; ``--turn k/n``: every nth set of parameters.
+
+    So n runs are the whole suite. A turn has at least one set of each test.
+    """
     parser.addoption("--part", type=_part, metavar="K/N")
+    parser.addoption("--turn", type=_part, metavar="K/N")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -26,22 +30,40 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Files are collected all the same: doctests of a package need it imported."""
     _mark_what_is_not_sampled(items)
-    if (part := config.getoption("--part")) is None:
-        return
-    first, count = part
-    kept = set(sorted({item.path for item in items})[first::count])
-    left_out = [item for item in items if item.path not in kept]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item.path in kept]
+    kept = set(items)
+    if (part := config.getoption("--part")) is not None:
+        first, count = part
+        paths = set(sorted({item.path for item in items})[first::count])
+        kept = {item for item in items if item.path in paths}
+    if (turn := config.getoption("--turn")) is not None:
+        kept -= _of_other_turns(items, *turn)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def _families(items: list[pytest.Item]) -> Iterator[list[pytest.Item]]:
+    """Items of the same test, which differ in parameters."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    yield from families.values()
+
+
+def _of_other_turns(items: list[pytest.Item], first: int, count: int) -> set[object]:
+    """What has another turn; slow tests have none."""
+    everyday = [item for item in items if item.get_closest_marker("slow") is None]
+    return {
+        item
+        for family in _families(everyday)
+        for place, item in enumerate(family)
+        if place % count != first % min(count, len(family))
+    }
 
 
 def _mark_what_is_not_sampled(items: list[pytest.Item]) -> None:
     """Of products of parameters k are everyday tests; the others are slow ones."""
-    families: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("sampled") is not None:
-            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for family in families.values():
+    sampled = [x for x in items if x.get_closest_marker("sampled") is not None]
+    for family in _families(sampled):
         marker = family[0].get_closest_marker("sampled")
         assert marker is not None, "it was asked for"
         (k,) = marker.args
