@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(
         paths = set(sorted({item.path for item in items})[first::count])
         kept = {item for item in items if item.path in paths}
     if (turn := config.getoption("--turn")) is not None:
-        kept -= _of_other_turns(items, *turn)
+        kept -= of_other_turns(items, *turn)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
@@ -49,7 +49,7 @@ def _families(items: list[pytest.Item]) -> Iterator[list[pytest.Item]]:
     yield from families.values()
 
 
-def _of_other_turns(items: list[pytest.Item], first: int, count: int) -> set[object]:
+def of_other_turns(items: list[pytest.Item], first: int, count: int) -> set[object]:
     """What has another turn; slow tests have none."""
     everyday = [item for item in items if item.get_closest_marker("slow") is None]
     return {

@@ -30,9 +30,9 @@ def family(name, n, *marks):
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_turns_are_the_whole_and_each_has_every_test(count):
     families = [family("one", 1), family("two", 2), family("many", 11)]
-    items = sum(families, [])
+    items = [item for one in families for item in one]
     kept = [
-        set(items) - conftest._of_other_turns(items, first, count)
+        set(items) - conftest.of_other_turns(items, first, count)
         for first in range(count)
     ]
     assert set.union(*kept) == set(items)
@@ -44,4 +44,4 @@ def test_turns_are_the_whole_and_each_has_every_test(count):
 
 def test_slow_tests_have_no_turn():
     items = family("long", 5, "slow")
-    assert conftest._of_other_turns(items, 0, 3) == set()
+    assert conftest.of_other_turns(items, 0, 3) == set()
