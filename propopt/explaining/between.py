@@ -137,6 +137,32 @@ class Between:
         return max(gaps)
 
 
+def is_above(losses: Array, points: Array, margin: float) -> bool:
+    """Whether a mixture of points has less of every loss, by more than a share.
+
+    Losses are convex: a mixture of attributions has at most the mixed losses. So
+    losses (k,) that a mixture of points (P, k) beats are on no front, as
+    c·ℓ > min_i c·ℓ_i ≥ F_c* for all weights c ≥ 0. Mixtures that are found are checked.
+    """
+    if not len(points) or not (losses > 0.0).all():
+        return False
+    shares = points / losses  # of mixtures the largest share is to be small
+    P, k = shares.shape
+    found = opt.linprog(
+        np.append(np.zeros(P), 1.0),
+        A_ub=np.column_stack([shares.T, -np.ones(k)]),
+        b_ub=np.zeros(k),
+        A_eq=np.append(np.ones(P), 0.0)[None],
+        b_eq=[1.0],
+        bounds=(0.0, None),
+    ).x
+    if found is None:
+        return False
+    t = np.maximum(found[:-1], 0.0)
+    total = float(t.sum())
+    return total > 0.0 and float((t @ shares).max()) / total < 1.0 - margin
+
+
 # ---- A front with an error: where the next weights are
 
 

@@ -31,7 +31,7 @@ from propopt.base.text import (
     target_in_words,
     targets_in_words,
 )
-from propopt.explaining.between import Between
+from propopt.explaining.between import Between, is_above
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
@@ -185,15 +185,39 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def on_front(self) -> NDArray[np.bool_]:
         """True where no other is at least as good in every loss and better in one.
 
-        Baselines in other units than the target are nowhere on it, nor are such as do
-        not keep what all optima keep.
+        A baseline is off the front as well where it is provably above the curve between
+        the certified optima and the ends: a mixture of these has less of every loss, so
+        that it is above :meth:`between` for all weights. An optimum for weights that
+        were not tried is on the front. Baselines in other units than the target are
+        nowhere on it, nor are such as do not keep what all optima keep.
         """
         alike = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
         values = np.where(alike[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
         beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
-        return ~beaten & alike
+        front = ~beaten & alike
+        points, margin = self._mixed
+        for place in range(len(self.optimized), len(front)):
+            if front[place]:
+                front[place] = not is_above(self.values[place], points, margin)
+        return front
+
+    @property
+    def _mixed(self) -> tuple[NDArray[np.float64], float]:
+        """Losses (P, k) of certified optima and both ends; by how much they may err.
+
+        The losses of points on curves err by the root of what their sum may.
+        """
+        proved = [best for best in self.optimized if best.certificate is not None]
+        points = [[best.losses[name] for name in self.losses] for best in proved]
+        if proved and self.ends is not None and not self.bounds:
+            ends = self.ends.at_target, self.ends.far
+            points += [[end.get(k, math.nan) for k in self.losses] for end in ends]
+        table = np.array(points).reshape(-1, len(self.losses))
+        claims = [best.gap or 0.0 for best in proved if is_lazy(best)]
+        margin = max(_ROUNDING, math.sqrt(max(claims, default=0.0)))
+        return table[np.isfinite(table).all(axis=1)], margin
 
     @property
     def compared(self) -> NDArray[np.bool_]:

@@ -297,3 +297,72 @@ def test_without_ends_or_variation_there_are_no_shares(tmp_path):
     assert table[f"removed.{ROBUST}"].isna().all()
     trade_offs.save(tmp_path / "flat")
     assert "–" in po.TradeOffs.load(tmp_path / "flat.npz")._repr_html_()
+
+
+def test_baselines_between_sampled_weights_are_compared_with_the_curve(rng):
+    """Beside 5 weights no optimum beats them; many more weights show what is true."""
+    G = rng.normal(size=(40, 4))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(40))
+    objective = po.GradientMatching(G) + robust
+    few, many = np.logspace(-2, 2, 5), np.logspace(-3, 3, 3001)
+    optimum = po.solve(po.GradientMatching(G) + 0.33 * robust).attributions
+    noise = rng.normal(size=G.shape)
+    others = {f"noise {s}": optimum + s * noise for s in (1e-4, 0.1, 0.2, 0.3, 0.5)}
+    others = {"optimum": optimum, "target": G, "scaled": 0.98 * optimum, **others}
+    curve = po.sweep(objective, {robust.name: few}, others)
+    found = {  # each alone, as the optimum among them beats the others
+        name: po.sweep(objective, {robust.name: few}, {name: W}).on_front[-1]
+        for name, W in others.items()
+    }
+    assert po.sweep(objective, {robust.name: many[::50]}, {"mine": optimum}).on_front[
+        -1
+    ]
+    dense = po.sweep(objective, {robust.name: many}, others)
+    rows = [list(best.losses.values()) for best in dense.optimized]
+    truth = {
+        one.method: not beaten([x * (1 - 1e-9) for x in one.losses.values()], rows)
+        for one in curve.baselines
+    }
+    excess = dict(zip(others, curve.distances()["excess"], strict=True))
+    sampled = [list(best.losses.values()) for best in curve.optimized]
+    gap = curve.gap_between  # F* is at least 1 − gap of what optima have
+    for one in curve.baselines:
+        if truth[one.method]:
+            assert found[one.method]
+        if excess[one.method] > gap / (1.0 - gap):  # above the optimum at every weight
+            assert not found[one.method]
+    assert found["optimum"]
+    assert found["target"]
+    unseen = [
+        one.method
+        for one in curve.baselines
+        if not found[one.method] and not beaten(list(one.losses.values()), sampled)
+    ]
+    assert unseen  # points alone would call these the best possible
+    assert max(excess[name] for name in unseen) > 0.5
+    kept = [one.method for one in curve.front().baselines]
+    assert kept[:2] == ["optimum", "target"]
+
+
+def test_slopes_far_above_the_curve_are_not_on_the_front(rng):
+    """84 % above the best for all weights, and no sampled optimum beats them."""
+    G = rng.normal(size=(40, 4))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(40))
+    objective = po.GradientMatching(G) + robust
+    middle = po.solve(po.GradientMatching(G) + 0.33 * robust).attributions
+    noise = rng.normal(size=G.shape)
+    weights = {robust.name: np.logspace(-2, 2, 5)}
+
+    def excess(size):
+        curve = po.sweep(objective, weights, {"slopes": middle + size * noise})
+        return float(curve.distances()["excess"][0]), curve
+
+    low, high = 0.0, 2.0
+    for _ in range(30):
+        size = (low + high) / 2.0
+        low, high = (size, high) if excess(size)[0] < 0.84 else (low, size)
+    share, curve = excess(high)
+    assert share == pytest.approx(0.84, rel=1e-3)
+    own = list(curve.baselines[0].losses.values())
+    assert not beaten(own, [list(best.losses.values()) for best in curve.optimized])
+    assert not curve.on_front[-1]
