@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # trees and tables load none
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkedScores:
-    """h(m_1(x), ..., m_K(x)): a link of sums of boxes, or of additive functions."""
+    """A link of scores that are sums of boxes, or additive: h of m_1(x) to m_K(x)."""
 
     scores: tuple[SumOfProducts, ...]
     link: Link
