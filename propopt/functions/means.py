@@ -121,7 +121,7 @@ class CheckedLink:
         """The first of its possible links that gives its answers at rows (N, D)."""
         if not function.links:
             return None
-        rows = _not_compared(points, None)
+        rows = _not_compared(np.isnan(points), None)
         with function.calls.trying_out():
             values = function.value_at(points[rows], labels.of_positions(rows))
         found = (cls(linked, float(np.ptp(values))) for linked in function.links)
