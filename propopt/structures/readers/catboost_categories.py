@@ -170,7 +170,7 @@ class _Splits:
 
         try:
             self.model.calc_leaf_indexes(self.view.sees(self._rows(k, codes)), 0, 1)
-        except CatBoostError:
+        except (CatBoostError, TypeError):  # None may raise either
             return False
         return True
 
