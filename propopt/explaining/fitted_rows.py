@@ -185,8 +185,8 @@ class FittedRows(FittedReference):
         # rows of known categories do not depend on the company of others
         found: list[Any] = [None] * len(points)
         for owner, some in ((self, np.setdiff1d(every, new)), (wide, new)):
-            own = owner.answers_at(points[some], labels.of_positions(some), progress)
-            for n, answer in zip(some.tolist(), own, strict=True):
+            said = owner.answers_at(points[some], labels.of_positions(some), progress)
+            for n, answer in zip(some.tolist(), said, strict=True):
                 found[n] = answer
         parts = [part for part, _ in found]
         beside = [row for _, row in found]
