@@ -3,11 +3,13 @@
 A forger changes one thing, and makes all digests anew.
 """
 
+import contextlib
 import csv
 import hashlib
 import importlib.util
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -142,6 +144,10 @@ class Forged:
             else place
         )
         array[place] = array[place] * factor
+
+    def grow(self, name):
+        whole = self.arrays[name].dtype.kind in "iub"
+        self.scale(name, 2 if whole else 1.001)
 
     def swap(self, name, axis=0, places=(0, 1)):
         array = np.moveaxis(self.arrays[name], axis, 0)
@@ -456,6 +462,87 @@ def test_a_forged_result_is_refused(job, name, honest, tmp_path, capsys):
     files.write()
     assert checker.main([f"{base}.json"]) == 1
     assert "digest" not in capsys.readouterr().out.partition("REFUSED")[2]
+
+
+# ---- Every field of every file
+
+
+def leaves(place, path=()):
+    """Paths to what is neither a list nor an object; of lists the first two items."""
+    items = place.items() if isinstance(place, dict) else enumerate(place[:2])
+    for key, own in items:
+        if isinstance(own, dict | list):
+            yield from leaves(own, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def other(value):
+    """Another value of the same kind, by a hundredth where it is a number."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value * 1.01 if isinstance(value, float) and value else value + 1
+    if value is None or value == "":
+        return 7.5
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return str(other(kind(value)))
+    return {"True": "False", "False": "True"}.get(value, f"{value}x")
+
+
+def tamperings(files):
+    """By path, what changes one thing in one of the files."""
+    for kind in ("header", "manifest"):
+        for path in leaves(getattr(files, kind)):
+            if path[0] not in ("digest", "finished", "inputs", "versions"):
+                yield ".".join(map(str, (kind, *path))), at((kind, *path), other)
+    for suffix, rows in files.tables.items():
+        for k, name in enumerate(rows[0]):
+            for row, words in ((0, "name"), (1, "cell")):
+                yield f"{suffix}: {words} {name}", at(("tables", suffix, row, k), other)
+    for name in files.arrays:
+        yield f"array {name}", lambda f, name=name: f.grow(name)
+
+
+STATED_ONCE = re.compile(
+    r"header\.(version|interrupted|method|seconds|quantity\.words)"
+    r"|header\.((optimized|baselines)\.\d\.)?"
+    r"(certificate\.(kind|violation|distance)|evaluations|background|row_size"
+    r"|target\.(scale|spread|degrees|relation))"
+    r"|header\.(optimized\.0|baselines\.\d)\.(solver|target)"  # it is not picked
+    r"|manifest\.problem\.(?!name$|seed$).*"  # settings
+    r"|manifest\.(job|function|model|units|picked\.attributions)"  # words behind names
+    r"|manifest\.completeness_gap"  # rounding alone
+    r"|_attributions\.csv: name "
+    r"|array (.*points|details\..*|.*\.standard_errors|.*\.fixed)"
+    r"|(header|header\.main)\.(n_groups|n_patches|n_row_groups|columns\..*|main)"
+    r"|(header|header\.main)\.(method|units|error|quantity\..*|error_range\..*)"
+    r"|manifest\.(settings\..*|units|mean_error.*|interrupted|notes.*)"
+    r"|_(interactions|main_effects)\.csv: cell (p_one|degenerate|used)"
+    r"|array (main\.)?(monte_carlo|leak)"  # they are zero
+)
+"""What no second place states, nor anything that is derived."""
+
+
+@pytest.mark.parametrize("job", ["sweep", "default", "slopes", "split"])
+def test_what_is_stated_twice_cannot_be_changed_once(job, honest, tmp_path, capsys):
+    base = tmp_path / "result"
+    shutil.copytree(honest(job), tmp_path, dirs_exist_ok=True)
+    before = {path: path.read_bytes() for path in tmp_path.glob("result*")}
+    tried, passed = 0, []
+    for name, change in tamperings(Forged(base)):
+        for path, data in before.items():
+            path.write_bytes(data)
+        files = Forged(base)
+        change(files)
+        files.write()
+        tried += 1
+        if checker.main([f"{base}.json"]) == 0:
+            passed.append(name)
+    capsys.readouterr()
+    assert tried > 100
+    assert [name for name in passed if not STATED_ONCE.fullmatch(name)] == []
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv", ".svg"])

@@ -26,8 +26,15 @@ import numpy as np
 SUMS, SOLVED = 1e-9, 1e-6  # relative: what sums in another order, and solvers, may miss
 SMALL = 0.05  # a change of a row that a clear sign survives, of the mean square row
 DUST = 1e-12  # of the largest of a row: zero
+KINDS = {f"propopt {kind}" for kind in ("audit", "block", "certain", "clear")}
+KINDS |= {f"propopt {kind}" for kind in ("comparison", "explainer", "lime", "reasons")}
+KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "own values", "pair scores")}
+KINDS |= {f"propopt {kind}" for kind in ("scores", "shares", "stability", "text lime")}
 BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 APOSTROPHES = re.compile(f"(^|[{BREAKS}])'('*)(?=[-=+@＝＋－＠\\t{BREAKS}])")
+
+
+BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
 class Contradiction(Exception):
@@ -182,6 +189,10 @@ def check_explanation(label, header, arrays, posed, told):
         sums = arrays["base_value"] + whole.sum(axis=1)
         size = abs(whole).sum(axis=1).max()
         agree(f"{label}: sums of rows", arrays["prediction"], sums, size, SOLVED)
+        totals, parts = (target.get(f"completeness.{k}") for k in ("totals", "parts"))
+        if totals is not None and (parts == 1.0).all():
+            own = arrays["prediction"] - arrays["base_value"]
+            agree(f"{label}: totals", totals, own, size, SOLVED)
     if proof is None:
         return
     weights, prices = header["weights"], header["multipliers"]
@@ -253,9 +264,34 @@ def number(cell):
     return math.nan if cell in ("", None) else float(cell)
 
 
+def check_target(where, relative, words, target, interval=None):
+    """Refuse an error of the target, or its words, that are not the archive's."""
+    value, scale = (target or {}).get("value"), (target or {}).get("scale")
+    own = math.nan if None in (value, scale) else float(value)
+    own = own / float(scale) if scale else math.inf if own > 0.0 else own
+    agree(f"{where}: target error", relative, own)
+    if target is None or not target["n_blocks"]:
+        known = "target error not known"
+        same(
+            f"{where}: target", words, f"target {target['source']}" if target else known
+        )
+        ends = [own, own] if interval else []
+    else:
+        text, _, source = words.removesuffix(")").partition("; ")
+        same(f"{where}: target", source, target["source"])
+        told = [float(x) / 100.0 for x in re.findall(r"[\d.]+", text)]
+        agree(f"{where}: target in words", told[0], own, 1e-12, 0.06)  # two digits
+        ends = told[-2:] if target["relation"] == "about" else [0.0, told[-1]]
+    if interval is not None:
+        agree(f"{where}: interval of the target error", interval, ends, 1e-12, 0.06)
+
+
 def check_claims(where, said, header, ends):
     """Refuse losses, rates, objective, gap and shares that are not the archive's."""
     proof, losses = header["certificate"], header["losses"]
+    same(f"{where}: losses", sorted(said["losses"]), sorted(losses))
+    if ends is None and "known_shares" in said:
+        same(f"{where}: shares", said["shares"], said["known_shares"])
     for name, loss in said["losses"].items():
         agree(f"{where}: {name}", number(loss), losses[name], tolerance=SOLVED)
         share = number(said["shares"].get(name))
@@ -266,10 +302,9 @@ def check_claims(where, said, header, ends):
             own = (near - float(loss)) / (near - far)
             own = 1.0 - own if name in ends["faithful"] else own
             agree(f"{where}: share of {name}", share, own, 1.0)
-    for name, rate in {**header["weights"], **header["multipliers"]}.items():
-        if name in said["weights"]:
-            own = number(said["weights"][name])
-            agree(f"{where}: weight of {name}", own, float(rate))
+    rates = {**header["weights"], **header["multipliers"]}
+    for name, rate in said["weights"].items():
+        agree(f"{where}: weight of {name}", number(rate), number(rates.get(name)))
     gap = math.nan
     if proof:
         whole = sum(rate * losses[name] for name, rate in header["weights"].items())
@@ -279,10 +314,79 @@ def check_claims(where, said, header, ends):
     agree(f"{where}: gap", number(said["gap"]), gap, 1.0)
 
 
+def check_names(header):
+    """Refuse parts of one archive that say another unit, quantity or background."""
+    parts = [header, *header.get("optimized", []), *header.get("baselines", [])]
+    for key in ("units", "quantity"):
+        known = [one[key] for one in parts if key in one]
+        for own in known:
+            same(f"{key} of parts of the archive", own, known[0])
+    for one in parts:
+        parameters, digest = one.get("parameters", {}), one.get("background")
+        _, found, short = str(parameters.get("background", "")).partition("sha256:")
+        if found and digest:
+            same("background", short, digest[: len(short)])
+    for one in parts[1:]:
+        same("names of parts of the archive", one["labels"], parts[1]["labels"])
+
+
+def check_manifest(manifest, header, arrays):
+    """Refuse what a manifest says of an explanation, or twice, and not the same."""
+    problem, quantity = manifest.get("problem", {}), header.get("quantity")
+    picked, target = manifest.get("picked"), header.get("target")
+    if picked and target and "gradient" in manifest and not target["n_blocks"]:
+        same("manifest: gradient", manifest["gradient"], target["source"])
+    for key in ("name", "seed", "pick"):
+        if key in manifest and key in problem:
+            same(f"manifest: {key}", manifest[key], problem[key])
+    told = manifest.get("quantity")
+    if told and quantity:
+        own = {k: x for k, x in quantity.items() if k in told}
+        same("manifest: quantity", {k: told[k] for k in own}, own)
+        for key in ("function", "units"):
+            if told["in_words"] not in str(manifest.get(key, told["in_words"])):
+                raise Contradiction(f"manifest: {key} is not of {told['in_words']}")
+    shape = [manifest.get("n_points"), manifest.get("n_features")]
+    if None not in shape:
+        same("manifest: its size", shape, [*arrays["attributions"].shape])
+    for key in ("base_value", "prediction"):
+        if key in manifest and key in arrays:
+            own = np.broadcast_to(np.array(manifest[key], float), arrays[key].shape)
+            agree(f"manifest: {key}", own, arrays[key])
+    if "completeness_gap" in manifest:
+        missed = arrays["base_value"] + arrays["attributions"].sum(axis=1)
+        missed = abs(missed - arrays["prediction"])
+        size = abs(arrays["attributions"]).sum(axis=1).max()
+        gap = manifest["completeness_gap"]
+        agree("manifest: completeness_gap", gap, missed.max(), size, 1e-12)
+    score = manifest.get("score")
+    if score:
+        words = f"{score['name']} {score['value']:.3f} on {score['n_rows']:,}"
+        words += f" {score['rows']}"
+        if not score["value"] > score["constant"]:
+            words += ", no better than a constant"
+        same("manifest: score", score["in_words"], words)
+    if "units" in manifest and picked and header["format"] == "propopt explanation":
+        found = manifest["units"][: len(picked["attributions"])]
+        same("manifest: units", found, picked["attributions"])
+
+
 def check_front(path, header, told):
     """Refuse lines of the front that are not in the archive, and of others a flag."""
     head, lines = read_table(path)
     names, ends = header["losses"], header["ends"]
+    for start in ("loss.", "weight."):
+        found = [k.removeprefix(start) for k in head if k.startswith(start)]
+        same(f"{path.name}: columns {start}", found, names if found else [])
+    if ends:
+        own = [k for k in names if k not in ends["faithful"]]
+        found = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
+        same(f"{path.name}: columns removed", found, own)
+        kept = [k for k in head if k.partition(".")[0] == "kept"]
+        same(f"{path.name}: columns kept", len(kept), len(names) - len(own))
+    same(
+        f"{path.name}: front_error", "front_error" in head, header["error"] is not None
+    )
     values = np.array([[number(line[f"loss.{k}"]) for k in names] for line in lines])
     front = np.array([line["on_front"] == "True" for line in lines])
     optima, others = iter(header["optimized"]), iter(header["baselines"])
@@ -297,6 +401,18 @@ def check_front(path, header, told):
         best = next(optima if optimal else others, {"method": "nothing"})
         same(f"{where}: method", line["method"], best["method"])
         said = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
+        agree(f"{where}: seconds", number(line["seconds"]), best["seconds"])
+        if best["certificate"]:
+            error = number(line["target_error"])
+            check_target(where, error, line["target"], best["target"])
+        for key in (k for k in head if k.startswith("parameter.")):
+            own, cell = best["parameters"].get(key[10:]), line[key]
+            if isinstance(own, int | float) and not isinstance(own, bool):
+                agree(f"{where}: {key}", number(cell), own)
+            else:
+                same(f"{where}: {key}", name_in(cell), "" if own is None else str(own))
+        if "front_error" in head:
+            agree(f"{where}: front_error", number(line["front_error"]), header["error"])
         for kind, start in (("losses", "loss."), ("weights", "weight.")):
             said[kind] = {k: line[start + k] for k in names if start + k in head}
         for k in names:
@@ -315,7 +431,10 @@ def check_attributions(path, header, W, shared):
         ("columns", columns, own["features"]),
         ("rows", [line[head[0]] for line in lines], own["points"]),
     ):
-        known = named if names is None else [str(name) for name in names]
+        if names is None:  # those of no name are counted
+            counted = words == "rows"
+            names = [n if counted else f"x{n}" for n in range(len(named))]
+        known = [str(name) for name in names]
         same(f"{path.name}: {words}", [*map(name_in, named)], known)
     cells = [[number(line[k]) for k in columns] for line in lines]
     agree(path.name, cells, W, tolerance=0.0)
@@ -333,6 +452,7 @@ def check_scores(path, header, arrays, asked, told):
         it[k] = np.array([number(line[k]) for line in lines])
     kept = {"estimate": "estimates", "se": "standard_errors", "se_mc": "monte_carlo"}
     kept |= {"leak": "leak", "n_patches_min": "counts"}
+    kept |= {"effective_rows": "effective_rows"}
     for column, name in kept.items():
         agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
     total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
@@ -387,9 +507,24 @@ def verify(path):
         return ["not derived: anything, as there is no archive"]
     header, arrays = read_archive(beside[".npz"])
     table, kind = base.with_name(f"{base.name}_attributions.csv"), header["format"]
+    check_names(header)
     picked, own = manifest.get("picked"), None
     if kind == "propopt interactions":
         parts = (("_interactions", header, arrays),)
+        check_manifest(manifest, header, arrays)
+        for key in ("n_rows", "method", "n_candidates", "error"):
+            same(f"manifest: {key}", manifest.get(key, header[key]), header[key])
+            if header["main"] and key in ("n_rows", "error"):
+                same(f"main effects: {key}", header["main"][key], header[key])
+        if header["main"]:
+            for key in ("quantity", "names", "units"):
+                same(f"main effects: {key}", header["main"][key], header[key])
+        if "features" in manifest:
+            same(
+                "manifest: features", manifest["features"], [*map(str, header["names"])]
+            )
+        if "n_sets" in manifest:
+            same("manifest: n_sets", manifest["n_sets"], len(arrays["sets"]))
         if header["main"]:
             parts += (("_main_effects", header["main"], under(arrays, "main")),)
         for name, head, held in parts:
@@ -402,6 +537,13 @@ def verify(path):
         count_signs(header, arrays, told)
     elif kind == "propopt trade-offs":
         posed, ends = under(arrays, "posed"), header["ends"]
+        target = posed.get("gradient_matching.target")
+        if ends and target is not None:
+            size = ends["sizes"].get("gradient_matching", math.nan)
+            agree("size of the target", size, (target**2).sum())
+        points = [x for k, x in arrays.items() if k.endswith(".points")]
+        for x in points[1:]:
+            agree("points of parts of the archive", x, points[0], tolerance=0.0)
         for part in ("optimized", "baselines"):
             for n, one in enumerate(header[part]):
                 held = under(arrays, f"{part}.{n}")
@@ -413,10 +555,27 @@ def verify(path):
         if beside[".csv"].exists():
             check_front(beside[".csv"], header, told)
     else:
+        if kind not in KINDS:
+            raise Contradiction(f"format: {kind!r} is none of propopt's")
         told.add(f"not derived: numbers of a file of {kind}; its digest is right")
     if own and picked:
-        check_claims("picked", picked, own[0], ends)
-        same("picked: units", picked["units"], own[0]["units"])
+        known = {"known_shares": own[0]["known_shares"]} if ends is None else {}
+        check_claims("picked", {**picked, **known}, own[0], ends)
+        error = picked["target_error"]
+        check_target(
+            "picked",
+            number(error["relative"]),
+            error["in_words"],
+            own[0]["target"],
+            error["interval"],
+        )
+        for key in ("units", "solver", "parameters"):
+            same(f"picked: {key}", picked[key], own[0][key])
+        words = manifest["quantity"]["in_words"]
+        if words not in picked["attributions"]:
+            raise Contradiction(f"picked: attributions are not of {words}")
+    if own and manifest:
+        check_manifest(manifest, *own)
     if own and table.exists():
         check_attributions(table, own[0], own[1]["attributions"], header["shared"])
     return sorted(told)
@@ -428,7 +587,7 @@ def main(paths):
     for path in paths:
         try:
             print(f"{path}: nothing contradicts", *verify(path), sep="\n  ")
-        except (Contradiction, KeyError, TypeError, ValueError, OSError) as error:
+        except (Contradiction, *BROKEN) as error:
             print(f"{path}: REFUSED: {type(error).__name__}: {error}")
             code = 1
     return code

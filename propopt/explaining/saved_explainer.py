@@ -181,6 +181,10 @@ class SavedExplainer(
             raise InvalidInput("rows: expected those of the reference")
         if k != min(n, CHECKED_ROWS):
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
+        for name in ("base_value", "prediction"):
+            numbers = getattr(self.reference, name)
+            if numbers is not None and np.isnan(numbers).any():
+                raise InvalidInput(f"reference: {name}: a mean of the model is missing")
         if len(self.reference.weights) != 2:
             raise InvalidInput("reference: weights: expected those of two losses")
         told: list[Any] = [self.contributions, self.metric, self.background]

@@ -51,6 +51,12 @@ from propopt.tables.frames import Labels
 Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
 """Of an answer: nothing to do, a mistake with a cause, another setting, no answer."""
 
+_ONE_DIGIT: Final = 0.05
+"""Of a number, what rounding to one digit moves at most."""
+
+_ROUNDING: Final = 1e-15
+"""Of the largest number."""
+
 QUESTIONS: Final[Mapping[str, str]] = {
     "additivity": "Do they add up?",
     "base": "Whose base is it?",
@@ -210,6 +216,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 raise InvalidInput(
                     f"findings: {name} is {here:.6g}, and its arrays say {number:.6g}"
                 )
+            if name == "additivity" or self.exact is not None:
+                self._refuse_verdict(next(x for x in self.findings if x.name == name))
         N, D = self.attributions.shape
         for cause in (*self.pairs, *self.rows):
             if max(cause.first, cause.second or 0) >= N or cause.feature >= D:
@@ -218,6 +226,23 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             raise InvalidInput("pairs: expected two rows of each")
         if any(cause.second is not None for cause in self.rows):
             raise InvalidInput("rows: expected one row of each")
+
+    def _refuse_verdict(self, found: Finding) -> None:
+        """Refuse *right* beside a large error, and *wrong* beside none.
+
+        What is right may miss by the rounding of numbers with a single digit.
+        """
+        W, f = self.attributions, self.prediction
+        scale = max(float(np.ptp(f)), float(np.abs(W).max()), 1e-12)
+        most = _ONE_DIGIT * scale * W.shape[1]
+        is_right = found.verdict == "right"
+        if (is_right and found.number > most) or (
+            found.verdict == "wrong" and found.number < _ROUNDING * scale
+        ):
+            raise InvalidInput(
+                f"findings: {found.name} is said to be {found.verdict}, and its number "
+                f"is {found.number:.3g} of values up to {scale:.3g}"
+            )
 
     def _again(self) -> dict[str, float]:
         """Numbers that follow from the arrays."""

@@ -230,6 +230,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             raise InvalidInput("ranks: expected 1, 2 and so on in each row")
         if (self.ranks > min(self.k, self.n_features)).any():
             raise InvalidInput("ranks: a row has more reasons than k, or than features")
+        alone = {
+            x for x, g in zip(self.features, self.are_groups, strict=True) if not g
+        }
+        pairs = set(zip(self.rows.tolist(), self.features, strict=True))
+        if len(alone) > self.n_features or len(pairs) < len(self.rows):
+            raise InvalidInput(
+                f"features: expected {self.n_features} at most, each once in a row"
+            )
         sizes = self.contributions * (1.0 if self.towards == "higher" else -1.0)
         later = self.ranks[1:] > 1
         if (sizes <= 0.0).any() or (np.diff(sizes)[later] > 0.0).any():

@@ -445,6 +445,9 @@ class Labels:
                 raise InvalidInput(
                     f"{label}: expected {count} names of {noun}, got {len(names)}"
                 )
+        if self.features is not None and len(set(self.features)) < D:
+            twice = [x for x in self.features if self.features.count(x) > 1]
+            raise InvalidInput(f"{label}: two features have one name: {twice[0]!r}")
 
     def position(self, row: Hashable, n_points: int) -> int:
         """Where a row stands, by its name or, without names, by its number."""

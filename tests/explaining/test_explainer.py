@@ -489,6 +489,11 @@ def test_files_that_hold_something_else_are_refused(saved, tmp_path):
         write_signed(path, with_header(members, header_of(members) | items))
         with pytest.raises(InvalidInput, match=sentence):
             po.Explainer.load(path, model)
+    with np.load(sound, allow_pickle=False) as file:
+        base = file["reference.base_value"].copy()
+    write_signed(path, {**members, "reference.base_value.npy": npy(base * np.nan)})
+    with pytest.raises(InvalidInput, match="base_value: a mean of the model is missin"):
+        po.Explainer.load(path, model)
     for name in ("rows", "sizes", "values"):
         for odd in (np.nan, np.inf, 0.5):
             with np.load(sound, allow_pickle=False) as file:

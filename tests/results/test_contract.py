@@ -610,6 +610,20 @@ def unordered(header: dict[str, Any]) -> None:
     header["findings"].reverse()
 
 
+def twice(header: dict[str, Any]) -> None:
+    labels = header["labels"]
+    labels = header["shared"][labels] if isinstance(labels, int) else labels
+    labels["features"] = ["a"] * len(labels["features"])
+
+
+def unknown_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """A reason for a feature beside all that there are."""
+    header["n_features"] = 1
+    arrays["best_ranks"][:] = arrays["worst_ranks"][:] = arrays["ranks"]
+    header["features"] = ["new", *header["features"][1:]]
+    arrays["are_groups"][:] = False
+
+
 def first(header: dict[str, Any]) -> dict[str, Any]:
     return header["optimized"][0]
 
@@ -756,6 +770,20 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("audit", "findings: additivity is", lambda h, _: finding(h).update(number=9.0)),
     ("audit", "findings: additivity is", lambda _, a: a["prediction"].fill(0.0)),
     ("audit", "findings: exactness is", lambda _, a: a["exact"].fill(0.0)),
+    ("audit", "additivity .*right", lambda h, _: finding(h).update(verdict="right")),
+    (
+        "audit",
+        "exactness .*right",
+        lambda h, _: h["findings"][2].update(verdict="right"),
+    ),
+    ("audit", "two features have one", lambda h, _: twice(h)),
+    ("clear", "two features have one", lambda h, _: twice(h)),
+    ("certain", "two features have one", lambda h, _: twice(h)),
+    ("explanation", "two features have one", lambda h, _: twice(h)),
+    ("lime", "two features have one", lambda h, _: twice(h)),
+    ("comparison", "two features have one", lambda h, _: twice(h)),
+    ("own_values", "two features have one", lambda h, _: twice(h)),
+    ("reasons", "features: expected 1 at most", lambda h, a: unknown_features(h, a)),
     ("audit", "pairs, rows: expected pl", lambda h, _: h["rows"][0].update(first=12)),
     ("audit", "pairs, rows: expected pl", lambda h, _: h["pairs"][0].update(feature=2)),
     ("audit", "pairs: expected two", lambda h, _: h["pairs"][0].update(second=None)),
