@@ -216,20 +216,23 @@ def _guarded(work: Callable[[], int]) -> int:
     """The code of some work, with a complaint where it fails in a foreseen way."""
     try:
         return work()
-    except SolverFailure as error:
-        return _complain(error, SOLVER_FAILURE)
     except Unwritten as error:
         return _complain(error, UNWRITTEN)
-    except PropoptError as error:
-        return _complain(error, BAD_INPUT)
-    except (MemoryError, RuntimeError) as error:
+    except BaseException as error:
+        # what starts a worker or a module may raise another error in its place
+        if _SIGNALS or isinstance(error, KeyboardInterrupt):
+            return _complain(_WHOLE, INTERRUPTED)
+        if isinstance(error, SolverFailure):
+            return _complain(error, SOLVER_FAILURE)
+        if isinstance(error, PropoptError):
+            return _complain(error, BAD_INPUT)
+        if not isinstance(error, MemoryError | RuntimeError):
+            raise
         from propopt.base.resources import lacking, lacks_threads
 
         if not (isinstance(error, MemoryError) or lacks_threads(error)):
             raise
         return _complain(lacking(error), BAD_INPUT)
-    except KeyboardInterrupt:
-        return _complain("interrupted; files that were written are whole", INTERRUPTED)
 
 
 def _complain(error: object, code: int) -> int:
@@ -252,11 +255,26 @@ def _termination_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signals
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _SIGNALS.clear()
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        _SIGNALS.clear()
+
+
+_WHOLE: Final = "interrupted; files that were written are whole"
+
+_SIGNALS: Final[list[int]] = []
+"""Those that came during a command."""
+
+
+def _interrupt(number: int, frame: Any) -> NoReturn:
+    """Note the signal, and do what Ctrl-C does."""
+    _SIGNALS.append(number)
+    signal.default_int_handler(number, frame)
+    raise KeyboardInterrupt  # the handler does
 
 
 def gravest(codes: Sequence[int]) -> int:

@@ -106,6 +106,27 @@ def test_termination_while_a_file_is_written_leaves_no_draft(
 
 
 @posix
+@pytest.mark.parametrize("error", [ImportError, MemoryError, OSError, RuntimeError])
+def test_termination_counts_though_another_error_takes_its_place(
+    error, file, capsys, monkeypatch
+):
+    """As in C code that imports modules, and in the start of workers."""
+
+    def replacing(*_):
+        try:
+            terminate()
+        except KeyboardInterrupt:
+            raise error("a module failed to import") from None
+
+    monkeypatch.setattr(po.problems, "read_problem", replacing)
+    assert main(["check", str(file)]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    monkeypatch.setattr(po.problems, "read_problem", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # the next command is not interrupted
+        main(["check", str(file)])
+
+
+@posix
 def test_termination_ends_workers(tmp_path, out):
     (tmp_path / "huge.yaml").write_text(HUGE)
     arguments = ["sweep", tmp_path / "huge.yaml", "-o", out, "-q", "-j", 2]
