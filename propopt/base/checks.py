@@ -86,17 +86,30 @@ def as_floats(values: object, label: str) -> Array:
         raise InvalidInput(f"{label}: expected numbers, got masked ones; fill them")
     if values is None or isinstance(values, str | bytes | Path | Mapping):
         raise InvalidInput(f"{label}: expected numbers, got {_no_table(values)}")
+    array = as_array(values, label)
     try:
-        array = np.asarray(values)
         if array.dtype.kind in _NO_NUMBERS:
             raise TypeError(_NO_NUMBERS[array.dtype.kind])
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        came = _RAGGED if "inhomogeneous" in str(error) else error
-        is_one = not hasattr(values, "__len__") and not hasattr(values, "__array__")
-        if is_one or is_foreign(values) or _holds_foreign(values):
-            came = f"{class_in_words(values)}; {_remedy(values)}"
-        raise InvalidInput(f"{label}: expected numbers, got {came}") from None
+        raise _no_numbers(values, label, error) from None
+
+
+def as_array(values: object, label: str) -> NDArray[Any]:
+    """The array of a table without names, of any type; refused where there is none."""
+    refuse_sparse(values, label)
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise _no_numbers(values, label, error) from None
+
+
+def _no_numbers(values: object, label: str, error: Exception) -> InvalidInput:
+    came: object = _RAGGED if "inhomogeneous" in str(error) else error
+    is_one = not hasattr(values, "__len__") and not hasattr(values, "__array__")
+    if is_one or is_foreign(values) or _holds_foreign(values):
+        came = f"{class_in_words(values)}; {_remedy(values)}"
+    return InvalidInput(f"{label}: expected numbers, got {came}")
 
 
 def is_foreign(value: object) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import as_floats, read_array, sealed
+from propopt.base.checks import as_array, as_floats, read_array, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import name_of_cell
 from propopt.results.explanation import Explanation, base_values_of
@@ -132,8 +132,10 @@ def _read(
         return _of_ours(carrier, labels)
     if is_shap(carrier):
         return _of_shap(carrier, labels, shape, position)
-    if hasattr(carrier, "detach"):  # a tensor that may have a gradient
-        tensor = carrier.detach().cpu().numpy()
+    if hasattr(carrier, "detach") and hasattr(
+        carrier, "cpu"
+    ):  # a tensor that may have a gradient
+        tensor = as_array(carrier.detach().cpu(), _LABEL)
         found = _of_array(tensor, shape, position)
         return replace(found, source=found.source.replace("an array", "a tensor"))
     frame = as_frame(carrier, _LABEL)

@@ -309,4 +309,5 @@ def n_rows_of(data: Any) -> int:
     if is_frame(data, "data"):
         return len(data)
     is_list = isinstance(data, np.ndarray | list | tuple)
-    return len(data) if is_list else 0
+    is_number = isinstance(data, np.ndarray) and data.ndim == 0
+    return len(data) if is_list and not is_number else 0

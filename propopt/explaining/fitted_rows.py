@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_count, read_seed
+from propopt.base.checks import as_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import ConditionalRow
@@ -514,7 +514,7 @@ def joint_rows(
             "fit: expected reference rows, X, or a table of them, Explainer(model, "
             "data=X_train)"
         )
-    table = table if is_frame(table, "data") else np.asarray(table)
+    table = table if is_frame(table, "data") else as_array(table, "data")
     known = None if isinstance(model, Function) else data if is_schema else table
     asked = settings.target, settings.output, known
     function, told = wrapped_and_told(

@@ -384,7 +384,14 @@ class JointRows(JointPlan):
     @cached_property
     def robust(self) -> PairwiseRobustness:
         """Between rows that are joined by the graph, beside own values if asked."""
-        return PairwiseRobustness(self.graph, beside=self.beside)
+        shape = self.points.shape
+        robust = PairwiseRobustness(self.graph, beside=self.beside)
+        if robust.beside is not None and robust.beside.shape != shape:
+            raise InvalidInput(
+                f"beside: expected {shape[0]} rows × {shape[1]} columns, as X has, got "
+                f"{' × '.join(map(str, robust.beside.shape))}"
+            )
+        return robust
 
     @property
     def takes_own_values(self) -> bool:
@@ -540,7 +547,8 @@ class JointRows(JointPlan):
 
     def told_of_own_values(self, best: Explanation) -> dict[str, Parameter]:
         """How much of the differences of contributions follows from own values."""
-        if self.settings.beside != "own_value":
+        beside = self.settings.beside
+        if not isinstance(beside, str) or beside != "own_value":  # a table has no truth
             return {}
         from propopt.explaining.explainers.own_value import own_values_of
 

@@ -505,8 +505,10 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         try:
             # NaN is refused by what reads X
             validate_data(self, table, ensure_all_finite="allow-nan", **how)
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+            if isinstance(error, TypeError) and isinstance(table, np.ndarray):
+                raise  # as scikit-learn's checks of estimators ask
+            raise InvalidInput(f"X: {error}") from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -27,7 +27,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import read_array, refuse_overflow, refuse_underflow
+from propopt.base.checks import as_array, read_array, refuse_overflow, refuse_underflow
 from propopt.base.errors import InvalidInput
 from propopt.structures.boosters import is_passthrough
 from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
@@ -47,7 +47,7 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
             "toarray()"
         )
     names = names_of(X)
-    table = np.asarray(X) if names is None else X
+    table = as_array(X, "X") if names is None else X
     shape = tuple(table.shape)
     if len(shape) != 2:
         raise InvalidInput(
@@ -183,7 +183,7 @@ def _one_column(y: object, n_rows: int) -> NDArray[Any]:
         raise InvalidInput(
             "y: this estimator requires y to be passed, but the target y is None"
         )
-    values = np.asarray(y)
+    values = as_array(y, "y")
     if values.ndim == 2 and values.shape[1] != 1:
         raise InvalidInput(
             f"y: expected one target, got {values.shape[1]} columns; fit once for each"

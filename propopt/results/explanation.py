@@ -60,6 +60,8 @@ from propopt.tables.frames import (
     is_shap,
     orders_of,
     read_attributions,
+    read_numbers,
+    refuse_dates,
 )
 
 
@@ -125,7 +127,8 @@ def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
 def _numbers(column: pd.Series[Any]) -> Array:
     """A column as numbers, or the codes of its categories; NaN where missing."""
     if not is_coded(column, "X"):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        refuse_dates(column, "X")
+        return read_numbers(column, "X")
     codes = column.astype("category").cat.codes.to_numpy()
     return np.where(codes < 0, np.nan, codes)
 

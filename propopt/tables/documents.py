@@ -210,7 +210,7 @@ def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] |
 
 def _sequence(X: Any) -> list[Any] | None:
     """What X holds, in order; None where it is no sequence."""
-    if isinstance(X, str | bytes | Mapping | pd.DataFrame):
+    if isinstance(X, str | bytes | memoryview | Mapping | pd.DataFrame):
         return None
     if isinstance(X, np.ndarray):
         return X.tolist() if X.ndim == 1 else None

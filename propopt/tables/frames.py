@@ -262,6 +262,14 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
     if not pd.api.types.is_string_dtype(dtype):  # which objects are said to be
         return False
     objects = column[column.notna()].tolist()
+    for cell in objects:
+        try:
+            hash(cell)
+        except TypeError:
+            raise InvalidInput(
+                f"{label}: column {column.name!r} holds a {type(cell).__name__} in a "
+                "cell; expected numbers or categories: give each of its items a column"
+            ) from None
     if all(map(_is_number, objects)):
         return len(objects) == 0
     if all(isinstance(value, str) or _is_number(value) for value in objects):
