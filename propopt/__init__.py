@@ -77,7 +77,12 @@ def __getattr__(name: str) -> object:
     for place, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"po.{name} is po.{place}.{name} since 0.2")
-    return _load(name)
+    try:
+        return _load(name)
+    except AttributeError as error:
+        from propopt.base.words_of_others import no_name_of_module
+
+        raise no_name_of_module("po", name, error) from None
 
 
 def __dir__() -> list[str]:

@@ -46,6 +46,7 @@ def _read(values: object, label: str, ndim: int) -> Array:
     if array.ndim != ndim:
         raise InvalidInput(
             f"{label}: expected {ndim} dimensions, got an array of shape {array.shape}"
+            f"{like_a_target(label, array)}"
             f"{_of_other_dimensions(values, label, array.ndim, ndim)}"
         )
     if array.size == 0:
@@ -338,3 +339,10 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
     names = {name.lower(): name for name in reversed(known[:_MANY])}
     near = get_close_matches(str(word).lower()[:_SHORT], list(names), n=1)
     return f" (did you mean {names[near[0]]!r}?)" if near else ""
+
+
+def like_a_target(label: str, table: Any) -> str:
+    """What to say of a column of numbers that is given as background rows."""
+    if label.split(": ")[-1] not in ("data", "background") or np.ndim(table) != 1:
+        return ""
+    return ", as a target y has; give the table of columns that the model was fitted on"

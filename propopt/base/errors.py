@@ -14,6 +14,10 @@ class InvalidInput(PropoptError, ValueError):
     """An argument cannot be used; the message names it, what came and what would do."""
 
 
+class UnknownArgument(InvalidInput, TypeError):
+    """A call has no such argument; the message gives the name that it has."""
+
+
 class NoSuchName(PropoptError, AttributeError):
     """An object has no such attribute; the message gives the name that it has."""
 
@@ -115,11 +119,3 @@ class AdditiveErrorWarning(PropoptWarning):
 
 class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""
-
-
-def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:
-    """The error of an attribute that is not there, which other packages may have."""
-    kind = type(owner).__name__
-    if name in others:
-        return NoSuchName(f"{kind} has no {name!r}; what would do: {others[name]}")
-    return AttributeError(f"{kind!r} object has no attribute {name!r}")

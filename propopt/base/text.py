@@ -284,7 +284,10 @@ class Quantity:
         if label is None:  # a torch module has scores without names
             label = 1 if position is None else position
         if self.outcome is not None:
-            return f"{self.outcome} = {label}"
+            # "a flare" is what happens, and "churn" the name of a column
+            happens = self.outcome.lower().startswith(("a ", "an ", "the "))
+            is_yes = str(label) in ("1", "1.0", "True")
+            return self.outcome if happens and is_yes else f"{self.outcome} = {label}"
         event = label if isinstance(label, str) else f"class {label}"
         several = self.label is not None and self.position is not None
         return f"{event} of output {self.position}" if several else event

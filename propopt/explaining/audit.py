@@ -13,6 +13,7 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.text import in_percent, percent
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.audited import Audited
 from propopt.explaining.carriers import CarrierLike
 from propopt.explaining.front_chapters import trail_of
@@ -545,6 +546,7 @@ _REACH: Final = 1e3
 _N_WEIGHTS: Final = 25
 
 
+@knows_other_words
 def audit(
     attributions: CarrierLike,
     model: Any,

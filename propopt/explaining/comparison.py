@@ -19,6 +19,7 @@ from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.terminal import progress_bar
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import AnyRule, ContributionChoice
 from propopt.explaining.fitted_rows import FittedRows, joint_rows
 from propopt.explaining.null_models import NullModels
@@ -353,6 +354,7 @@ def _is_plain(one: Explanation) -> bool:
 # ---- The front door
 
 
+@knows_other_words
 def compare(
     before: Any,
     after: Any = None,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.offsets import with_offset
@@ -39,12 +40,13 @@ from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.documents import TextSchema, is_documents
 from propopt.tables.frames import is_frame
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
+@knows_other_words
 def explain(
     model: Any,
     X: Any,
@@ -150,6 +152,7 @@ def explain(
     outcome : str, optional
         The name of the column that the model predicts, which models do not know: then
         cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
+        With an article it is what class 1 means: "a flare" gives "log-odds of a flare".
     data : DataFrame, TableSchema, documents or TextSchema, optional
         The background and reference rows, best the table that the model was fitted on.
         Standard deviations and frequencies of categories come from it, too.
@@ -288,7 +291,8 @@ def explain(
             "function": repr(function),
             **({} if verdict is None else {"jump test": verdict.in_words()}),
             **with_note(
-                with_note(best.parameters, note), note_on_others(function, points)
+                with_note(with_note(best.parameters, note), _without_data(rows, data)),
+                note_on_others(function, points),
             ),
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
@@ -302,6 +306,17 @@ def explain(
         **rows.told(points),
     )
     return with_offset(whole, offset, X, function, model, points.shape[1])
+
+
+def _without_data(rows: JointRows, data: Any) -> dict[str, Parameter]:
+    """What contributions are compared with where no table was given."""
+    if data is not None or not rows.settings.parts:
+        return {}
+    count = f"{len(rows.points):,} rows of X"
+    return {
+        "notes": f"data was not given, so the {count} are also the background and "
+        "reference rows; data=X_train would make a row independent of the others"
+    }
 
 
 def n_rows_of(data: Any) -> int:

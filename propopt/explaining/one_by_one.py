@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from propopt.base.checks import read_seed
-from propopt.base.errors import InvalidInput, no_such_name
+from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words, no_such_name
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
 from propopt.explaining.joint_parts import MetricChoice
@@ -34,20 +35,12 @@ from propopt.tables.documents import is_documents
 from propopt.tables.schema import ColumnScale
 
 
-_NAMES_OF_OTHERS = {
-    "shap_values": "explain(X).attributions",
-    "expected_value": "po.explain(...).base_value",
-    "explain_instance": "explain(X), of a table of one row",
-    "explain_row": "explain(X), of a table of one row",
-}
-"""What those of other packages are asked for, and how that is called here."""
-
-
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
     """An explainer is asked before its fit."""
 
 
 @final
+@knows_other_words
 @dataclass(eq=False, repr=False)
 class Explainer:
     """A model's explainer: fitted to reference rows once, then asked row by row.
@@ -312,7 +305,7 @@ class Explainer:
         def __getattr__(self, name: str) -> NoReturn:
             if hasattr(type(self), name):  # a property, which raised it
                 raise NotFitted(f"{self!r}: call fit() first")
-            raise no_such_name(self, name, _NAMES_OF_OTHERS)
+            raise no_such_name(self, name, "explainer")
 
     def __repr__(self) -> str:
         name = type(self).__name__

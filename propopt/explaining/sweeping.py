@@ -28,6 +28,7 @@ from propopt.base.errors import (
 from propopt.base.files import writable_folder
 from propopt.base.resources import in_workers, part_path, read_workers
 from propopt.base.terminal import progress_bar
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.between import Between, Sandwich
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
@@ -119,6 +120,7 @@ def _combined(objective: Objective, weighed: _Read) -> Array:
     return rows
 
 
+@knows_other_words
 def sweep(
     objective: Objective | PropertyLoss,
     weights: ByLoss | None = None,

@@ -17,6 +17,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.text import Quantity
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
@@ -84,6 +85,7 @@ def refuse_text_model(model: Any) -> None:
         )
 
 
+@knows_other_words
 def wrap(
     model: Any,
     target: Target = None,

@@ -11,6 +11,7 @@ from propopt.base.arrays import Points, Values
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
@@ -29,6 +30,7 @@ from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels
 
 
+@knows_other_words
 def limits(
     function: Any,
     X: Any,
@@ -105,6 +107,7 @@ def limits(
 
 
 @final
+@knows_other_words
 class LimeExplainer:
     """A model and a law that are read once, to explain rows whenever they come.
 

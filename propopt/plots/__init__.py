@@ -30,3 +30,10 @@ __all__ = [
     "plot_row",
     "plot_trade_offs",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from propopt.base.words_of_others import no_name_of_module
+
+    error = AttributeError(f"module 'propopt.plots' has no attribute {name!r}")
+    raise no_name_of_module("po.plots", name, error)

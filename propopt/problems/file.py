@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
+from propopt.base.words_of_others import meant_by
 from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
@@ -290,7 +291,7 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case "extra_forbidden":
             fields = sections_at(location[:-1])[0].model_fields
             keys = [field.alias or name for name, field in fields.items()]
-            hint = did_you_mean(location[-1], keys)
+            hint = meant_by("key", location[-1]) or did_you_mean(location[-1], keys)
             message = f"unknown key{hint}; known here: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":

@@ -25,6 +25,7 @@ from propopt.base.declared import Lazy, left, stored
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
 from propopt.base.text import Quantity, value_in_words
+from propopt.base.words_of_others import WordKind
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
@@ -332,13 +333,7 @@ class Explanation(
     scaled_program: Program | None = left(default=None)
 
     rows_are_named: ClassVar[bool] = True
-    _names_of_others: ClassVar[dict[str, str]] = {
-        "values": "attributions, or to_frame() with names",
-        "shap_values": "attributions, or to_frame() with names",
-        "base_values": "base_value, of po.explain(..., kind='contributions')",
-        "feature_names": "labels.features, or the columns of to_frame()",
-        "as_list": "to_frame(), a table with a column for each feature",
-    }
+    _words: ClassVar[WordKind | None] = "explanation"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,8 +18,8 @@ import pandas as pd
 
 from propopt.base.cards import Card
 from propopt.base.declared import Declared
-from propopt.base.errors import no_such_name
 from propopt.base.files import write_csv, written_whole
+from propopt.base.words_of_others import WordKind, no_such_name
 from propopt.results.report.chapters import Chapter, chapters_of_card
 
 
@@ -109,13 +109,13 @@ class Result(Declared, ABC):
         with np.errstate(over="ignore"):
             return self.card()
 
-    _names_of_others: ClassVar[dict[str, str]] = {}
-    """What results of other packages are asked for, and how that is called here."""
+    _words: ClassVar[WordKind | None] = None
+    """Which names of other packages are known, and how these are called here."""
 
     if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise no_such_name(self, name, self._names_of_others)
+            raise no_such_name(self, name, self._words)
 
 
 def _plain(value: Any) -> object:

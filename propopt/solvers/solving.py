@@ -27,6 +27,7 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
@@ -170,6 +171,7 @@ def solve_worst_case(
     return replace(best, parameters=numbers)
 
 
+@knows_other_words
 def solve(
     objective: Objective | PropertyLoss,
     solver: str | Solver = "auto",

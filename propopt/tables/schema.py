@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import (
     class_in_words,
+    like_a_target,
     read_array,
     read_positive,
     refuse_sparse,
@@ -458,7 +459,8 @@ def _check_frame(X: object, label: str) -> Frame:
     if frame is None:
         refuse_sparse(X, label)
         raise InvalidInput(
-            f"{label}: expected a DataFrame, got {class_in_words(X)}; "
+            f"{label}: expected a DataFrame, got {class_in_words(X)}"
+            f"{like_a_target(label, X)}; "
             "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
         )
     if frame.table.empty:

@@ -28,6 +28,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_array, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.cost import Cost, cost_of
 from propopt.functions.function import read_function
@@ -366,6 +367,7 @@ def _plain(value: Any) -> Parameter:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Gradient(Baseline):
     """The gradient at each point: w_n = ∇f(x_n).

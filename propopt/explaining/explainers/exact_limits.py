@@ -14,6 +14,7 @@ from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -78,6 +79,7 @@ def found_limits(
     )
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactLime(Baseline):
     """Coefficients of tabular LIME for infinitely many samples, exactly.

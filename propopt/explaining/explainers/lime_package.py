@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -32,6 +33,7 @@ from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LimePackage(Baseline):
     """Tabular LIME as the ``lime`` package computes it (Ribeiro et al. 2016).

@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -119,6 +120,7 @@ FITTED_TOGETHER: Final = Budget(2**19)
 """Regressors of one call of LAPACK, few enough to stay in a processor's cache."""
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Lime(Baseline):
     """Slopes of a weighted least-squares fit of f around each point.

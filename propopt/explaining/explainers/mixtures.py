@@ -15,6 +15,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, sealed
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import DrawPlan
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
 from propopt.laws.sampling import DrawCost, Sampler
@@ -30,6 +31,7 @@ from propopt.results.explanation import AttributionsLike, Explanation, explanati
 from propopt.tables.frames import Labels, aligned
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class SmoothGrad(Baseline):
     """Mean gradient over perturbed copies of each point.

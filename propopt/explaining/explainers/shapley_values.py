@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import known_means
 from propopt.explaining.explainers.baseline import (
     Baseline,
@@ -146,6 +147,7 @@ _NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shap(OfBackground):
     """Shapley values of the background game (Lundberg and Lee 2017).
@@ -387,6 +389,7 @@ _ROWS = 64
 """Points from one move of the progress bar to the next."""
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactShap(OfBackground):
     """Exact Shapley values of models that are read as sums of products.
@@ -507,6 +510,7 @@ class ExactShap(OfBackground):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeShap(ExactShap):
     """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
