@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from math import inf
+from time import perf_counter
+from typing import Any, Final, final
 
 from rich.console import Console
 from rich.progress import (
@@ -81,3 +83,47 @@ def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress
     )
     bar.add_task(printable(label), total=total)
     return bar
+
+
+_LOOKED_AT, _FIRST_SAID, _SAID_EVERY = 2.0, 10.0, 60.0
+"""Seconds of work that tell its speed; seconds in all from which a log has its cost;
+seconds between its lines."""
+
+
+@final
+class LoggedProgress:
+    """Lines on standard error where no bar is shown, as in a pipe or a log.
+
+    The first, after two seconds of work, has what all will take; one a minute has what
+    is done and left. Of work of less than ten seconds nothing is said.
+    """
+
+    def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
+        self.label, self.first, self.done, self.total = label, done, done, total
+        self.console = PlainConsole(stderr=True)
+        is_log = wanted is None and not is_silent() and not self.console.file.isatty()
+        self.is_shown = is_log
+        self.start, self.said = perf_counter(), None if is_log else inf
+
+    def advance(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+        if not self.is_shown:
+            return
+        now = perf_counter()
+        spent = now - self.start
+        left = spent * (self.total - self.done) / (self.done - self.first)
+        due = self.said is not None and now - self.said >= _SAID_EVERY
+        if self.done < self.total and (
+            due
+            or (
+                self.said is None
+                and spent >= _LOOKED_AT
+                and spent + left >= _FIRST_SAID
+            )
+        ):
+            self.said = now
+            self.console.print(
+                f"{self.label}: {self.done:,} of {self.total:,} done in {spent:.0f} s, "
+                f"about {max(left, 1.0) / 60.0:.1f} min left"
+            )

@@ -32,7 +32,7 @@ from propopt.base import resources
 from propopt.base.arrays import Array, Truths
 from propopt.base.errors import InvalidInput, Refused, Unwritten
 from propopt.base.files import as_json, writable_folder, written_whole
-from propopt.base.terminal import progress_bar
+from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.interactions.learning import Predictor
 from propopt.interactions.left_out import Refits
 from propopt.tables.frames import as_frame
@@ -154,13 +154,16 @@ def fitted_parts(
 
     with progress_bar(label, len(missing), progress) as bar:
         task = bar.task_ids[0]
-        bar.advance(task, len(missing) - int(missing.sum()))
+        n_done = len(missing) - int(missing.sum())
+        bar.advance(task, n_done)
+        log = LoggedProgress(label, n_done, len(missing), progress)
         for fitted in resources.in_workers(calls(), n_workers) if n_workers else ():
             own = sent.popleft()
             size = paced(size, most, own.stop - own.start, fitted.seconds)
             left -= fitted.used
             yield own, fitted
             bar.advance(task, own.stop - own.start)
+            log.advance(own.stop - own.start)
 
 
 # ---- What tells one ensemble from another: table, target, learner, scheme and seed

@@ -27,7 +27,7 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.sources import Source
-from propopt.problems.subject.learning import check_learning, task_of
+from propopt.problems.subject.learning import Task, check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
@@ -37,6 +37,7 @@ from propopt.problems.subject.model_sections import (
 from propopt.problems.subject.models import AnyModel
 from propopt.problems.subject.subject import Formula, ModelFunction, Subject, learn
 from propopt.problems.subject.tables import (
+    CsvTable,
     Data,
     Rows,
     missing_numbers,
@@ -424,12 +425,32 @@ class ProblemFile:
         return spec.make(
             folder=self.source.path.parent,
             seed=schema.seed if is_seeded else None,
-            task=task_of(spec, data.sklearn),
+            task=None if (task := self._task) is None else task.kind,
             columns=tuple(columns),
             categorical=tuple(data.categorical),
             code=self.code,
             vectorizer=vectorizer_of(data, spec),
         )
+
+    @cached_property
+    def _task(self) -> Task | None:
+        """What the model learns, as said or as all values of the target show."""
+
+        def target() -> pd.Series[Any] | None:
+            data = self.schema.data
+            if data.csv is None or data.target is None:
+                return None
+            table = CsvTable.of(self.source.path.parent / data.csv)
+            return table.read([data.target])[data.target]
+
+        spec = self.schema.model
+        return None if spec is None else task_of(spec, self.schema.data.sklearn, target)
+
+    @property
+    def task_in_words(self) -> str:
+        """What was inferred of the task; nothing where the file says it."""
+        task = self._task
+        return "" if task is None else task.in_words(self.schema.data.target)
 
     def function_of(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""

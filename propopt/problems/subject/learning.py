@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,16 +37,59 @@ from propopt.tables.frames import listed
 # ---- Models of a problem file: what they can learn and give, and how they are fitted
 
 
-def task_of(spec: ModelSection, table: str | None) -> TaskKind | None:
-    """What a model learns: as the file says, or what scikit-learn's table is for."""
+_MOST_CLASSES: Final = 10
+"""Different whole numbers of a target that are taken for classes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model learns, and why where no file says so."""
+
+    kind: TaskKind
+    why: str = ""
+
+    @classmethod
+    def of_target(cls, target: pd.Series[Any]) -> Task:
+        """By its values: text and two values are classes, fractions are numbers."""
+        numbers = pd.api.types.is_numeric_dtype(target.dtype)
+        if not numbers or pd.api.types.is_bool_dtype(target.dtype):
+            return cls("classification", "its values are no numbers")
+        n_values = target.nunique()
+        if (target % 1 != 0).any():
+            return cls("regression", "some of its values are no whole numbers")
+        if n_values <= 2:
+            return cls("classification", "it has two values")
+        few = n_values <= _MOST_CLASSES
+        kind: TaskKind = "classification" if few else "regression"
+        other = "regression" if few else "classification"
+        why = f"it has {n_values:,} different whole numbers; write task: {other} "
+        return cls(kind, f"{why}if that is meant")
+
+    def in_words(self, target: str | None) -> str:
+        """A sentence on what was inferred; nothing where a file says it."""
+        if not self.why:
+            return ""
+        return f"task: {self.kind}, inferred from the target {target!r}: {self.why}"
+
+
+def task_of(
+    spec: ModelSection, table: str | None, target: Callable[[], pd.Series[Any] | None]
+) -> Task | None:
+    """What a model learns: as the file says, or scikit-learn's table is for.
+
+    Of one's own table it follows from the values of the target.
+    """
     if not spec.takes("task"):
         return None
     known: Any = None if table is None else SKLEARN_TABLES[table][0]
-    task: TaskKind | None = spec.settings()["task"] or known
-    if task is None:
-        message = f"required for {spec.words} on a csv, and missing"
+    told: TaskKind | None = spec.settings()["task"] or known
+    if told is not None:
+        return Task(told)
+    values = target()
+    if values is None:
+        message = f"required for {spec.words} without data.target, and missing"
         raise wrong(message, Missing("task"))
-    return task
+    return Task.of_target(values)
 
 
 def is_unfitted(model: Any) -> bool:

@@ -333,7 +333,11 @@ class TaskSection(ModelSection):
 
     target_class: Label | None = Field(None, description=_CLASS[1])
     vectorizer: AnyVectorizer | None = Field(None, description=_VECTORIZER[1])
-    task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
+    task: TaskKind | None = Field(
+        None,
+        description="by default as the target shows: fractions, and more than 10 "
+        "different whole numbers, are for regression, all else for classification",
+    )
 
 
 def scaled(

@@ -1,0 +1,50 @@
+"""Lines of work that goes on where there is no terminal."""
+
+import pytest
+
+from propopt.base import terminal
+from propopt.base.terminal import LoggedProgress, silent
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds, which a test sets."""
+    now = [0.0]
+    monkeypatch.setattr(terminal, "perf_counter", lambda: now[0])
+    return now
+
+
+def lines(capsys):
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_log_has_the_cost_after_the_first_part_and_a_line_a_minute(clock, capsys):
+    log = LoggedProgress("fits", 0, 1000, None)
+    said = {}
+    for n in range(1, 101):  # ten fits in two seconds
+        clock[0] = 2.0 * n
+        log.advance(10)
+        said[n] = lines(capsys)
+    assert said[1] == ["fits: 10 of 1,000 done in 2 s, about 3.3 min left"]
+    # 62 s, 122 s and 182 s: 1000 fits take 200 s
+    assert [n for n, own in said.items() if own] == [1, 31, 61, 91]
+    assert said[31] == ["fits: 310 of 1,000 done in 62 s, about 2.3 min left"]
+
+
+def test_what_was_done_before_tells_no_speed(clock, capsys):
+    log = LoggedProgress("fits", 900, 1000, None)
+    clock[0] = 2.0
+    log.advance(10)
+    assert lines(capsys) == ["fits: 910 of 1,000 done in 2 s, about 0.3 min left"]
+
+
+@pytest.mark.parametrize("wanted", [False, True, None])
+def test_short_unwanted_and_silent_work_says_nothing(wanted, clock, capsys):
+    with silent(wanted is None):
+        log = LoggedProgress("fits", 0, 1000, wanted)
+    clock[0] = 50.0
+    log.advance(10)
+    short = LoggedProgress("fits", 0, 10, None)
+    clock[0] += 0.9
+    short.advance(1)  # nine seconds in all
+    assert lines(capsys) == []
