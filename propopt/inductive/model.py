@@ -325,7 +325,9 @@ def _screened(
     cost: Callable[[Array], float], theta: Array, bounds: Array, n_weights: int
 ) -> list[Array]:
     """Where else to start: the best of kernels near the given one, with any weights."""
-    grids = [np.linspace(*own, _N_WEIGHTS + 2)[1:-1] for own in bounds[:n_weights]]
+    grids = [
+        np.linspace(low, high, _N_WEIGHTS + 2)[1:-1] for low, high in bounds[:n_weights]
+    ]
     weights = np.stack(np.meshgrid(*grids), axis=-1).reshape(-1, n_weights)
     rng = np.random.default_rng(0)
     steps = rng.uniform(-_AROUND, _AROUND, (_N_DRAWS, len(theta)))

@@ -257,7 +257,7 @@ class InteractionsSection(JobSection):
         _ = self._scheme(file)  # what cannot go on is refused
         n_rows, n_columns = all_rows(file.subject)[0].shape
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
-        run.say(*filter(None, (file.task_in_words,)))
+        run.say(*filter(None, (file.table_in_words, file.task_in_words)))
 
     def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""

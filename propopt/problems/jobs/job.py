@@ -89,7 +89,7 @@ class JobSection(Section):
         run.introduce(file.subject)
         run.say(*filter(None, (file.schema.description,)))
         run.say(*[f"model: {words}" for words in [file.model] if words])
-        run.say(*filter(None, (file.task_in_words,)))
+        run.say(*filter(None, (file.table_in_words, file.task_in_words)))
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
         """What is found of the subject of a file."""

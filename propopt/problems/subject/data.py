@@ -452,6 +452,13 @@ class ProblemFile:
         task = self._task
         return "" if task is None else task.in_words(self.schema.data.target)
 
+    @property
+    def table_in_words(self) -> str:
+        """What of its CSV is read otherwise than by commas and all columns."""
+        name = self.schema.data.csv
+        path = self.source.path.parent
+        return "" if name is None else CsvTable.of(path / name).told
+
     def function_of(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:

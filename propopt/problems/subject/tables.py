@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,10 +49,22 @@ MOST_OF_A_LINE: Final = 2**24
 class CsvTable:
     """A table in a file, by its headers and the number of its rows."""
 
-    path: Path  # UTF-8 text with commas
+    path: Path  # UTF-8 text
     columns: tuple[str, ...]
     n_rows: int
     n_characters: int
+    separator: str = ","  # or a semicolon or a tab
+    numbers_rows: bool = False  # whether a first column without a name is left out
+
+    @property
+    def told(self) -> str:
+        """What was read otherwise than by commas and all columns; nothing else."""
+        told = []
+        if self.separator != ",":
+            told.append(f"columns are separated by {_SEPARATORS[self.separator]}")
+        if self.numbers_rows:
+            told.append("the first column, without a name, numbers the rows; left out")
+        return f"{self.path.name}: {'; '.join(told)}" if told else ""
 
     @classmethod
     def of(cls, path: Path) -> CsvTable:
@@ -60,8 +73,11 @@ class CsvTable:
             raise InvalidInput(f"there is no file {path}")
         try:
             with path.open("rb") as file:
-                reader = csv.reader(_lines(file, path))
-                return cls._of_rows(path, reader)
+                lines = _lines(file, path)
+                first = next(lines, "")
+                separator = _separator_of(first)
+                reader = csv.reader(chain([first], lines), delimiter=separator)
+                return cls._of_rows(path, reader, separator)
         except OSError as error:
             raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
         except csv.Error as error:
@@ -71,24 +87,36 @@ class CsvTable:
             ) from None
 
     @classmethod
-    def _of_rows(cls, path: Path, reader: Any) -> CsvTable:
+    def _of_rows(cls, path: Path, reader: Any, separator: str) -> CsvTable:
         rows = (row for row in reader if len(row) > 1 or any(map(str.strip, row)))
         headers = next(rows, None)
         if headers is None:
             raise InvalidInput(f"{path}:1: is not a CSV table: there is no header")
-        _check_headers(headers, f"{path}:{reader.line_num}")
+        place = f"{path}:{reader.line_num}"
+        may_number = len(headers) > 1 and headers[0].strip() in ("", "Unnamed: 0")
+        _check_headers(headers[may_number:], place)
         n_rows = n_characters = 0
+        first = None
         for row in rows:
             if len(row) != len(headers):
                 raise InvalidInput(
                     f"{path}:{reader.line_num}: is not a CSV table: {len(row)} cells "
                     f"under {len(headers)} headers"
                 )
+            if separator != "," and any(map(_DECIMAL_COMMA.fullmatch, row)):
+                raise InvalidInput(
+                    f"{path}:{reader.line_num}: decimal numbers have "
+                    "commas; write points"
+                )
+            first = row[0] if first is None else first
+            may_number &= first in ("0", "1") and row[0] == str(int(first) + n_rows)
             n_rows += 1
             n_characters += sum(map(len, row))
         if n_rows == 0:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
-        return cls(path, tuple(headers), n_rows, n_characters)
+        _check_headers(headers[may_number:], place)
+        own = tuple(headers[may_number:])
+        return cls(path, own, n_rows, n_characters, separator, may_number)
 
     def read(
         self, columns: list[str] | None = None, n_rows: int | None = None
@@ -97,7 +125,7 @@ class CsvTable:
         asked = self.n_rows if n_rows is None else min(n_rows, self.n_rows)
         n_bytes = 64.0 * asked * len(columns or self.columns)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
-        frame = self._parsed(usecols=columns, nrows=n_rows)
+        frame = self._parsed(usecols=columns or [*self.columns], nrows=n_rows)
         return self._of_length(frame, asked)
 
     def read_texts(self, column: str) -> pd.Series[str]:
@@ -120,6 +148,7 @@ class CsvTable:
         try:
             return pd.read_csv(
                 self.path,
+                sep=self.separator,
                 compression=None,
                 encoding="utf-8-sig",
                 index_col=False,
@@ -146,6 +175,16 @@ def columns_in_words(columns: Sequence[str]) -> str:
     if len(columns) > 1:
         return f"it has {', '.join(columns)}"
     return "it has a single column; columns are separated by commas"
+
+
+_SEPARATORS: Final = {";": "semicolons", "\t": "tabs"}
+_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
+
+
+def _separator_of(header: str) -> str:
+    """A comma; the semicolon or tab of a header without one."""
+    others = [mark for mark in _SEPARATORS if mark in header and "," not in header]
+    return others[0] if others else ","
 
 
 def _check_headers(headers: list[str], place: str) -> None:

@@ -50,9 +50,9 @@ def complaint(tmp_path, capsys):
          ":3: is not a CSV table: 3 cells under 4 headers"),
         ('a,b,c,y\n1,2,"3\n,",4\n5\n',
          ":4: is not a CSV table: 1 cells under 4 headers"),
-        ("a;b;y\n0,1;2;3\n", ":1: is not a CSV table: columns are parted by ';'; write "
-         "commas, and points in decimal numbers"),
-        ("a\ty\n1\t2\n", r":1: is not a CSV table: columns are parted by '\t'; write "
+        ("a;b;y\n0,1;2;3\n", ":2: decimal numbers have commas; write points"),
+        ("a\ty\n1\t2,5\n", ":2: decimal numbers have commas; write points"),
+        ("\na;y\n1;2\n", ":2: is not a CSV table: columns are parted by ';'; write "
          "commas, and points in decimal numbers"),
         ('a,y\n"0,5",1\n"0,7",2\n', " columns must be numeric, or be named in "
          "data.categorical, and these are not: a; a holds '0,5'"),
@@ -62,7 +62,7 @@ def complaint(tmp_path, capsys):
          "are infinite: a"),
         ("a,b,y\n1,2,\n1,1,2\n", " file.yaml:1: data.target: 1 values are missing"),
         ('a,y\n"1,2\n', ":2: is not a CSV table: 1 cells under 2 headers"),
-        (",a,y\n0,1,2\n", ":1: column 1 has no name; name it, or leave it out if it "
+        (",a,y\n5,1,2\n", ":1: column 1 has no name; name it, or leave it out if it "
          "numbers the rows"),
         ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or leave it out if it "
          "numbers the rows"),
@@ -207,3 +207,34 @@ def test_categories_and_groups_are_one_feature_each(problem, rng, tmp_path):
     result = built.sweep(built.baselines())
     assert result.certified(1e-6)
     assert [e.attributions.shape for e in result.explanations] == [(40, 3)] * 3
+
+
+TABLE = "a,b,y\n1.5,2,3\n5,6,7\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (TABLE, ""),
+        (TABLE.replace(",", ";"), "columns are separated by semicolons"),
+        (TABLE.replace(",", "\t"), "columns are separated by tabs"),
+        (",a,b,y\n0,1.5,2,3\n1,5,6,7\n", "the first column, without a name, numbers"),
+        ("Unnamed: 0;a;b;y\n1;1.5;2;3\n2;5;6;7\n", "semicolons; the first column"),
+    ],
+)
+def test_other_separators_and_numbers_of_rows_are_read_and_told(
+    content, told, tmp_path
+):
+    path = tmp_path / "own.csv"
+    path.write_text(content)
+    table = CsvTable.of(path)
+    assert table.columns == ("a", "b", "y")
+    assert table.read().to_numpy().tolist() == [[1.5, 2.0, 3.0], [5.0, 6.0, 7.0]]
+    assert table.read(["b"])["b"].tolist() == [2, 6]
+    assert (told in table.told) if told else table.told == ""
+
+
+def test_a_column_of_that_name_that_numbers_nothing_is_kept(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("Unnamed: 0,y\n0,3\n2,7\n")
+    assert CsvTable.of(path).columns == ("Unnamed: 0", "y")
