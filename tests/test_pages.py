@@ -125,7 +125,7 @@ README = ROOT / "README.md"
 def test_what_the_readme_has_in_python_runs():
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", read(README), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert names["best"].gap < 1e-9

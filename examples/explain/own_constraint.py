@@ -3,7 +3,7 @@ A constraint of your own: three backends, one proved optimum
 ============================================================
 
 No slope may point against what is known: age never lowers the prediction. ECOS, OSQP
-and Clarabel give the same explanation, each with a gap below one in a million.
+and Clarabel give the same explanation, each proved to within one in 100,000.
 """
 
 import cvxpy as cp
@@ -20,7 +20,7 @@ import propopt as po
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X = (X - X.mean()) / X.std()
 model = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(X, y)
-rows = X.iloc[:60]
+rows = X.iloc[:40]
 function = po.functions.smoothed(po.wrap(model, data=X), law="data", data=X)
 faithful = po.GradientMatching(function.estimate(rows))
 robust = po.PairwiseRobustness(po.graphs.knn_graph(rows, 8))
@@ -34,14 +34,16 @@ free = po.solve(objective)
 found = {}
 for backend in ("ECOS", "OSQP", "CLARABEL"):
     if backend in cp.installed_solvers():
-        found[backend] = po.solve(objective, backend, subject_to=constraint)
+        found[backend] = po.solve(
+            objective, backend, subject_to=constraint, tolerance=1e-5
+        )
 for backend, best in found.items():
     proof = best.certificate
     print(f"{backend:9} gap {proof.gap:.0e}, violation {proof.violation:.0e}")
 
 values = [best.objective for best in found.values()]
-assert all(best.gap < 1e-6 for best in found.values())
-assert max(values) - min(values) < 1e-6 * min(values)
+assert all(best.gap < 1e-5 for best in found.values())
+assert max(values) - min(values) < 1e-5 * min(values)
 lowered = (free.attributions[:, age] < 0).sum()
 assert lowered > 0  # without the constraint
 cost = values[0] / free.objective - 1

@@ -427,11 +427,16 @@ class OwnProgram:
 
         self.objective = objective.trusted(objective.terms)  # parameters as they are
         self.bounds, self.own, self.shape = bounds, own, shape
-        self.W = cp.Variable(shape)
+        # W = σV and F/unit of order one, for backends that need it
+        G = self._target
+        self.size = float(np.sqrt(np.mean(np.square(G)))) or 1.0
+        self.unit = self._value_at(np.zeros(shape)) or 1.0
+        self.V = cp.Variable(shape)
+        self.W = self.size * self.V
         self.limits = [self._limit(bound) for bound in bounds]
         self.constraints = [x for made in own for x in made.of(self.W)]
         self.problem = cp.Problem(
-            cp.Minimize(self.objective.expression(self.W)),
+            cp.Minimize(self.objective.expression(self.W) / self.unit),
             [*self.limits, *self.constraints],
         )
         if self.problem.is_mixed_integer():
@@ -495,13 +500,14 @@ class OwnProgram:
         terms = self.objective.terms
         value = math.fsum(c * values[loss.name] for c, loss in terms)
         most = value * (1.0 + _SLACK)
-        lower = conic_bound(self.problem, self.W, self.known_box(most), most, accuracy)
-        if isinstance(lower, Reason):
-            return lower
-        zero, mean = (
-            math.fsum(c * loss.value_at(V) for c, loss in terms)
-            for V in (np.zeros(self.shape), self._mean)
-        )
+        box = self.known_box(most)
+        scaled = box[0] / self.size, box[1] / self.size
+        found = conic_bound(self.problem, self.V, scaled, most / self.unit, accuracy)
+        if isinstance(found, Reason):
+            return found
+        lower = self.unit * found * (1.0 - 4.0 * EPSILON)
+        zero = self._value_at(np.zeros(self.shape))
+        mean = self._value_at(np.broadcast_to(self._target.mean(axis=0), self.shape))
         kind = "conic duals" if lower > 0.0 else "nonnegative losses"
         return Certificate(
             value=value,
@@ -512,13 +518,21 @@ class OwnProgram:
         )
 
     @property
-    def _mean(self) -> Attributions:
-        """The mean target for all points; zero where there is none."""
+    def _target(self) -> Attributions:
+        """The target of W itself; zero where there is none."""
         for loss in self.losses:
             own = isinstance(loss, Custom)
             if not own and isinstance(loss.map, Identity) and loss.has_target:
-                return np.broadcast_to(np.mean(loss.target, axis=0), self.shape)
+                return np.asarray(loss.target)
         return np.zeros(self.shape)
+
+    def _value_at(self, W: Attributions) -> float:
+        """The objective of W (N, D) without losses of users, which may be infinite."""
+        return math.fsum(
+            c * loss.value_at(W)
+            for c, loss in self.objective.terms
+            if not isinstance(loss, Custom)
+        )
 
     def known_box(self, most: float) -> tuple[Array, Array]:
         """Where W is if the objective is at most this, by losses of W itself."""

@@ -92,7 +92,7 @@ def solve_own(
         weights=objective.weights,
         certificate=None if isinstance(certificate, Reason) else certificate,
         multipliers={
-            bound.loss.name: max(float(np.sum(limit.dual_value)), 0.0)
+            bound.loss.name: program.unit * max(float(np.sum(limit.dual_value)), 0.0)
             for bound, limit in zip(program.bounds, program.limits, strict=True)
             if bound.limit > 0.0 and limit.dual_value is not None
         },

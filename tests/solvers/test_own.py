@@ -217,10 +217,12 @@ def test_the_box_holds_what_it_says(name, rng):
     program = conic_bound.OwnProgram(objective, (), own)
     best = po.solve(objective, subject_to=given)
     most = 2.0 * best.objective
+    most /= program.unit
     data, *_ = program.problem.get_problem_data(
         "CLARABEL", solver_opts={"use_quad_obj": True}
     )
-    posed = conic_bound.ConicProgram.of(data, program.W, program.known_box(most))
+    box = np.array(program.known_box(most * program.unit)) / program.size
+    posed = conic_bound.ConicProgram.of(data, program.V, box)
     low, high = posed.box(most - posed.d)
     assert np.isfinite([low, high]).all()
     x = cp.Variable(len(posed.c))
