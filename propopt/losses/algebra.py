@@ -365,7 +365,9 @@ class Objective(Atom):
                 f"weights: no loss is called {unknown[0]!r}; this objective has "
                 f"{', '.join(self.weights)}"
             )
-        read = {name: read_nonnegative(weights[name], name) for name in weights}
+        read: dict[str, Rate] = {
+            name: read_nonnegative(weights[name], name) for name in weights
+        }
         return Objective.trusted(
             tuple((read.get(loss.name, rate), loss) for rate, loss in self.rates)
         )

@@ -66,7 +66,7 @@ class Custom(PropertyLoss):
                 "function: expected a function of W that gives a cvxpy expression, "
                 f"such as lambda W: cp.norm(W[0]), got {type(function).__name__}"
             )
-        if not (isinstance(name, str) and name):
+        if not name:
             raise InvalidInput(f"name: expected a text, got {name!r}")
         self.function = function
         self.name = name
@@ -128,7 +128,7 @@ class Custom(PropertyLoss):
         )
 
     @property
-    def map(self) -> Any:  # type: ignore[override]  # there is none
+    def map(self) -> Any:
         """Refused: there is no linear map."""
         self._refuse()
 

@@ -53,8 +53,6 @@ _LARGEST = 600.0
 _ROUNDS = 50
 """Of propagation: bounds that are not known then are not known."""
 
-Part = slice
-
 
 def conic_bound(
     problem: Any,  # a cvxpy.Problem that minimises
@@ -293,7 +291,7 @@ class ConicProgram:
 
     # ---- Cones
 
-    def _cones(self) -> Iterator[tuple[str, Part, Any]]:
+    def _cones(self) -> Iterator[tuple[str, slice, Any]]:
         """Kind, rows and exponents of each cone, in the order of Clarabel."""
         start = 0
         sizes: list[tuple[str, int, Any]] = [
