@@ -27,7 +27,7 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.sources import Source
-from propopt.problems.subject.learning import Task, check_learning, task_of
+from propopt.problems.subject.learning import LearningTask, check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
@@ -433,7 +433,7 @@ class ProblemFile:
         )
 
     @cached_property
-    def _task(self) -> Task | None:
+    def _task(self) -> LearningTask | None:
         """What the model learns, as said or as all values of the target show."""
 
         def target() -> pd.Series[Any] | None:

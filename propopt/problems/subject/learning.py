@@ -42,14 +42,14 @@ _MOST_CLASSES: Final = 10
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """What a model learns, and why where no file says so."""
 
     kind: TaskKind
     why: str = ""
 
     @classmethod
-    def of_target(cls, target: pd.Series[Any]) -> Task:
+    def of_target(cls, target: pd.Series[Any]) -> LearningTask:
         """By its values: text and two values are classes, fractions are numbers."""
         numbers = pd.api.types.is_numeric_dtype(target.dtype)
         if not numbers or pd.api.types.is_bool_dtype(target.dtype):
@@ -74,7 +74,7 @@ class Task:
 
 def task_of(
     spec: ModelSection, table: str | None, target: Callable[[], pd.Series[Any] | None]
-) -> Task | None:
+) -> LearningTask | None:
     """What a model learns: as the file says, or scikit-learn's table is for.
 
     Of one's own table it follows from the values of the target.
@@ -84,12 +84,12 @@ def task_of(
     known: Any = None if table is None else SKLEARN_TABLES[table][0]
     told: TaskKind | None = spec.settings()["task"] or known
     if told is not None:
-        return Task(told)
+        return LearningTask(told)
     values = target()
     if values is None:
         message = f"required for {spec.words} without data.target, and missing"
         raise wrong(message, Missing("task"))
-    return Task.of_target(values)
+    return LearningTask.of_target(values)
 
 
 def is_unfitted(model: Any) -> bool:

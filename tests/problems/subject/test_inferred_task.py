@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from propopt.cli import main
-from propopt.problems.subject.learning import Task
+from propopt.problems.subject.learning import LearningTask
 
 
 rng = np.random.default_rng(0)
@@ -22,7 +22,7 @@ TARGETS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_task_follows_from_the_target(name):
     values, kind, why = TARGETS[name]
-    task = Task.of_target(pd.Series(values))
+    task = LearningTask.of_target(pd.Series(values))
     assert task.kind == kind
     assert why in task.why
     other = {"grades": "regression", "counts": "classification"}.get(name)
