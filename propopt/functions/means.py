@@ -69,7 +69,7 @@ class Checked:
         """What it is, if that is right; else a reason, which a warning says, too."""
         if isinstance(self.read, Reason):
             return self.read
-        gaps, known = self._gaps(points), self.known_missing
+        gaps, known = _gaps(self.function, points), self.known_missing
         rows = _not_compared(gaps, known)
         if len(rows) == 0:
             return self.read
@@ -85,10 +85,11 @@ class Checked:
             )
         return self.read
 
-    def _gaps(self, points: Points) -> Truths:
-        """Where a number is missing, or a category is one that data has not."""
-        gaps, schema = np.isnan(points), self.function.schema
-        return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
+
+def _gaps(function: Function, points: Points) -> Truths:
+    """Where a number is missing, or a category is one that data has not, (N, D)."""
+    gaps, schema = np.isnan(points), function.schema
+    return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
 
 
 def _not_compared(gaps: Truths, known_missing: Truths | None) -> Positions:
@@ -121,7 +122,7 @@ class CheckedLink:
         """The first of its possible links that gives its answers at rows (N, D)."""
         if not function.links:
             return None
-        rows = _not_compared(np.isnan(points), None)
+        rows = _not_compared(_gaps(function, points), None)
         with function.calls.trying_out():
             values = function.value_at(points[rows], labels.of_positions(rows))
         found = (cls(linked, float(np.ptp(values))) for linked in function.links)
