@@ -289,7 +289,7 @@ def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) ->
     model = MODELS["boosted"]
     asked: dict[str, Any] = {"groups": GROUPS, "sample_weight": weights}
     found = po.explain(model, X, data=TABLE, output="probability", **asked)
-    assert "all sets of the features, from its trees" in str(
+    assert "all sets of the features, from its scores" in str(
         found.parameters["contributions"]
     )
     for n in range(3):
