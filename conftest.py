@@ -11,7 +11,8 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--part k/n``: every nth file; ``--turn k/n``: every nth set of parameters.
 
-    So n runs are the whole suite. A turn has at least one set of each test.
+    So n runs are the whole suite. A turn has at least one set of each test. Without
+    paths or ``--turn``, pytest takes the first third; ``--turn 0/1`` is everything.
     """
     parser.addoption("--part", type=_part, metavar="K/N")
     parser.addoption("--turn", type=_part, metavar="K/N")
@@ -35,10 +36,25 @@ def pytest_collection_modifyitems(
         first, count = part
         paths = set(sorted({item.path for item in items})[first::count])
         kept = {item for item in items if item.path in paths}
-    if (turn := config.getoption("--turn")) is not None:
-        kept -= of_other_turns(items, *turn)
+    kept -= of_other_turns(items, *_turn(config))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def _turn(config: pytest.Config) -> tuple[int, int]:
+    """Which turn it is: a third of the whole suite, and all of what is named."""
+    turn: tuple[int, int] | None = config.getoption("--turn")
+    if turn is not None:
+        return turn
+    whole = config.args_source is config.ArgsSource.TESTPATHS
+    return (0, 3) if whole else (0, 1)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which sets of parameters are taken."""
+    first, count = _turn(config)
+    rest = "" if count == 1 else "; --turn 0/1 takes all"
+    return f"parameters: turn {first}/{count}{rest}"
 
 
 def _families(items: list[pytest.Item]) -> Iterator[list[pytest.Item]]:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pandas as pd
@@ -345,7 +345,7 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     texts += [cell for _, column in shown.items() for cell in column]
     has_returns = any(isinstance(text, str) and "\r" in text for text in texts)
     # csv itself quotes "\r" from Python 3.13 on alone
-    quoting = csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL
     with written_whole(path) as draft:
         shown.to_csv(draft, index=names_of_rows, quoting=quoting)
 

@@ -314,14 +314,14 @@ class Objective(Atom):
         )
 
     @classmethod
-    def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
+    def trusted(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
         """The objective of terms whose weights and names have been checked before."""
         objective = object.__new__(cls)
         vars(objective)["rates"] = terms
         return objective
 
     @classmethod
-    def weighed(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
+    def weighed(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
         """The objective of terms whose weights have been checked before."""
         _refuse_equal_names([loss.name for _, loss in terms])
         return cls.trusted(terms)
@@ -365,7 +365,7 @@ class Objective(Atom):
                 f"weights: no loss is called {unknown[0]!r}; this objective has "
                 f"{', '.join(self.weights)}"
             )
-        read: dict[str, Rate] = {
+        read: dict[str, Any] = {
             name: read_nonnegative(weights[name], name) for name in weights
         }
         return Objective.trusted(

@@ -135,8 +135,8 @@ class CommonKeys(Section):
             words = "a formula" if model is None else model.words
             yield wrong(f"{words} takes numbers, and data.text are documents", place)
         if data.sample_weight is not None and not self.job.weighs_rows:
-            told = "only explain, audit and compare have a background with weights"
-            yield wrong(f"{told}; leave it out", "data", "sample_weight")
+            reason = "only explain, audit and compare have a background with weights"
+            yield wrong(f"{reason}; leave it out", "data", "sample_weight")
         for location, section in inner_sections(self):
             told = section.of_tables if is_text else section.of_texts
             for name in [x for x in told if x in section.model_fields_set]:

@@ -22,9 +22,9 @@ from propopt.structures.readers.pipelines import (
     ColumnSource,
     ModelOutput,
     View,
-    as_array,
     encoded_as,
     floats,
+    plain_array,
 )
 from propopt.structures.readers.tree_nodes import (
     Split,
@@ -124,7 +124,7 @@ class _Resolution:
     def numbers(self, table: Any) -> Array:
         """Numbers as they are, and the bins of categories, (n, M)."""
         frame = as_frame(table, "X")
-        array = as_array(table) if frame is None else None
+        array = plain_array(table) if frame is None else None
         seen = np.empty((len(table) if array is None else len(array), len(self.bins)))
         if any(self.nominal):
             seen[:, self.nominal] = self.probe.eval_terms(table)

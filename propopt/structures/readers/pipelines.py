@@ -166,7 +166,7 @@ class View:
         return numbers(self.sees(points))[row, seen]
 
 
-def as_array(table: Any) -> NDArray[Any]:
+def plain_array(table: Any) -> NDArray[Any]:
     """What steps of scikit-learn return, as a dense array."""
     return table.toarray() if sp.issparse(table) else np.asarray(table)
 
@@ -176,7 +176,7 @@ def table_numbers(table: Any) -> Array:
     frame = as_frame(table, "X")
     if frame is not None:
         return frame.table.to_numpy(dtype=np.float64, na_value=np.nan)
-    return as_array(table).astype(np.float64)
+    return plain_array(table).astype(np.float64)
 
 
 def _in_their_precision(points: Points, schema: TableSchema) -> Points:
@@ -193,7 +193,7 @@ def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
     frame = as_frame(table, "X")
     if frame is not None:
         return frame.table.iloc[:, columns]
-    return as_array(table)[:, columns]
+    return plain_array(table)[:, columns]
 
 
 def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -30,9 +30,9 @@ from propopt.structures.readers.boosted_trees import (
 from propopt.structures.readers.pipelines import (
     ModelOutput,
     View,
-    as_array,
     behind,
     floats,
+    plain_array,
 )
 from propopt.structures.readers.tree_nodes import (
     SCIKIT_TREES,
@@ -110,7 +110,7 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     classifies = known_as(model) != "sklearn.BaggingRegressor"
     if output.name not in (("margin", "probability") if classifies else ("value",)):
         return _none_of(model, output)
-    array = replace(view, sees=lambda points: as_array(view.sees(points)))
+    array = replace(view, sees=lambda points: plain_array(view.sees(points)))
     share = 1.0 / len(model.estimators_)
     members = zip(model.estimators_, model.estimators_features_, strict=True)
     parts = []
