@@ -34,9 +34,9 @@ from propopt.results.certain import Certain, OrderBy, certain_of, claimed
 from propopt.results.certificate import (
     SATISFIED,
     Certificate,
-    certify,
     refuse_contradiction,
 )
+from propopt.results.certifying import certify
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_card import explanation_card, explanation_text
 from propopt.results.posed import in_units_of_w, posed_of

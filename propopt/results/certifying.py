@@ -1,0 +1,105 @@
+"""Proofs of attributions that anybody made: :func:`certify`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_nonnegative
+from propopt.base.errors import InvalidInput
+from propopt.losses import Objective, PropertyLoss
+from propopt.losses.algebra import read_for
+from propopt.losses.completeness import Constraint, bounds_of
+from propopt.losses.own import OwnFunction, is_own, own_constraints
+from propopt.results.certificate import (
+    Certificate,
+    certificate_of,
+    linear_bounds,
+    values_at,
+)
+from propopt.results.conic_bound import certify_own
+
+
+def certify(
+    objective: Any,
+    W: Any,
+    *,
+    duals: Mapping[str, Array] | None = None,
+    bounds: Sequence[Constraint | OwnFunction] = (),
+    multipliers: Sequence[float] = (),
+    losses: Mapping[str, float] | None = None,
+) -> Certificate:
+    """Prove how good attributions are, whoever made them.
+
+    Parameters
+    ----------
+    objective : Objective
+        The weighted losses.
+    W : array, DataFrame, Explanation or shap.Explanation (N, D)
+        Attributions; rows and columns with names are put in the order of the losses.
+        Both may also stand in the other order: ``certify(W, objective)``.
+    duals : mapping of arrays, optional
+        By loss name, a subgradient of weight·φ at the residual. Needed for a tight
+        bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
+        safe.
+    bounds : sequence of Bound, Completeness or functions, optional
+        Constraints that the optimum has to respect; those of cvxpy are functions, such
+        as ``lambda W: [W[:, 0] >= 0]``. With these, or with a
+        :class:`propopt.losses.Custom`, duals and multipliers are not needed: a conic
+        solver finds them.
+    multipliers : sequence of float, optional
+        One multiplier ≥ 0 for each bound; any are safe.
+    losses : mapping, optional
+        By name the values of the losses at W, where they are known already.
+
+    Raises
+    ------
+    InvalidInput
+        If W has another shape, other names, or a value that is not finite.
+    Refused
+        If nothing can be proved beside losses or constraints of users, with the reason.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(3)) + 1.0 * po.Sparsity()
+    >>> best = np.eye(3) / 2
+    >>> po.results.certify(objective, best).gap
+    0.0
+    >>> po.results.certify(objective, np.zeros((3, 3))).gap > 0.1
+    True
+    """
+    if isinstance(W, Objective | PropertyLoss):  # the other order says the same
+        objective, W = W, objective
+    if W is None:
+        raise InvalidInput(
+            "certify: W is None, as the value of a cp.Variable before its problem is "
+            "solved; expected certify(objective, W)"
+        )
+    if not isinstance(objective, Objective | PropertyLoss):
+        raise InvalidInput(
+            "certify: neither argument is an objective; expected "
+            f"certify(objective, W), got {type(objective).__name__} and "
+            f"{type(W).__name__}"
+        )
+    weighed = Objective.of(objective)
+    own, rest = own_constraints(bounds)
+    limits = bounds_of(rest, weighed.losses)
+    if own or is_own(weighed.losses, limits):
+        return certify_own(weighed, W, limits, own)
+    every = [*weighed.losses, *(bound.loss for bound in limits)]
+    array = read_for(every, W, "W")
+    free = linear_bounds(limits)
+    prices = [
+        mu if bound in free else read_nonnegative(mu, "multipliers")
+        for mu, bound in zip(multipliers, limits, strict=False)
+    ]
+    return certificate_of(
+        weighed,
+        array,
+        values_at(every, array, losses or {}),
+        duals=duals or {},
+        bounds=limits,
+        multipliers=prices,
+    )
