@@ -433,7 +433,7 @@ class OwnProgram:
         self.W = self.size * self.V
         self.limits = [self._limit(bound) for bound in bounds]
         self.constraints = [x for made in own for x in made.of(self.W)]
-        self.problem = cp.Problem(
+        self.problem: Any = cp.Problem(
             cp.Minimize(self.objective.expression(self.W) / self.unit),
             [*self.limits, *self.constraints],
         )
