@@ -384,11 +384,13 @@ class JointRows(JointPlan):
     @cached_property
     def robust(self) -> PairwiseRobustness:
         """Between rows that are joined by the graph, beside own values if asked."""
-        shape = self.points.shape
+        N, D = self.points.shape
+        shape = N, D if self.players is None else self.players.count
         robust = PairwiseRobustness(self.graph, beside=self.beside)
         if robust.beside is not None and robust.beside.shape != shape:
+            owner = "X has" if self.players is None else "groups have"
             raise InvalidInput(
-                f"beside: expected {shape[0]} rows × {shape[1]} columns, as X has, got "
+                f"beside: expected {N} rows × {shape[1]} columns, as {owner}, got "
                 f"{' × '.join(map(str, robust.beside.shape))}"
             )
         return robust

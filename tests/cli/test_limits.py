@@ -124,7 +124,7 @@ SHADOW = "root:$6$SECRET$abcdef:19000:0:99999:7:::\ndaemon:SECRET:19000:0:::\n"
         SHADOW,
         'name,pw\nroot,SECRET\n"daemon,x',
         "SECRET a\nfoo,bar\n",
-        "SECRET;b\nc;d\n",
+        "x;b\nSECRET;d\n",
     ],
     ids=["lines", "quotes", "cells", "semicolons"],
 )

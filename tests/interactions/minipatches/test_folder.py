@@ -323,7 +323,7 @@ def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
 
 
 def test_predictions_for_which_there_is_no_room_are_refused(place, monkeypatch):
-    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 1000.0)
+    monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 3e5)
     with pytest.raises(Refused, match="500 patches predict 90 rows, which needs about"):
         fitted(many(), X, Y)
     monkeypatch.setattr(fitting, "IN_MEMORY", 1000)
