@@ -98,6 +98,15 @@ class LoggedProgress:
     is done and left. Of work of less than ten seconds nothing is said.
     """
 
+    label: str
+    first: int
+    done: int
+    total: int
+    console: PlainConsole
+    is_shown: bool
+    start: float
+    said: float | None
+
     def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
         self.label, self.first, self.done, self.total = label, done, done, total
         self.console = PlainConsole(stderr=True)

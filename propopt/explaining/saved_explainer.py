@@ -168,6 +168,8 @@ class SavedExplainer(
             "metric": added.get("metric"),
             "metric_name": None,
             "n_background": None,
+            "drawn_by_weight": False,
+            "groups": {},
         }, arrays
 
     def contradictions(self) -> None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -36,7 +37,7 @@ from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import objective_scale, read_for
 from propopt.losses.linear_algebra import EPSILON
-from propopt.losses.maps import Absolute, Identity, Squared
+from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
 from propopt.losses.own import Custom, OwnConstraints, is_own
 from propopt.results.certificate import Certificate
 
@@ -95,23 +96,18 @@ def _approximated(problem: Any) -> Iterator[str]:
 
 
 @final
+@dataclass(eq=False)
 class ConicProgram:
     """min ½xᵀPx + cᵀx + d subject to b − Ax ∈ K, for a diagonal P ≥ 0."""
 
-    def __init__(
-        self,
-        P: Array,  # (n,): the diagonal
-        c: Array,
-        d: float,
-        A: Sparse,
-        b: Array,
-        dims: Any,
-        low: Array,  # (n,): that of W; else infinite
-        high: Array,
-    ) -> None:
-        self.P, self.c, self.d, self.A, self.b = P, c, d, A, b
-        self.dims = dims
-        self.low, self.high = low, high
+    P: Array  # (n,): the diagonal
+    c: Array
+    d: float
+    A: Sparse
+    b: Array
+    dims: Any
+    low: Array  # (n,): that of W; else infinite
+    high: Array
 
     @classmethod
     def of(
@@ -405,6 +401,17 @@ def _symmetric(triangle: Array, k: int) -> Array:
 class OwnProgram:
     """An objective with losses or constraints that only cvxpy knows."""
 
+    known: Program  # the part that is known to us, with the shape and names of W
+    objective: Objective  # with its parameters as they are
+    bounds: tuple[Bound, ...]
+    own: tuple[OwnConstraints, ...]
+    shape: tuple[int, int]
+    size: float  # σ
+    unit: float  # of the objective
+    limits: list[Any]
+    constraints: list[CvxpyConstraint]
+    problem: Any
+
     def __init__(
         self,
         objective: Objective,
@@ -415,7 +422,6 @@ class OwnProgram:
         import cvxpy as cp
 
         Program(objective.losses, bounds, (1, 1))  # refuses equal names
-        # the part that is known to us, which has the shape and the names of W
         self.known = Program(
             tuple(x for x in objective.losses if not isinstance(x, Custom)),
             tuple(b for b in bounds if not isinstance(b.loss, Custom)),
@@ -423,7 +429,7 @@ class OwnProgram:
         )
         shape = self.known.shape
 
-        self.objective = objective.trusted(objective.terms)  # parameters as they are
+        self.objective = objective.trusted(objective.terms)
         self.bounds, self.own, self.shape = bounds, own, shape
         # W = σV and F/unit of order one, for backends that need it
         G = self._target
@@ -433,7 +439,7 @@ class OwnProgram:
         self.W = self.size * self.V
         self.limits = [self._limit(bound) for bound in bounds]
         self.constraints = [x for made in own for x in made.of(self.W)]
-        self.problem: Any = cp.Problem(
+        self.problem = cp.Problem(
             cp.Minimize(self.objective.expression(self.W) / self.unit),
             [*self.limits, *self.constraints],
         )
