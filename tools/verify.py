@@ -371,6 +371,16 @@ def check_manifest(manifest, header, arrays):
         same("manifest: units", found, picked["attributions"])
 
 
+def refuse_below(where, losses, best):
+    """Refuse losses that would be better than an optimum without limits can be."""
+    proof, rates = best["certificate"], best["weights"]
+    if proof is None or best["multipliers"]:
+        return
+    own = sum(rate * losses[name] for name, rate in rates.items())
+    if own < proof["lower_bound"] * (1.0 - SOLVED):
+        raise Contradiction(f"{where}: its losses are below a proved bound")
+
+
 def check_front(path, header, told):
     """Refuse lines of the front that are not in the archive, and of others a flag."""
     head, lines = read_table(path)
@@ -396,6 +406,8 @@ def check_front(path, header, told):
         if front[n] == (beaten & front).any() and (optimal or front[n]):
             raise Contradiction(f"{where}: on_front: {front[n]} is said")
         if not front[n]:
+            for one in header["optimized"]:
+                refuse_below(where, dict(zip(names, values[n], strict=True)), one)
             told.add("not derived: losses of what is off the front")
             continue
         best = next(optima if optimal else others, {"method": "nothing"})
