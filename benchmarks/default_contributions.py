@@ -258,7 +258,7 @@ def exact(own: Pair, best: po.results.Explanation) -> Array:
     fitted = po.Explainer(own.estimator, data=own.data, **own.asked).fit()
     drawn = fitted.fitted_.rule.background.points
     background = pd.DataFrame(drawn, columns=own.data.columns)  # of numbers alone
-    shap = po.explainers.Shap(background=background, algorithm="exact")
+    shap = po.explainers.Shap(data=background, algorithm="exact")
     function = po.wrap(own.estimator, data=own.data, **own.asked)
     return np.asarray(shap.explain(function, own.rows).attributions)
 

@@ -69,11 +69,11 @@ CALLS = {
     "sweep baselines": lambda X: po.sweep(
         gradient + robust, {"pairwise_robustness": [1.0]}, {"mine": X}, **quiet
     ),
-    "ExactShap": lambda X: po.explainers.ExactShap(background=X).explain(
+    "ExactShap": lambda X: po.explainers.ExactShap(data=X).explain(
         po.wrap(tree, data=TABLE), TABLE
     ),
     "Gradient": lambda X: po.explainers.Gradient().explain(function, X),
-    "Shap": lambda X: po.explainers.Shap(background=TABLE).explain(function, X),
+    "Shap": lambda X: po.explainers.Shap(data=TABLE).explain(function, X),
     "Lime": lambda X: po.explainers.Lime(scale=0.5, n_samples=20).explain(function, X),
     "own_values": lambda X: po.explainers.own_values(function, X, data=TABLE),
     "lime.limits": lambda X: po.lime.limits(linear, X, data=TABLE, **quiet),

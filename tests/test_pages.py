@@ -1,6 +1,7 @@
 """Pages name what is there, by one name and one letter each, in one spelling."""
 
 import dataclasses
+import importlib.util
 import inspect
 import re
 from functools import partial
@@ -116,6 +117,22 @@ def test_names_of_results_are_those_of_the_class_and_its_docstrings(name):
         if row[name] == "✓":
             own = getattr(getattr(cls, called, None), "__doc__", None)
             assert own or f"{called} :" in parameters, called
+
+
+# ---- keys of problem files
+def test_the_page_of_keys_is_the_one_that_the_schema_gives():
+    path = ROOT / "docs" / "_ext" / "problem_keys.py"
+    spec = importlib.util.spec_from_file_location("problem_keys", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = read(module.PAGE)
+    assert text == module.page(), "run: python docs/_ext/problem_keys.py"
+    assert "`model.task` may be left out" in text
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    schema = po.problems.file.ProblemSchema.model_json_schema()
+    sections = [schema, *schema["$defs"].values()]
+    keys = [key for one in sections for key in one.get("properties", ())]
+    assert sorted(rows) == sorted(keys)
 
 
 # ---- the front page of the repository

@@ -20,7 +20,7 @@ X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 model = RandomForestRegressor(30, max_depth=4, random_state=0).fit(X, y)
 patients, background = X.iloc[:120], X.iloc[200:300]
 function = po.wrap(model, data=X)
-shap = po.explainers.ExactShap(background=background).explain(function, patients)
+shap = po.explainers.ExactShap(data=background).explain(function, patients)
 given = shap.to_frame()
 given["base_value"] = model.predict(background).mean()
 given.loc[7, "bmi"] *= -1.0

@@ -25,7 +25,7 @@ patients, background = X.iloc[:150], X.iloc[150:].sample(100, random_state=0)
 # read from the trees, without an evaluation.
 own = po.explainers.own_values(model, patients, data=background)
 function = po.wrap(model, data=background)
-shap = po.explainers.TreeShap(background=background).explain(function, patients)
+shap = po.explainers.TreeShap(data=background).explain(function, patients)
 coordinates = po.functions.TableSchema.of(X).coordinates(patients)
 graph = po.graphs.knn_graph(coordinates, n_neighbors=8)
 share = own.context(shap, graph)

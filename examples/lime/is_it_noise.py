@@ -40,7 +40,7 @@ exact, noise = limit.coefficients[n, bp], limit.noise()[n, bp]
 print(f"limit {exact:.2f}, standard deviation of a run {noise:.2f}")
 
 function = po.wrap(model, data=X_train)
-package = po.explainers.LimePackage(background=X_train)
+package = po.explainers.LimePackage(data=X_train)
 row = X_new.loc[[patient]]
 found = [package.explain(function, row, rng=seed) for seed in range(20)]
 runs = np.array([run.attributions[0, bp] for run in found])

@@ -45,7 +45,6 @@ WORDS: Final[Mapping[WordKind, Mapping[str, str]]] = {
         "nsamples": _DRAWS,
         "n_samples": _DRAWS,
         "l1_reg": "po.Sparsity, a loss of po.solve",
-        "data": "background=, the table of background rows",
         "check_additivity": "nothing: contributions add up to the prediction",
         "feature_perturbation": "nothing: values are interventional, against data=",
         "random_state": "rng=, a seed",

@@ -620,7 +620,7 @@ def audit(
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] * X[:, 1])
-    >>> shap = po.explainers.ExactShap(background=X).explain(po.wrap(forest, data=X), X)
+    >>> shap = po.explainers.ExactShap(data=X).explain(po.wrap(forest, data=X), X)
     >>> wrong = shap.attributions.copy()
     >>> wrong[3] *= 1.001
     >>> po.audit(wrong, forest, X)["additivity"].verdict
@@ -684,5 +684,5 @@ def audit(
             "seed": str(evidence.seed),
         },
         front=front,
-        record=Record.of(model, data=X, background=data),
+        record=Record.of(model, X=X, data=data),
     )

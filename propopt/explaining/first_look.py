@@ -291,9 +291,9 @@ def explain(
             "function": repr(function),
             **({} if verdict is None else {"jump test": verdict.in_words()}),
             **with_note(
-                with_note(with_note(best.parameters, note), _without_data(rows, data)),
-                note_on_others(function, points),
+                with_note(best.parameters, note), note_on_others(function, points)
             ),
+            **_without_data(rows, data),
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
@@ -314,8 +314,8 @@ def _without_data(rows: JointRows, data: Any) -> dict[str, Parameter]:
         return {}
     count = f"{len(rows.points):,} rows of X"
     return {
-        "notes": f"data was not given, so the {count} are also the background and "
-        "reference rows; data=X_train would make a row independent of the others"
+        "without data": f"The {count} are also the background, because data= was not "
+        "given. With data=X_train, a row does not depend on the others."
     }
 
 

@@ -441,7 +441,7 @@ def refuse_no_scale(sizes: Array, reference: Reference) -> None:
             "data: got a table of one row, over which no column varies, so that there "
             "is no standard deviation to measure similarity in; give the table that "
             "the model was fitted on. Contributions against that one row are "
-            "po.explainers.ExactShap(background=row) or Shap(background=row)"
+            "po.explainers.ExactShap(data=row) or Shap(data=row)"
         )
     if not sizes.any():
         raise InvalidInput(

@@ -105,7 +105,7 @@ _BACKGROUND: Final = (
     "how many of the points, drawn by the seed; or their mean",
 )
 _EMPTY_TEXT: Final = {
-    "background": "of documents it is the text without any word; leave it out"
+    "data": "of documents it is the text without any word; leave it out"
 }
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     _baseline(explainers.Gradient),
@@ -137,14 +137,14 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
             **_no_effect("discretize", "units"),
             "kernel_width": NO_WIDTH,
         },
-        without=("background",),
+        without=("data",),
         bandwidth=_BANDWIDTHS,
         n_samples=Samples,
     ),
     _baseline(
         explainers.ExactLime,
         {**_no_effect("n_bins", "weights", "law", "units"), "kernel_width": NO_WIDTH},
-        without=("background",),
+        without=("data",),
         bandwidth=_BANDWIDTHS,
         kernel_width=(KernelWidths | None, "by default the package's, 0.75 √D"),
         n_bins=Bins,
@@ -158,12 +158,12 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     _baseline(
         explainers.Shap,
         {**_EMPTY_TEXT, **_no_effect("units")},
-        background=_BACKGROUND,
+        data=_BACKGROUND,
         units=_UNITS,
         n_permutations=Samples,
     ),
-    _baseline(explainers.TreeShap, _EMPTY_TEXT, background=_BACKGROUND),
-    _baseline(explainers.ExactShap, _EMPTY_TEXT, background=_BACKGROUND),
+    _baseline(explainers.TreeShap, _EMPTY_TEXT, data=_BACKGROUND),
+    _baseline(explainers.ExactShap, _EMPTY_TEXT, data=_BACKGROUND),
     *(_baseline(added(x)) for x in additions("propopt.baselines").values()),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

@@ -270,7 +270,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         decision : Decision or float, optional
             A threshold on the predictions, in their unit, with a word for either side.
         record : Record, optional
-            Date, versions and digests, from ``Record.of(model, data=X)``.
+            Date, versions and digests, from ``Record.of(model, X=X)``.
 
         Returns
         -------

@@ -81,7 +81,7 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
         subtitle=_subtitle(explanation),
         rows=rows,
         rest=rest,
-        lines=tuple(beside_contributions(explanation)),
+        lines=(*beside_contributions(explanation), *_without_data(explanation)),
         proof=" · ".join([*_proof(explanation), clear]),
         settings=settings,
     )
@@ -153,6 +153,16 @@ def beside_contributions(explanation: Any) -> Iterator[str]:
         f"{top}; {signs if turned else 'no large sign is turned'}. The values moved "
         f"by {percent(moved)} % on average."
     )
+
+
+def _without_data(explanation: Any) -> Iterator[str]:
+    """Which rows stand for the background where no table of them was given."""
+    if _WITHOUT_DATA in explanation.parameters:
+        yield str(explanation.parameters[_WITHOUT_DATA])
+
+
+_WITHOUT_DATA: Final = "without data"
+"""The parameter that has the sentence; the card shows it as a line of its own."""
 
 
 def without_ties(phi: Any) -> Any:
@@ -285,7 +295,9 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
         yield "down, up", "means of the negative and of the positive attributions"
-    yield from ((k, in_short(x)) for k, x in explanation.parameters.items())
+    for name, value in explanation.parameters.items():
+        if name != _WITHOUT_DATA:
+            yield name, in_short(value)
     shares, weights = explanation.loss_shares, explanation.weights
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""

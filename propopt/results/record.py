@@ -88,9 +88,9 @@ class Record:
     >>> from sklearn.linear_model import LinearRegression
     >>> from propopt.results import Record
     >>> X = np.eye(3)
-    >>> record = Record.of(LinearRegression().fit(X, X[:, 0]), data=X)
+    >>> record = Record.of(LinearRegression().fit(X, X[:, 0]), X=X)
     >>> record.model, sorted(record.digests)
-    ('sklearn.linear_model.LinearRegression', ['data'])
+    ('sklearn.linear_model.LinearRegression', ['X'])
     """
 
     date: str = ""
@@ -103,8 +103,8 @@ class Record:
         cls,
         model: Any = None,
         *,
+        X: Any = None,
         data: Any = None,
-        background: Any = None,
         date: str | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> Record:
@@ -114,8 +114,8 @@ class Record:
         ----------
         model : estimator, booster or callable, optional
             What is explained. Boosters have a digest of their text.
-        data, background : DataFrame or array, optional
-            The explained rows, and the rows that contributions are counted from.
+        X, data : DataFrame or array, optional
+            The explained rows, and the background rows.
         date : str, optional
             Today by default.
         digests : mapping, optional
@@ -126,7 +126,7 @@ class Record:
             model = getattr(model, "booster", model)
         if (content := _text_of(model)) is not None:
             known["model"] = f"{short_digest(content)}, its text"
-        for name, table in (("data", data), ("background", background)):
+        for name, table in (("X", X), ("data", data)):
             if table is not None:
                 known[name] = digest_of_table(table)
         return cls(

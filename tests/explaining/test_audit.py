@@ -86,7 +86,7 @@ def case():
         X,
         rows,
         forest,
-        po.explainers.ExactShap(background=X).explain(po.wrap(forest, data=X), rows),
+        po.explainers.ExactShap(data=X).explain(po.wrap(forest, data=X), rows),
     )
 
 
@@ -276,7 +276,7 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     function = po.wrap(forest, data=X)
 
     def against(table):
-        return po.explainers.ExactShap(background=table).explain(function, rows)
+        return po.explainers.ExactShap(data=table).explain(function, rows)
 
     drawn = np.arange(120)
     np.random.RandomState(0).shuffle(drawn)
@@ -369,12 +369,10 @@ def test_what_depends_on_background_and_neighbours_is_tried(case):
     X, rows, forest, _ = case
     X = X[:119]  # halves of other sizes: those of an even table move as much
     order, function = np.random.default_rng(0).permutation(119), po.wrap(forest, data=X)
-    exact = po.explainers.ExactShap(background=X).explain(function, rows)
+    exact = po.explainers.ExactShap(data=X).explain(function, rows)
     audit = audited(case, exact, data=X)
     apart = [
-        po.explainers.ExactShap(background=X.iloc[half])
-        .explain(function, rows)
-        .attributions
+        po.explainers.ExactShap(data=X.iloc[half]).explain(function, rows).attributions
         - exact.attributions
         for half in (order[:59], order[59:])
     ]
@@ -395,7 +393,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     X, y = path_cases()
     forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
     function, rows, background = po.wrap(forest, data=X), X[:25], X[50:100]
-    E = po.explainers.ExactShap(background=background).explain(function, rows)
+    E = po.explainers.ExactShap(data=background).explain(function, rows)
     rng, totals = np.random.default_rng(2), E.attributions.sum(axis=1)
     W = E.attributions + 0.02 * rng.normal(size=E.shape)
     W += (totals - W.sum(axis=1))[:, None] / 4
@@ -532,7 +530,7 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     with pytest.raises(InvalidInput, match="several outputs"):
         po.audit(raw[:, :-1], model.booster_, X)
     probability = po.wrap(model.booster_, data=X, output="value")
-    parts = po.explainers.Shap(background=X).explain(probability, X[:20]).attributions
+    parts = po.explainers.Shap(data=X).explain(probability, X[:20]).attributions
     with pytest.raises(InvalidInput, match="up to the log-odds"):
         po.audit(raw[:, :-1], probability, X, output="probability", base=raw[0, -1])
     found = po.audit(parts, probability, X[:20], data=X, output="probability")
@@ -547,7 +545,7 @@ def test_parts_of_probabilities_are_no_log_odds():
     model = GradientBoostingClassifier(n_estimators=10).fit(X, y > 0)
     log_odds = po.wrap(model, output="log_odds")
     probability = po.wrap(model, output="probability")
-    values = po.explainers.Shap(background=X, algorithm="permutation")
+    values = po.explainers.Shap(data=X, algorithm="permutation")
     parts = values.explain(probability, X[:20]).attributions
     slip = parts.copy()
     slip[3] += 0.2
@@ -558,7 +556,7 @@ def test_parts_of_probabilities_are_no_log_odds():
     assert audit["additivity"].verdict == "right"
     with pytest.raises(InvalidInput, match=r"up to the percentage.* by 100"):
         po.audit(100.0 * parts, model, X[:20], output="probability", data=X)
-    margins = po.explainers.ExactShap(background=X).explain(log_odds, X[:20])
+    margins = po.explainers.ExactShap(data=X).explain(log_odds, X[:20])
     with pytest.raises(InvalidInput, match=r"output: .*up to the log-odds"):
         po.audit(margins.attributions, model, X[:20], output="probability")
     with pytest.raises(InvalidInput, match=r"output: the model has several outputs"):
@@ -671,7 +669,7 @@ def test_categories_missing_numbers_and_frames_of_polars_are_read():
     y = X["n"] * (X["c"] == "a") + X["m"].fillna(1.0)
     model = lightgbm.LGBMRegressor(n_estimators=9, min_child_samples=5, verbosity=-1)
     model.fit(X, y)
-    exact = po.explainers.ExactShap(background=X).explain(po.wrap(model, data=X), X)
+    exact = po.explainers.ExactShap(data=X).explain(po.wrap(model, data=X), X)
     frame = polars.DataFrame(exact.attributions[:, [2, 0, 1]], schema=["c", "n", "m"])
     audit = po.audit(frame, model, X)
     assert not audit.mistakes
@@ -686,7 +684,7 @@ def test_categories_bools_and_whole_numbers_have_typical_rows_that_models_take()
     encoder = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
     model = make_pipeline(encoder, LinearRegression())
     model.fit(X, X["n"] + (X["c"] == "a") - X["b"])
-    exact = po.explainers.ExactShap(background=X).explain(po.wrap(model, data=X), X)
+    exact = po.explainers.ExactShap(data=X).explain(po.wrap(model, data=X), X)
     assert po.audit(exact, model, X)["exactness"].verdict == "right"
     table, Z = rng.normal(size=(3, 5)), rng.integers(0, 3, size=(60, 2))
 
@@ -703,7 +701,7 @@ def test_margins_of_several_classes_are_named_and_refused_as_log_odds():
     X, y = path_cases()
     model = GradientBoostingClassifier(n_estimators=5).fit(X, np.digitize(y, [-1, 1]))
     margin = po.wrap(model, output="margin", target=2)
-    exact = po.explainers.ExactShap(background=X).explain(margin, X[:20])
+    exact = po.explainers.ExactShap(data=X).explain(margin, X[:20])
     values = exact.attributions
     with pytest.raises(InvalidInput, match="output='margin'"):
         po.audit(values, model, X[:20], target=2, output="log_odds", data=X)

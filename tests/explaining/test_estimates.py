@@ -121,7 +121,7 @@ def limits(law=LAW):
 
 
 def shapley():
-    exact = po.explainers.ExactShap(background=BACKGROUND)
+    exact = po.explainers.ExactShap(data=BACKGROUND)
     return exact.explain(po.wrap(OF_WIDE, data=WIDE), WIDE[-3:]).attributions
 
 

@@ -84,8 +84,8 @@ def test_explain_sweep_and_each_baseline_keep_the_names(pipeline, people):
                 Gradient(),
                 SmoothGrad(scale=0.3, n_samples=8),
                 Lime(scale=0.3, n_samples=60),
-                Shap(background=X.iloc[:3]),
-                LimePackage(n_samples=60, background=X),
+                Shap(data=X.iloc[:3]),
+                LimePackage(n_samples=60, data=X),
             )
         ]
     graph = po.graphs.knn_graph(function.schema.coordinates(few), 3)
@@ -119,6 +119,17 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
     result, permuted = (one.to_frame() for one in explained)
     difference = (permuted - result.iloc[order]).abs().to_numpy().max()
     assert difference < 1e-6 * result.abs().to_numpy().max()
+
+
+def test_without_data_the_card_says_which_rows_are_the_background(forest, X):
+    told = "The 40 rows of X are also the background, because data= was not given."
+    shown = po.explain(forest, X[:40]).card()
+    assert sum(line.startswith(told) for line in shown.lines) == 1
+    assert told not in " ".join(map(str, shown.settings.values()))
+    assert " ".join(str(shown).split()).count(told) == 1
+    assert not [x for x in po.explain(forest, X[:40], data=X).card().lines if "40" in x]
+    slopes = po.explain(forest, X[:40], kind="slopes").card()
+    assert not [line for line in slopes.lines if "background" in line]
 
 
 def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):

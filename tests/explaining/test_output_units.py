@@ -98,7 +98,7 @@ def test_the_base_is_the_mean_over_the_background(forest, function):
     few = X[:80]
     best = of(forest, data=few, robustness=0.0)
     np.testing.assert_allclose(best.base_value, forest.predict(few).mean())
-    shap = TreeShap(background=few).explain(function, X[:30])
+    shap = TreeShap(data=few).explain(function, X[:30])
     np.testing.assert_allclose(best.contributions, shap.attributions, atol=1e-14)
     np.testing.assert_allclose(best.attributions, best.contributions, atol=1e-13)
     model = GradientBoostingClassifier(n_estimators=20, random_state=0)
@@ -123,7 +123,7 @@ def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
     plan = DrawPlan(10)
     rule = ContributionRule(function=function, reference=reference, draws=plan)
     drawn = rule.of(*function.read(rows))
-    exact = po.explainers.Shap(background=background, algorithm="exact")
+    exact = po.explainers.Shap(data=background, algorithm="exact")
     exact = exact.explain(function, rows).attributions
     np.testing.assert_allclose(drawn.estimate.values, exact, atol=1e-12)
     assert not drawn.estimate.exact
@@ -172,7 +172,7 @@ def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, functio
 
 
 def test_attributions_made_elsewhere_bring_their_base(forest, function):
-    shap = TreeShap(background=X[:7]).explain(function, X[:30])
+    shap = TreeShap(data=X[:7]).explain(function, X[:30])
     best = of(forest, contributions=shap)
     np.testing.assert_array_equal(best.contributions, shap.attributions)
     np.testing.assert_array_equal(best.base_value, shap.base_value)

@@ -98,7 +98,7 @@ MIRRORED = np.concatenate([B, B * [-1, 1, 1, 1], B * [1, -1, 1, 1], B * [-1, -1,
 
 def shares_of(f, background=MIRRORED):
     own = po.explainers.own_values(f, X, data=background, n_background=len(background))
-    shap = po.explainers.Shap(background=background)
+    shap = po.explainers.Shap(data=background)
     phi = shap.explain(po.wrap(f, data=background), X).attributions
     return own.context(phi, GRAPH), phi
 
@@ -106,7 +106,7 @@ def shares_of(f, background=MIRRORED):
 def test_additive_stumps_have_no_context_and_a_product_nothing_else():
     stumps = GradientBoostingRegressor(max_depth=1, random_state=0).fit(X, Y)
     own = po.explainers.own_values(stumps, X, data=B)
-    exact = po.explainers.TreeShap(background=B).explain(po.wrap(stumps, data=B), X)
+    exact = po.explainers.TreeShap(data=B).explain(po.wrap(stumps, data=B), X)
     share = own.context(exact, GRAPH)
     assert abs(share.context) < 1e-10
     assert share.half_costs == 0.0
@@ -142,7 +142,7 @@ def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
 def test_half_of_what_could_go_costs_what_clarabel_says():
     model = MODELS["trees"].fit(X, Y)
     own = po.explainers.own_values(model, X, data=B)
-    shap = po.explainers.TreeShap(background=B)
+    shap = po.explainers.TreeShap(data=B)
     phi = shap.explain(po.wrap(model, data=B), X).attributions
     share, G, S = own.context(phi, GRAPH), own.attributions, GRAPH.incidence.toarray()
     weights = np.sqrt(2.0 * GRAPH.similarities.toarray()[*GRAPH.edges.T])
@@ -165,7 +165,7 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
 def test_sentences_have_definition_background_rows_and_neighbours():
     model = MODELS["trees"].fit(X, Y)
     own = po.explainers.own_values(model, X, data=B)
-    shap = po.explainers.TreeShap(background=B).explain(po.wrap(model, data=B), X)
+    shap = po.explainers.TreeShap(data=B).explain(po.wrap(model, data=B), X)
     share = own.context(shap, GRAPH)
     said = list(share.in_words("customer"))
     told = " ".join(said)

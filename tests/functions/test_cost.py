@@ -111,7 +111,7 @@ def announced(err, after=" at the measured speed"):
 
 
 DOCUMENTS = [" ".join(f"w{n + k}" for k in range(30)) for n in range(20)]
-SHAP = Shap(background=100, algorithm="permutation", n_permutations=10)
+SHAP = Shap(data=100, algorithm="permutation", n_permutations=10)
 WORK = {
     "lime": lambda f: Lime(scale=0.5, n_samples=6000).explain(f, X),
     "shap": lambda f: SHAP.explain(f, X),

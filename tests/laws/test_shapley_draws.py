@@ -75,7 +75,7 @@ def test_all_sets_give_the_mean_over_all_orders(name):
     f, background = MODELS[name], X[:12]
     (found,) = of_sets(f, background, ROWS)
     np.testing.assert_allclose(found, by_all_orders(f, background, ROWS), atol=1e-12)
-    exact = po.explainers.Shap(background=background, algorithm="exact")
+    exact = po.explainers.Shap(data=background, algorithm="exact")
     theirs = exact.explain(po.wrap(f), ROWS).attributions
     np.testing.assert_allclose(found, theirs, atol=1e-12)
 

@@ -210,7 +210,7 @@ def test_a_subject_or_points_with_a_function(settings):
 
 
 def test_an_error_knows_the_part_of_the_problem():
-    greedy = po.explainers.Shap(background=np.zeros((1, 7)))
+    greedy = po.explainers.Shap(data=np.zeros((1, 7)))
     made = of_objects(baselines=[po.explainers.Gradient(), greedy])
     with pytest.raises(InvalidInput) as caught:
         list(made.baselines())

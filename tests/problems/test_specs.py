@@ -32,8 +32,8 @@ COUNTED = [rule for rule in RULES if rule.makes is not None]
 MADE = [*JOINED, *COUNTED, *TREES[:-1], *VECTORIZERS, ExplainSection]
 NOT_OF_FILES = {
     "Lime": {"law"},
-    "LimePackage": {"background"},
-    "ExactLime": {"background"},
+    "LimePackage": {"data"},
+    "ExactLime": {"data"},
     "GradientMatching": {"G", "units"},
     "FunctionMatching": {
         *("X", "values", "quantity"),
@@ -80,7 +80,7 @@ def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section
     made, fields, taken = section.makes, section.model_fields, parameters(section)
     hidden = NOT_OF_FILES.get(made.__name__, set()) | FROM_ELSEWHERE
     if section is LimeSection:
-        hidden = {"background", "units"}
+        hidden = {"data", "units"}
     assert taken.keys() - fields.keys() <= hidden
     assert not fields.keys() & (hidden - FROM_ELSEWHERE)
     is_plain = inspect.isclass(made) and not dataclasses.is_dataclass(made)

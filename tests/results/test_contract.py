@@ -152,7 +152,7 @@ def audited(text: str) -> po.results.Audit:
     X.index = [text, *range(1, 12)]
     model = DecisionTreeRegressor(max_depth=4).fit(X.to_numpy(), X[text] * X["b"])
     function = po.wrap(model, data=X.to_numpy())
-    exact = po.explainers.ExactShap(background=X.to_numpy())
+    exact = po.explainers.ExactShap(data=X.to_numpy())
     W = exact.explain(function, X.to_numpy()).attributions + np.eye(12, 2)
     table = pd.DataFrame(W, columns=list(X), index=X.index)
     found = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)

@@ -227,7 +227,7 @@ WAYS = {
         po.Explainer(MODEL, data=TABLE, kind="contributions").fit().explain(EIGHT)
     ),
     "reference": lambda: po.Explainer(MODEL, EIGHT, kind="slopes").fit().reference_,
-    "baseline": lambda: po.explainers.TreeShap(background=TABLE).explain(
+    "baseline": lambda: po.explainers.TreeShap(data=TABLE).explain(
         po.wrap(MODEL, data=TABLE), EIGHT
     ),
 }

@@ -285,12 +285,10 @@ def slipped():
     rng = np.random.default_rng(3)
     rows = pd.DataFrame(rng.normal(size=(30, 3)), columns=["a", "b", "c"])
     model = RandomForestRegressor(10, random_state=0).fit(rows, rows["a"] * rows["b"])
-    exact = po.explainers.ExactShap(background=rows).explain(
-        po.wrap(model, data=rows), rows
-    )
+    exact = po.explainers.ExactShap(data=rows).explain(po.wrap(model, data=rows), rows)
     W = exact.attributions.copy()
     W[7, 0] *= -1.0
-    record = po.results.Record.of(model, data=rows, background=rows)
+    record = po.results.Record.of(model, X=rows, data=rows)
     audit = po.audit(W, model, rows, base=exact.base_value)
     return audit.to_sign(
         tolerance=0.01,
@@ -405,7 +403,7 @@ def test_a_record_names_versions_and_tables_and_other_tables_have_other_digests(
     table = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", "y"]})
     others = [table.rename(columns={"b": "c"}), table[::-1], table.assign(b="x")]
     of = po.results.Record.of
-    told = {of(data=x).digests["data"] for x in (table, table.copy(), *others)}
+    told = {of(X=x).digests["X"] for x in (table, table.copy(), *others)}
     assert len(told) == 4
 
 

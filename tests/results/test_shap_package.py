@@ -88,7 +88,7 @@ def test_there_and_back_again(contributions, slopes, X):
 def test_a_real_explanation_of_the_package_keeps_its_base_values():
     X = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, 2.5]])
     background = np.zeros((1, 2))
-    ours = Shap(background=background).explain(Power(2), X)
+    ours = Shap(data=background).explain(Power(2), X)
     masker = shap.maskers.Independent(background)
     explainer = shap.explainers.ExactExplainer(lambda Z: (Z**2).sum(axis=1), masker)
     theirs = po.results.Explanation.from_shap(explainer(X))

@@ -80,7 +80,7 @@ FAITHFUL = [
     FaithfulnessCorrelation(n_samples=S, baseline=np.zeros(4)),
     PGI(n_samples=S),
     PGU(n_samples=S),
-    CompletenessGap(background=np.zeros((1, 4))),
+    CompletenessGap(data=np.zeros((1, 4))),
 ]
 
 

@@ -67,8 +67,8 @@ def test_explanations_and_gradients_of_a_table_are_those_of_pandas(kind):
     assert loss.labels.features == tuple(X.columns)
     np.testing.assert_array_equal(loss.G, X)
     assert po.graphs.knn_graph(kind(X), 3).n_edges == po.graphs.knn_graph(X, 3).n_edges
-    ours = LimePackage(background=kind(X), n_samples=50)
-    assert ours.parameters == LimePackage(background=X, n_samples=50).parameters
+    ours = LimePackage(data=kind(X), n_samples=50)
+    assert ours.parameters == LimePackage(data=X, n_samples=50).parameters
     result = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
     assert list(result.to_frame().columns) == list(X.columns)
 

@@ -311,8 +311,8 @@ BASELINES = [
     IN_A_BALL,
     RELATIVE,
     Shap(),
-    Shap(background=X[:5], units="gradient"),
-    LimePackage(n_samples=40, background=X),
+    Shap(data=X[:5], units="gradient"),
+    LimePackage(n_samples=40, data=X),
     LimePackage(n_samples=40, units="gradient", discretize=False),
 ]
 
@@ -435,16 +435,16 @@ def test_shap_replaces_whole_categories_and_leaves_them_in_slopes():
     pytest.importorskip("shap")
     background, rows = SMALL[50:57], SMALL[:3]
     f = of_small(interacting)
-    result = Shap(background=background).explain(f, rows).attributions
+    result = Shap(data=background).explain(f, rows).attributions
     assert_allclose(result, all_orders(f, rows, background), atol=1e-9)
-    output = Shap(background=SMALL).explain(SIMPLE, rows).attributions
-    slopes = Shap(background=SMALL, units="gradient").explain(SIMPLE, rows).attributions
+    output = Shap(data=SMALL).explain(SIMPLE, rows).attributions
+    slopes = Shap(data=SMALL, units="gradient").explain(SIMPLE, rows).attributions
     assert_allclose(slopes[:, 0], 0.5)
     assert_array_equal(slopes[:, 1:], output[:, 1:])
     # f is additive: φ_j = f_j(x) − mean f_j, which is the effect
     assert_allclose(output[:, 1:], SIMPLE.gradient(SMALL)[["colour", "job"]][:3])
     # a reference of means and modes
-    result = Shap(background="mean").explain(SIMPLE, SMALL)
+    result = Shap(data="mean").explain(SIMPLE, SMALL)
     modes = [SMALL["colour"].mode()[0], SMALL["job"].mode()[0]]
     typical = pd.DataFrame([[SMALL["age"].mean(), *modes]], columns=SMALL.columns)
     assert_allclose(result.base_value, additive(typical)[0])
@@ -452,7 +452,7 @@ def test_shap_replaces_whole_categories_and_leaves_them_in_slopes():
 
 def test_lime_package_hands_the_categories_to_the_package():
     tabular = pytest.importorskip("lime.lime_tabular")
-    result = LimePackage(n_samples=300, background=SMALL).explain(SIMPLE, SMALL[:2])
+    result = LimePackage(n_samples=300, data=SMALL).explain(SIMPLE, SMALL[:2])
     points, _ = SIMPLE.read(SMALL)
     seeds = np.random.default_rng(0).integers(2**32, size=2)
     for n, seed in enumerate(seeds):

@@ -118,7 +118,7 @@ def test_contributions_ask_for_cells_of_the_dtypes_of_data(missing, tmp_path):
     po.compare(model, other, X, data=X)
     audit = po.audit(best, model, X.iloc[:6], data=X)
     assert audit["additivity"].verdict == "right"
-    shap = po.explainers.Shap(background=X).explain(po.wrap(model, data=X), X.iloc[:2])
+    shap = po.explainers.Shap(data=X).explain(po.wrap(model, data=X), X.iloc[:2])
     assert_allclose(shap.attributions, best.attributions[:2], atol=1e-12)
     assert not model.refused
 
@@ -187,7 +187,7 @@ def test_bases_at_rows_of_means_are_still_found_where_models_take_them():
     model.fit(X, X["a"] * X["b"])
     f = po.wrap(model, data=X)
     row = X.mean().to_frame().T
-    exact = po.explainers.ExactShap(background=row).explain(f, X)
+    exact = po.explainers.ExactShap(data=row).explain(f, X)
     base = po.audit(exact, model, X)["base"]
     assert "mean row" in base.sentence
     assert keeps_whole(np.array([[2.0, 0.3]]), X.to_numpy(float))
@@ -235,9 +235,9 @@ def test_backgrounds_have_categories_that_are_called_by_digits():
     model.fit(X, X["size"] + X["b"] + 2.0 * X["class"].astype(int))
     f, own = po.wrap(model, data=X), po.explainers
     want = po.explain(model, X.iloc[:5], data=X, robustness=0).attributions
-    for asked in (own.ExactShap(background=X), own.Shap(background=X)):
+    for asked in (own.ExactShap(data=X), own.Shap(data=X)):
         assert_allclose(asked.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
-    gap = po.metrics.CompletenessGap(background=X)
+    gap = po.metrics.CompletenessGap(data=X)
     assert_allclose(gap(want, f, X.iloc[:5]), 0.0, atol=1e-12)
     with pytest.raises(InvalidInput, match="column 'class', row 0 holds '"):
         po.wrap(lambda Z: Z["size"]).value(X)
@@ -365,7 +365,7 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     assert "'violet', 'teal'" in said
     assert best.value_of(1, 0) == "violet"
     f = po.wrap(model, data=X)
-    shap = po.explainers.Shap(background=X).explain(f, rows)
+    shap = po.explainers.Shap(data=X).explain(f, rows)
     assert_allclose(shap.attributions, want, atol=1e-12)
     assert_allclose(f.value(rows), model.predict(asked), atol=1e-12)
     explainer = po.Explainer(model, data=X).fit()

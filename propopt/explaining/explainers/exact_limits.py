@@ -141,14 +141,14 @@ class ExactLime(Baseline):
         that of the package, bins drawn and weighted by bits; normal numbers weighted by
         their distance; one that another package adds (an entry point of the group
         ``propopt.laws``); or a law of :mod:`propopt.lime`, which has bins of its own,
-        so that ``n_bins``, ``weights`` and ``background`` have to be left out.
+        so that ``n_bins``, ``weights`` and ``data`` have to be left out.
     units : {"output", "gradient"}
         β_j, a difference of outputs; or β_j / v_j.
     n_samples : int
         Draws around each row where coefficients have to be estimated, to begin with.
     precision, max_evaluations : float and int, optional
         Of what has to be estimated, see :func:`propopt.lime.limits`.
-    background : array or DataFrame (B, D), optional
+    data : array or DataFrame (B, D), optional
         Where the bins come from; by default X itself.
 
     Raises
@@ -182,7 +182,7 @@ class ExactLime(Baseline):
     n_samples: int = 5000
     precision: float | None = None
     max_evaluations: int | None = None
-    background: Array | pd.DataFrame | None = None
+    data: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if self.kernel_width is not None:
@@ -193,8 +193,8 @@ class ExactLime(Baseline):
         known_word(self.units, PackageUnits, "units")
         read_count(self.n_samples, "n_samples")
         self._check_law()
-        if self.background is not None:
-            object.__setattr__(self, "background", checked_background(self.background))
+        if self.data is not None:
+            object.__setattr__(self, "data", checked_background(self.data))
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -230,7 +230,7 @@ class ExactLime(Baseline):
 
     def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""
-        function, points, own = request.function, request.points, self.background
+        function, points, own = request.function, request.points, self.data
         rows = points if own is None else same_columns(own, request)
         if isinstance(self.law, LimeLaw):
             law = self._with_width(self.law)
@@ -315,8 +315,7 @@ class ExactLime(Baseline):
             checked_law(self.law, self.n_bins, self.weights, self.kernel_width)
             return
         chosen = (self.n_bins, self.weights) != (4, "frequency")
-        if chosen or self.background is not None:
+        if chosen or self.data is not None:
             raise InvalidInput(
-                "law: a law has bins of its own; leave n_bins, weights and background "
-                "out"
+                "law: a law has bins of its own; leave n_bins, weights and data out"
             )

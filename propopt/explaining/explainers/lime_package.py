@@ -45,7 +45,7 @@ class LimePackage(Baseline):
     :class:`Lime` does.
 
     Each point is explained by a fresh explainer with a seed of its own, which depends
-    on ``rng`` and on the point's position. Given a ``background``, the attributions of
+    on ``rng`` and on the point's position. Given ``data``, the attributions of
     a point therefore do not change when later points are added or removed.
 
     ``details`` has ``intercept`` (N,) and ``r2`` (N,), the package's local score.
@@ -63,7 +63,7 @@ class LimePackage(Baseline):
         ``"output"``: as the package gives them. ``"gradient"``: divided by the
         standard deviations, hence comparable with gradients; only possible without
         ``discretize``.
-    background : array or DataFrame (B, D), optional
+    data : array or DataFrame (B, D), optional
         Where means, deviations and quartiles come from; by default X itself.
 
     Raises
@@ -78,7 +78,7 @@ class LimePackage(Baseline):
     >>> import numpy as np
     >>> from propopt.functions import Power
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> lime = LimePackage(n_samples=100, background=X)
+    >>> lime = LimePackage(n_samples=100, data=X)
     >>> lime.explain(Power(2), X[:3]).attributions.shape  # doctest: +SKIP
     (3, 2)
     """
@@ -89,7 +89,7 @@ class LimePackage(Baseline):
     kernel_width: float | None = None
     discretize: bool = True
     units: PackageUnits = "output"
-    background: Array | pd.DataFrame | None = None
+    data: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if read_count(self.n_samples, "n_samples") < 2:
@@ -99,14 +99,14 @@ class LimePackage(Baseline):
         known_word(self.units, PackageUnits, "units")
         if self.discretize and self.units == "gradient":
             raise InvalidInput("discretize: units='gradient' needs discretize=False")
-        if self.background is not None:
-            object.__setattr__(self, "background", checked_background(self.background))
+        if self.data is not None:
+            object.__setattr__(self, "data", checked_background(self.data))
 
     def _texts_refusal(self) -> str | None:
         asked = (self.discretize, self.units)
-        if asked != (True, "output") or self.background is not None:
+        if asked != (True, "output") or self.data is not None:
             return (
-                "discretize, units and background are about tables; of documents leave "
+                "discretize, units and data are about tables; of documents leave "
                 "them out"
             )
         return None
@@ -153,10 +153,10 @@ class LimePackage(Baseline):
 
     def _findings(self, request: Request) -> Findings:
         background = request.points
-        if self.background is not None:
-            background = same_columns(self.background, request)
+        if self.data is not None:
+            background = same_columns(self.data, request)
         _refuse_missing(request.points, request, "X")
-        _refuse_missing(background, request, "background")
+        _refuse_missing(background, request, "data")
         lime, fits = require("lime.lime_tabular"), []
         names = _category_names(request.function.schema)
         for row, seed in zip(request.points, request.row_seeds(), strict=True):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,7 @@ from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
+from propopt.base.words_of_others import WordKind, knows_other_words
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.own_rule import OwnValueRule, replaced
 from propopt.functions import Function
@@ -110,6 +111,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
     evaluations: int = stored(default=0, low=0)
 
     rows_are_named = True
+    _words: ClassVar[WordKind | None] = "explanation"
 
     def contradictions(self) -> None:
         """Refuse names that are not one for each row and column, and half a fit."""
@@ -205,7 +207,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         >>> X = np.random.default_rng(0).normal(size=(30, 2))
         >>> function = po.wrap(lambda x: x[:, 0] ** 2 + x[:, 1], data=X)
         >>> own = po.explainers.own_values(function, X)
-        >>> phi = po.explainers.Shap(background=X).explain(function, X)
+        >>> phi = po.explainers.Shap(data=X).explain(function, X)
         >>> own.context(phi, po.graphs.knn_graph(X, 8)).context < 1e-20
         True
         """
@@ -356,6 +358,7 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
 
 
+@knows_other_words
 def own_values(
     model: Any = None,
     X: Any = None,

@@ -56,11 +56,10 @@ def read_background(background: object) -> BackgroundLike:
         if background == "mean":
             return "mean"
         raise InvalidInput(
-            "background: expected a table, a number of rows or 'mean', got "
-            f"{background!r}"
+            f"data: expected a table, a number of rows or 'mean', got {background!r}"
         )
     if isinstance(background, int | np.integer):
-        return read_count(background, "background")
+        return read_count(background, "data")
     return checked_background(background)
 
 
@@ -88,27 +87,27 @@ def checked_background(background: object) -> Array | pd.DataFrame:
 
     Categories may be called by digits: what is no number by its dtype stays as it is.
     """
-    frame = as_frame(background, "background")
+    frame = as_frame(background, "data")
     if frame is None:
-        array, _ = read_points(background, "background")
+        array, _ = read_points(background, "data")
         return array
     if any(dtype.kind not in "iuf" for dtype in frame.table.dtypes):
         return frame.table.copy(deep=True)
-    array, labels = read_points(frame.table, "background")
+    array, labels = read_points(frame.table, "data")
     return labels.table(array)
 
 
 def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
     """The background as an array (B, D), refused if its columns are not those of X."""
     n_features, labels = request.points.shape[1], request.labels
-    array, own = request.function.read(background, "background")
+    array, own = request.function.read(background, "data")
     if array.shape[1] != n_features:
         raise InvalidInput(
-            f"background: expected {n_features} features as in X, got {array.shape[1]}"
+            f"data: expected {n_features} features as in X, got {array.shape[1]}"
         )
     if None not in (own.features, labels.features) and own.features != labels.features:
         raise InvalidInput(
-            f"background: expected the columns of X, {labels.features}, in that order; "
+            f"data: expected the columns of X, {labels.features}, in that order; "
             f"got {own.features}"
         )
     return array
@@ -118,19 +117,19 @@ def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
 class OfBackground(Baseline):
     """A method that replaces features that are not known by those of other rows."""
 
-    background: BackgroundLike = N_ROWS
+    data: BackgroundLike = N_ROWS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "background", read_background(self.background))
+        object.__setattr__(self, "data", read_background(self.data))
 
     def _texts_refusal(self) -> str | None:
-        if isinstance(self.background, int) and self.background == N_ROWS:
+        if isinstance(self.data, int) and self.data == N_ROWS:
             return None
-        return f"background: of documents it is {NO_WORDS}; leave it out"
+        return f"data: of documents it is {NO_WORDS}; leave it out"
 
     def _texts_parameters(self) -> dict[str, Parameter]:
         told = {k: x for k, x in self.parameters.items() if k != "units"}
-        return {**told, "background": NO_WORDS}
+        return {**told, "data": NO_WORDS}
 
 
 # ---- Shapley values as the ``shap`` package has them, without the package
@@ -174,7 +173,7 @@ class Shap(OfBackground):
 
     Parameters
     ----------
-    background : array or DataFrame (B, D), int or "mean"
+    data : array or DataFrame (B, D), int or "mean"
         What a missing feature is replaced by; the cost grows with B. Rows of a table,
         such as the one that the model was fitted on; so many rows of X, drawn by
         ``rng``; or one row, the column means of X and its most frequent categories.
@@ -208,7 +207,7 @@ class Shap(OfBackground):
 
     >>> import numpy as np
     >>> from propopt.functions import Power
-    >>> shap = Shap(background=np.zeros((1, 2)))
+    >>> shap = Shap(data=np.zeros((1, 2)))
     >>> shap.explain(Power(2), [[1.0, 3.0]]).attributions
     array([[1., 9.]])
     """
@@ -233,14 +232,14 @@ class Shap(OfBackground):
         """Against the text without any word."""
         assert request.function.schema is not None, "a document has one"
         empty = request.function.schema.decode(np.zeros(request.points.shape))
-        return super(Shap, replace(self, background=empty))._words(request)
+        return super(Shap, replace(self, data=empty))._words(request)
 
     def _expected(self, request: Request) -> int:
         N, D = request.points.shape
-        if isinstance(self.background, int):
-            n_rows = min(self.background, N)
+        if isinstance(self.data, int):
+            n_rows = min(self.data, N)
         else:
-            n_rows = 1 if isinstance(self.background, str) else len(self.background)
+            n_rows = 1 if isinstance(self.data, str) else len(self.data)
         exact = self._is_exact(D, n_rows)
         subsets = 2**D if exact else 2 * D * self.n_permutations
         return N * n_rows * subsets
@@ -249,7 +248,7 @@ class Shap(OfBackground):
         return len(request.points)
 
     def _findings(self, request: Request) -> Findings:
-        background = background_rows(self.background, request)
+        background = background_rows(self.data, request)
         empty = request.value(background)
         values = self._values(request, background, empty)
         ends: dict[str, Any] = {
@@ -419,7 +418,7 @@ class ExactShap(OfBackground):
 
     Parameters
     ----------
-    background : array or DataFrame (B, D), int or "mean"
+    data : array or DataFrame (B, D), int or "mean"
         What a missing feature is replaced by: rows of a table, such as the one that the
         model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
         means of X and its most frequent categories.
@@ -436,7 +435,7 @@ class ExactShap(OfBackground):
     >>> from sklearn.linear_model import LinearRegression
     >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 8.0]])
     >>> function = po.wrap(LinearRegression().fit(X, [0.0, 2.0, 7.0]), data=X)
-    >>> po.explainers.ExactShap(background=X).explain(function, X).attributions.round(9)
+    >>> po.explainers.ExactShap(data=X).explain(function, X).attributions.round(9)
     array([[-2., -1.],
            [ 0., -1.],
            [ 2.,  2.]])
@@ -479,7 +478,7 @@ class ExactShap(OfBackground):
         read = self._read(request)
         if isinstance(read, Reason):
             raise InvalidInput(f"{self.method}: {read.reason}")
-        background = background_rows(self.background, request)
+        background = background_rows(self.data, request)
         exact = self._counted(request.function, read, background)
         phi = np.empty(request.points.shape)
         for start in range(0, len(phi), _ROWS):
@@ -537,7 +536,7 @@ class TreeShap(ExactShap):
 
     Parameters
     ----------
-    background : array or DataFrame (B, D), int or "mean"
+    data : array or DataFrame (B, D), int or "mean"
         What a missing feature is replaced by: rows of a table, such as the one that the
         model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
         means of X and its most frequent categories.
@@ -553,7 +552,7 @@ class TreeShap(ExactShap):
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])
     >>> function = po.wrap(DecisionTreeRegressor().fit(X, [0.0, 3.0, 3.0]), data=X)
-    >>> po.explainers.TreeShap(background=X).explain(function, X).attributions
+    >>> po.explainers.TreeShap(data=X).explain(function, X).attributions
     array([[-2.,  0.],
            [ 1.,  0.],
            [ 1.,  0.]])

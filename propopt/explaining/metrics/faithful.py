@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import known_word, read_array, read_count, read_nonnegative
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.explainers.shapley_values import (
     checked_background,
@@ -142,6 +143,7 @@ def _errors(pairs: Array) -> Array:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompletenessGap(FaithfulnessMetric):
     """How far the attributions are from adding up (Sundararajan et al. 2017, axiom).
@@ -153,7 +155,7 @@ class CompletenessGap(FaithfulnessMetric):
 
     Parameters
     ----------
-    background : array or DataFrame (B, D), optional
+    data : array or DataFrame (B, D), optional
         The points that stand for "feature unknown": the background or the baseline of
         the method; by default the mean of X.
     units : {"absolute", "relative"}
@@ -163,25 +165,25 @@ class CompletenessGap(FaithfulnessMetric):
     --------
     >>> import propopt as po
     >>> line = po.wrap(lambda X: X @ [1.0, 2.0])
-    >>> CompletenessGap(background=[[0.0, 0.0]])([[3.0, 4.0]], line, [[3.0, 2.5]])
+    >>> CompletenessGap(data=[[0.0, 0.0]])([[3.0, 4.0]], line, [[3.0, 2.5]])
     array([1.])
     """
 
     better: ClassVar[Better] = "lower"
 
-    background: Array | pd.DataFrame | None = None
+    data: Array | pd.DataFrame | None = None
     units: AbsoluteOrRelative = "absolute"
 
     def __post_init__(self) -> None:
         known_word(self.units, AbsoluteOrRelative, "units")
-        if self.background is not None:
-            object.__setattr__(self, "background", checked_background(self.background))
+        if self.data is not None:
+            object.__setattr__(self, "data", checked_background(self.data))
 
     def _texts_refusal(self) -> str | None:
-        return None if self.background is None else BACKGROUND_OF_TEXTS
+        return None if self.data is None else BACKGROUND_OF_TEXTS
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
-        own = self.background
+        own = self.data
         rows = mean_point(task)[None] if own is None else same_columns(own, task)
         change = task.value(task.points) - task.value(rows).mean()
         gap: Array = np.abs(attributions.sum(axis=1) - change)

@@ -171,12 +171,12 @@ class BaselineMethod:
     def __post_init__(self) -> None:
         read_seed(self.rng)
         settings = self.explainer.parameters
-        background = settings.get("background")
-        if background == "mean" or isinstance(background, int):  # no table of rows
+        rows = settings.get("data")
+        if rows == "mean" or isinstance(rows, int):  # no table of rows
             raise InvalidInput(
                 f"explainer: {self.explainer.method} without a table as background "
                 "takes it from the points at hand, so that perturbed points would "
-                "change it; give one, such as background=X"
+                "change it; give one, such as data=X"
             )
 
     def __call__(self, X: Any) -> Attributions:

@@ -169,7 +169,7 @@ class AuditSection(JobSection):
             if path.is_file()
         }
         model = file.subject.estimator
-        return Record.of(model, data=X, background=data, digests=digests)
+        return Record.of(model, X=X, data=data, digests=digests)
 
     def _rows(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
         """The rows of a CSV with the columns of the table."""

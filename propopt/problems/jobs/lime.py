@@ -64,7 +64,7 @@ RowChoice: TypeAlias = Annotated[
 @partial(
     section_of,
     ExactLime,
-    without=("units", "background"),
+    without=("units", "data"),
     law=(
         baselines.LAW,
         "bins weighted by bits, as in the lime package; or normal numbers weighted by "

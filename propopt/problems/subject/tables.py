@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ class CsvTable:
         may_number = len(headers) > 1 and headers[0].strip() in ("", "Unnamed: 0")
         _check_headers(headers[may_number:], place)
         n_rows = n_characters = 0
-        first = None
+        numbers = array("q")
         for row in rows:
             if len(row) != len(headers):
                 raise InvalidInput(
@@ -108,12 +109,15 @@ class CsvTable:
                     f"{path}:{reader.line_num}: decimal numbers have "
                     "commas; write points"
                 )
-            first = row[0] if first is None else first
-            may_number &= first in ("0", "1") and row[0] == str(int(first) + n_rows)
+            if may_number and row[0].strip():
+                may_number = _WHOLE_NUMBER.fullmatch(row[0]) is not None
+                if may_number:
+                    numbers.append(int(float(row[0])))
             n_rows += 1
             n_characters += sum(map(len, row))
         if n_rows == 0:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
+        may_number &= 0 < len(numbers) == len(set(numbers))
         _check_headers(headers[may_number:], place)
         own = tuple(headers[may_number:])
         return cls(path, own, n_rows, n_characters, separator, may_number)
@@ -178,6 +182,7 @@ def columns_in_words(columns: Sequence[str]) -> str:
 
 
 _SEPARATORS: Final = {";": "semicolons", "\t": "tabs"}
+_WHOLE_NUMBER: Final = re.compile(r"\s*\d{1,15}(?:\.0)?\s*")
 _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 

@@ -115,11 +115,11 @@ BAD_SETTINGS = [
     (LimePackage, {"kernel_width": -1}, "kernel_width"),
     (LimePackage, {"units": "grad"}, "units: expected 'gradient' or 'output'"),
     (LimePackage, {"units": "gradient"}, "needs discretize=False"),
-    (LimePackage, {"background": [1.0]}, "background: expected 2 dimensions"),
+    (LimePackage, {"data": [1.0]}, "data: expected 2 dimensions"),
     (Shap, {"units": "grad"}, "units: expected one of gradient, output"),
     (Shap, {"algorithm": "kernel"}, "algorithm: expected one of auto, exact"),
     (Shap, {"n_permutations": 0}, "n_permutations"),
-    (Shap, {"background": [[np.inf]]}, "background: 1 of 1 values"),
+    (Shap, {"data": [[np.inf]]}, "data: 1 of 1 values"),
 ]
 
 
@@ -222,16 +222,16 @@ def test_a_baseline_of_missing_numbers_and_categories():
         with pytest.raises(InvalidInput, match=r"wrap\(model, data=X_train\)"):
             method.explain(po.wrap(additive), HOLED)
     complete = HOLED.fillna(0.0)
-    for rows, table, name in ((HOLED, complete, "X"), (complete, HOLED, "background")):
+    for rows, table, name in ((HOLED, complete, "X"), (complete, HOLED, "data")):
         message = rf"^lime_package: {name} has missing numbers in 'age', .*Lime does"
         with pytest.raises(InvalidInput, match=message):
-            LimePackage(n_samples=20, background=table).explain(po.wrap(additive), rows)
+            LimePackage(n_samples=20, data=table).explain(po.wrap(additive), rows)
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
     function = po.wrap(additive)
-    plain = Shap(background="mean").explain(function, HOLED)
-    result = Shap(background="mean", units="gradient").explain(function, HOLED)
+    plain = Shap(data="mean").explain(function, HOLED)
+    result = Shap(data="mean", units="gradient").explain(function, HOLED)
     expected = np.where(ABSENT, plain.attributions, SLOPES)
     np.testing.assert_allclose(result.attributions, expected, rtol=1e-9)
     np.testing.assert_array_equal(result.details["undefined"], 0.0)

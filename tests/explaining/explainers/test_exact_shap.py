@@ -84,7 +84,7 @@ def made(case):
 def test_all_orders_give_the_same(case):
     function, table = made(case)
     background = table[50:62]
-    result = ExactShap(background=background).explain(function, table[:3])
+    result = ExactShap(data=background).explain(function, table[:3])
     wanted = all_orders(function, table[:3], background)
     size = np.abs(wanted).max()
     # products of thousands of kernels are added up, each rounded
@@ -95,7 +95,7 @@ def test_all_orders_give_the_same(case):
     np.testing.assert_array_equal(result.prediction, function.value(table[:3]))
     assert (result.units, result.method) == ("output", "exact_shap")
     if case in TREES:
-        tree = TreeShap(background=background).explain(function, table[:3])
+        tree = TreeShap(data=background).explain(function, table[:3])
         np.testing.assert_array_equal(tree.attributions, result.attributions)
         np.testing.assert_allclose(tree.attributions, wanted, atol=1e-12)
 
@@ -109,7 +109,7 @@ def test_the_shap_package_gives_the_same(library):
         model.fit(X, (Y > 0).astype(int))
     else:
         model = package.LGBMRegressor(n_estimators=30, verbose=-1).fit(X, Y)
-    result = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    result = TreeShap(data=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
     theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])
     theirs = theirs[..., 1] if library == "sklearn" else theirs
     # of LightGBM the package compares and adds up in single precision
@@ -121,7 +121,7 @@ def test_columns_that_no_tree_asks_for_have_exactly_zero():
     table = X.assign(unused=RNG.normal(size=N), constant=1.0)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
     used = model.feature_importances_ > 0.0
-    result = TreeShap(background=50).explain(po.wrap(model, data=table), table)
+    result = TreeShap(data=50).explain(po.wrap(model, data=table), table)
     assert (result.attributions[:, ~used] == 0.0).all()
     assert (result.attributions[:, used] != 0.0).any(axis=0).all()
     constant = boxes_of_trees([], 3.0, n_columns=2)
@@ -133,7 +133,7 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
     function = po.wrap(TREE.fit(X, Y), data=X)
 
     def explained(background, seed=0):
-        explainer = TreeShap(background=background)
+        explainer = TreeShap(data=background)
         return explainer.explain(function, X, rng=seed).attributions
 
     first = explained(10)
@@ -143,8 +143,8 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
     mean = explained(X.mean().to_frame().T)
     np.testing.assert_array_equal(explained("mean"), mean)
     for background in (0, -1, 1.5, "median", [[np.inf] * 4]):
-        with pytest.raises(InvalidInput, match="background"):
-            TreeShap(background=background)
+        with pytest.raises(InvalidInput, match="data: "):
+            TreeShap(data=background)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -213,7 +213,7 @@ def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monke
     leaves = vars(boxes)["_Leaves"]
     home, name = (leaves, "of") if trees else (ProductShapley, "__init__")
     own = getattr(home, name)
-    explainer, fresh = (kind(background=BACKGROUND) for _ in range(2))
+    explainer, fresh = (kind(data=BACKGROUND) for _ in range(2))
 
     def explained(by, rows):
         return by.explain(function, rows).attributions
@@ -230,9 +230,9 @@ def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monke
     np.testing.assert_array_equal(explained(copy, X[:3]), first)
     assert counted != []
     # other functions and backgrounds are counted anew
-    few, small = kind(background=10), made("tree" if trees else "splines")[0]
+    few, small = kind(data=10), made("tree" if trees else "splines")[0]
     for other in (function, small, function):
         for rows in (X[:20], X[20:40]):  # whose background rows are others
             result = few.explain(other, rows, rng=3).attributions
-            fresh = kind(background=10).explain(other, rows, rng=3).attributions
+            fresh = kind(data=10).explain(other, rows, rng=3).attributions
             np.testing.assert_array_equal(result, fresh)

@@ -93,7 +93,7 @@ def half_known():
 def test_missing_numbers_and_categories_are_bins():
     """f is additive: β_j is its part in the own bin less the mean over the others."""
     X, function = half_known()
-    plain = ExactLime(kernel_width=1.3, background=X).explain(function, X)
+    plain = ExactLime(kernel_width=1.3, data=X).explain(function, X)
     result = plain.to_frame()
     of_kind = X["kind"].value_counts(normalize=True)
     for row, beta in zip(X[:20].itertuples(), result[:20].itertuples(), strict=True):
@@ -106,7 +106,7 @@ def test_missing_numbers_and_categories_are_bins():
             own = (0.2, 0.2, 0.2, 0.15)[np.searchsorted([3.0, 7.0, 11.0], row.dose)]
             assert beta.dose == pytest.approx(-3.0 * 0.25 / (1.0 - own), abs=1e-6)
     # per unit, coefficients of both stay differences
-    lime = ExactLime(units="gradient", kernel_width=1.3, background=X)
+    lime = ExactLime(units="gradient", kernel_width=1.3, data=X)
     lime = lime.explain(function, X)
     kept = np.stack([X["dose"].isna(), np.ones(len(X), bool)], axis=1)
     np.testing.assert_array_equal(lime.attributions[kept], plain.attributions[kept])
@@ -119,14 +119,14 @@ def test_weights_say_how_often_bins_are_drawn():
     X = np.r_[np.zeros(6), 1.0, 2.0, 3.0, 4.0][:, None]
     step = po.wrap(DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 0))
     for weights, expected in (("frequency", 6 / 7), ("uniform", 1 / 2)):
-        result = ExactLime(weights=weights, background=X).explain(step, X[-1:])
+        result = ExactLime(weights=weights, data=X).explain(step, X[-1:])
         assert result.attributions[0, 0] == pytest.approx(expected)
 
 
 def test_the_gaussian_law_is_that_of_the_background():
     X = np.random.default_rng(2).normal(size=(50, 2)) * [1.0, 10.0]
     law = GaussianLaw.from_data(X, kernel_width=0.8, n_bins=3)
-    named = ExactLime(law="gaussian", kernel_width=0.8, n_bins=3, background=X)
+    named = ExactLime(law="gaussian", kernel_width=0.8, n_bins=3, data=X)
     product = monomial([0, 1], 2)
     one, other = (m.explain(product, X[:5]) for m in (named, ExactLime(law=law)))
     np.testing.assert_array_equal(one.attributions, other.attributions)
@@ -144,15 +144,15 @@ def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
         ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
         ({**own, "n_bins": 5}, taken),
         ({**own, "weights": "uniform"}, taken),
-        ({**own, "background": [[1.0]]}, "background out"),
+        ({**own, "data": [[1.0]]}, "data out"),
     ):
         with pytest.raises(InvalidInput, match=complaint):
             ExactLime(**settings)
-    with pytest.raises(InvalidInput, match="background: expected 3 features"):
-        ExactLime(background=np.zeros((4, 2))).explain(linear(SLOPES), IN_ITS_CELL)
+    with pytest.raises(InvalidInput, match="data: expected 3 features"):
+        ExactLime(data=np.zeros((4, 2))).explain(linear(SLOPES), IN_ITS_CELL)
     of_law = ExactLime(law=three_bins(0.5), kernel_width=2.0).parameters
     assert (of_law["law"], of_law["kernel_width"]) == ("TabularLaw", 2.0)
-    for one in (of_law, ExactLime(background=[[1.0]]).parameters):
+    for one in (of_law, ExactLime(data=[[1.0]]).parameters):
         json.dumps(one)
     assert ExactLime().parameters["kernel_width"] is None
 
@@ -174,7 +174,7 @@ def test_other_functions_are_estimated_with_their_errors():
     called = po.wrap(lambda Z: Z @ SLOPES + 0.3 * np.tanh(Z[:, 0]))
     results = []
     for units in ("output", "gradient"):
-        lime = ExactLime(n_samples=2000, units=units, background=X)
+        lime = ExactLime(n_samples=2000, units=units, data=X)
         with pytest.warns(EstimatedWarning, match="from 2,000 draws around each row, "):
             result = lime.explain(called, X[:8], rng=1)
         with pytest.warns(EstimatedWarning):

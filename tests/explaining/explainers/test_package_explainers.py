@@ -47,12 +47,12 @@ def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, backgro
         (other, r"columns of X, \('a'"),
     ):
         with pytest.raises(InvalidInput, match=complaint):
-            cls(background=table).explain(Sine(), frame)
+            cls(data=table).explain(Sine(), frame)
     table = background.copy()
-    explainer = cls(background=table)
-    before = explainer.parameters["background"]
+    explainer = cls(data=table)
+    before = explainer.parameters["data"]
     table[:] = 0
-    assert explainer.parameters["background"] == before
+    assert explainer.parameters["data"] == before
     assert str(before).startswith("40x3 sha256:")
 
 
@@ -63,7 +63,7 @@ SEEDED = {"lime": LimePackage(n_samples=100), "shap": ONE_ORDER}
 @pytest.mark.parametrize("name", SEEDED)
 def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, background):
     pytest.importorskip(name)
-    explainer = dataclasses.replace(SEEDED[name], background=np.tile(background, 2))
+    explainer = dataclasses.replace(SEEDED[name], data=np.tile(background, 2))
     points = np.random.default_rng(11).normal(size=(5, 6))
     before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
     once = explainer.explain(PRODUCT, points).attributions
@@ -81,7 +81,7 @@ def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, background):
 def test_lime_package_equals_the_package_called_by_hand(discretize, X, background):
     pytest.importorskip("lime")
     tabular = require("lime.lime_tabular")
-    settings = {"n_samples": 300, "kernel_width": 1.5, "background": background}
+    settings = {"n_samples": 300, "kernel_width": 1.5, "data": background}
     lime = LimePackage(discretize=discretize, **settings)
     result = lime.explain(PaperFormula("exponential"), X, rng=4)
     seeds = np.random.default_rng(4).integers(2**32, size=len(X))
@@ -110,7 +110,7 @@ def test_lime_package_finds_slopes_in_units_of_the_gradient(background):
     # The package's ridge of 1 beside a total weight of thousands shrinks a little.
     np.testing.assert_allclose(result.attributions, 1.0, rtol=0.01)
     table[:, 1] = 5.0  # a constant column gets no attribution
-    constant = LimePackage(n_samples=200, background=table).explain(Power(2), table[:2])
+    constant = LimePackage(n_samples=200, data=table).explain(Power(2), table[:2])
     np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
 
 
@@ -140,7 +140,7 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows
         rows = np.nan_to_num(rows, nan=2.5)
         return np.asarray(np.sin(rows).prod(axis=1) + rows[:, 0] ** 2)
 
-    shap = Shap(background=background, algorithm=algorithm, n_permutations=3)
+    shap = Shap(data=background, algorithm=algorithm, n_permutations=3)
     result = shap.explain(wrap(model), points, rng=4)
     asked.clear()
     masker = package.maskers.Independent(background, max_samples=n_rows)
@@ -169,7 +169,7 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows
 def test_shap_is_what_it_is_whatever_its_blocks(algorithm, X, background, monkeypatch):
     line = Shap(algorithm=algorithm).explain(Power(1), X)
     np.testing.assert_allclose(line.attributions, X - X.mean(axis=0), atol=1e-8)
-    shap = Shap(background=background, algorithm=algorithm, n_permutations=200)
+    shap = Shap(data=background, algorithm=algorithm, n_permutations=200)
     result = shap.explain(PRODUCT, X)
     truth = all_orders(PRODUCT, X, background)
     tolerance = 1e-12 if algorithm == "exact" else 0.1
@@ -191,7 +191,7 @@ def test_gradient_units_divide_by_the_distance_to_the_reference():
         ([0.0, 1.0, 2.0], 2, [2.0, 3.0, 1.0], [2.0, 4.0, 3.0], 0),
         ([2020.0, 0.0], 1, [2020.01, 1.0], [1.0, 1.0], 0),
     ):
-        shap = Shap(background=[background], units="gradient")
+        shap = Shap(data=[background], units="gradient")
         result = shap.explain(Power(power), [rows])
         np.testing.assert_allclose(result.attributions, [expected], rtol=1e-9)
         np.testing.assert_array_equal(result.details["undefined"], [undefined])
@@ -206,5 +206,5 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(capfd):
     with pytest.raises(InvalidInput, match=r"2\^30 evaluations per point"):
         Shap(algorithm="exact").explain(Sine(), np.zeros((1, 30)))
     table = np.arange(300.0)[:, None]  # the whole background is used
-    result = Shap(background=table).explain(Power(1), [[0.0]])
+    result = Shap(data=table).explain(Power(1), [[0.0]])
     np.testing.assert_allclose(result.attributions, -table.mean())

@@ -74,7 +74,7 @@ UNUSABLE = [
     (lambda X: Infidelity()(X, FUNCTION, X, rng=True), "rng"),
     (lambda X: PGI(k=5)(X, FUNCTION, X), "k: expected at most"),
     (lambda X: FaithfulnessCorrelation(baseline=[1.0])(X, FUNCTION, X), "baseline"),
-    (lambda X: CompletenessGap(background=[[1.0]])(X, FUNCTION, X), "background"),
+    (lambda X: CompletenessGap(data=[[1.0]])(X, FUNCTION, X), "data: expected"),
     (lambda X: MaxSensitivity()(X, X), "BaselineMethod"),
     (lambda X: MaxSensitivity()(lambda p: p[:, :2], X), "of shape"),
     (lambda X: MaxSensitivity()(lambda p: p * np.nan, X), "not finite"),
@@ -87,7 +87,7 @@ UNUSABLE = [
     (lambda _: FaithfulnessCorrelation(n_samples=1), "n_samples"),
     (lambda _: RelativeInputStability(floor=0), "floor"),
     (lambda _: EffectiveComplexity(threshold=-1), "threshold"),
-    (lambda _: BaselineMethod(explainer=Shap(), function=FUNCTION), "background=X"),
+    (lambda _: BaselineMethod(explainer=Shap(), function=FUNCTION), "data=X"),
 ]
 
 
@@ -231,7 +231,7 @@ def robustness(metric):
 
 SILENT = [
     (lambda f, W: Infidelity(scale=0.1)(W, f, TEXTS), NO_NOISE),
-    (lambda f, W: CompletenessGap(background=ODD)(W, f, TEXTS), "text without any w"),
+    (lambda f, W: CompletenessGap(data=ODD)(W, f, TEXTS), "text without any w"),
     (lambda f, _: RelativeOutputStability()(lambda X: X, f, TEXTS), NO_NOISE),
     (lambda _, W: Sparseness()(W, present=ODD), "present: expected the shape"),
     *((robustness(m), f"{m.name[:9]}.*: .*SharedRobustness") for m in ROBUST),

@@ -148,11 +148,11 @@ def test_completeness_gap_is_what_is_missing(X, rng):
     total = f(X) - f(background).mean()
     gap = np.abs(explain(X).sum(axis=1) - total)
     for units, expected in [("absolute", gap), ("relative", gap / np.abs(total))]:
-        metric = CompletenessGap(background=background, units=units)
+        metric = CompletenessGap(data=background, units=units)
         np.testing.assert_allclose(metric(explain(X), FUNCTION, X), expected, **EXACT)
     # Shapley values of Σ x_j³ are x_j³ less its mean over the background
     values = X**3 - (X**3).mean(axis=0)
-    assert CompletenessGap(background=X)(values, CUBE, X).max() < 1e-12
+    assert CompletenessGap(data=X)(values, CUBE, X).max() < 1e-12
 
 
 def test_complexities_are_those_of_their_definitions():
@@ -173,7 +173,7 @@ AT_BASELINE = POINTS, po.functions.Power(2), [ONES, ONES, [2, 1]]
 ROWS = np.array([[1.0, 2.0, 0.3, 0.1], [3.0, 1.1, 2.0, 0.7]])
 FLAT, TWICE = po.wrap(lambda X: np.full(len(X), 0.7)), lambda X: 2 * X
 CORRELATION = FaithfulnessCorrelation(k=2, baseline=np.zeros(4))
-RELATIVE = CompletenessGap(background=[ONES], units="relative")
+RELATIVE = CompletenessGap(data=[ONES], units="relative")
 UNDEFINED = [
     (lambda: Sparseness()([[0.0, 0.0], [1.0, 0.0]]), [np.nan, 0.5]),
     (lambda: Complexity()([[0.0, 0.0], [1.0, 1.0]]), [np.nan, np.log(2.0)]),

@@ -62,8 +62,8 @@ def complaint(tmp_path, capsys):
          "are infinite: a"),
         ("a,b,y\n1,2,\n1,1,2\n", " file.yaml:1: data.target: 1 values are missing"),
         ('a,y\n"1,2\n', ":2: is not a CSV table: 1 cells under 2 headers"),
-        (",a,y\n5,1,2\n", ":1: column 1 has no name; name it, or leave it out if it "
-         "numbers the rows"),
+        (",a,y\n5,1,2\n5,3,4\n", ":1: column 1 has no name; name it, or leave it out "
+         "if it numbers the rows"),
         ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or leave it out if it "
          "numbers the rows"),
         ("", ":1: is not a CSV table: there is no header"),
@@ -220,6 +220,9 @@ TABLE = "a,b,y\n1.5,2,3\n5,6,7\n"
         (TABLE.replace(",", "\t"), "columns are separated by tabs"),
         (",a,b,y\n0,1.5,2,3\n1,5,6,7\n", "the first column, without a name, numbers"),
         ("Unnamed: 0;a;b;y\n1;1.5;2;3\n2;5;6;7\n", "semicolons; the first column"),
+        (",a,b,y\n41,1.5,2,3\n7,5,6,7\n", "the first column, without a name, numbers"),
+        (",a,b,y\n3.0,1.5,2,3\n,5,6,7\n", "the first column, without a name, numbers"),
+        ("Unnamed: 0,a,b,y\n,1.5,2,3\n9,5,6,7\n", "without a name, numbers the rows"),
     ],
 )
 def test_other_separators_and_numbers_of_rows_are_read_and_told(
@@ -234,7 +237,10 @@ def test_other_separators_and_numbers_of_rows_are_read_and_told(
     assert (told in table.told) if told else table.told == ""
 
 
-def test_a_column_of_that_name_that_numbers_nothing_is_kept(tmp_path):
+@pytest.mark.parametrize(
+    "cells", [("2", "2"), ("0.5", "1"), ("-1", "1"), ("a", "b"), ("", ""), ("1", "1.0")]
+)
+def test_a_column_of_that_name_that_numbers_nothing_is_kept(cells, tmp_path):
     path = tmp_path / "own.csv"
-    path.write_text("Unnamed: 0,y\n0,3\n2,7\n")
+    path.write_text("Unnamed: 0,y\n{},3\n{},7\n".format(*cells))
     assert CsvTable.of(path).columns == ("Unnamed: 0", "y")
