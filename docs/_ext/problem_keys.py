@@ -15,8 +15,8 @@ HEAD = """\
 # Every key of a problem file
 
 These tables come from the schema that `propopt check` uses.
-[Run it from a file](problem_files.md) shows files that use them. Python and files have the
-same names: `data` for background rows, `output` for the unit of the numbers.
+[Run it from a file](problem_files.md) shows files that use them. Python and files have
+the same names: `data` for background rows, `output` for the unit of the numbers.
 `model.task` may be left out: it is inferred from the target, and each run states it.
 """
 CHAPTERS = {

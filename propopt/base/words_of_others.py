@@ -133,7 +133,7 @@ def _checked(function: Any, name: str) -> Any:
         own = signature(function).parameters
         if any(one.kind is Parameter.VAR_KEYWORD for one in own.values()):
             return None
-        return tuple(one for one in own if one != "self")
+        return tuple(one for one in own if one not in ("self", "cls"))
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:

@@ -22,6 +22,7 @@ import pandas as pd
 import propopt
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 
 
 # ---- A threshold on predictions
@@ -99,6 +100,7 @@ class Record:
     digests: Mapping[str, str] = stored(factory=dict)
 
     @classmethod
+    @knows_other_words
     def of(
         cls,
         model: Any = None,
