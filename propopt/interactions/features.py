@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -76,6 +77,15 @@ class Features:
             return np.stack(np.triu_indices(n_features, 1), axis=1)
         sets = list(combinations(range(n_features), order))
         return np.array(sets, dtype=np.intp).reshape(len(sets), order)
+
+    def some_sets(self, order: int, n_sets: int) -> Places:
+        """All sets of so many features, or at most ``n_sets`` drawn with seed 0."""
+        n_features, rng = len(self), np.random.default_rng(0)
+        if comb(n_features, order) <= n_sets:
+            return self.all_sets(order)
+        keys = rng.random((n_sets, n_features))
+        drawn = np.argpartition(keys, order - 1, axis=1)[:, :order]
+        return np.unique(np.sort(drawn, axis=1), axis=0).astype(np.intp)
 
 
 def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:

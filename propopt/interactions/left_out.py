@@ -84,6 +84,7 @@ class LeftOut(ABC):
     # some row changes when values are exchanged between the rows; None of all
     used: frozenset[int] | None = None
     method: str = ""  # how the predictors were had, in words
+    notes: tuple[str, ...] = ()  # what a reader of the scores has to know
 
     @abstractmethod
     def errors(self, sets: Places) -> LeftOutErrors:
@@ -155,7 +156,7 @@ class LeftOut(ABC):
             quantity=quantity,
             error_range=self._error_range(),
             leak=np.where(counted, self.leak(effects, sets), 0.0),
-            notes=notes,
+            notes=notes if main is None else (*notes, *self.notes),  # said once
             main=main,
             n_patches=self.n_patches,
             n_row_groups=len(np.unique(groups)),
@@ -307,6 +308,18 @@ class Refits:
         if self.sample_weight is None:
             return np.ones(self.n_rows)
         return self.sample_weight * (self.n_rows / self.sample_weight.sum())
+
+    @property
+    def constant_error(self) -> float:
+        """Mean error of a constant: the mean target, or the shares of classes."""
+        weights = self.row_weights / self.n_rows
+        if self.classes is None:
+            constant = np.full(self.n_rows, weights @ self.y)
+        else:
+            shares = np.bincount(self.y, weights, len(self.classes))
+            constant = np.tile(shares, (self.n_rows, 1))
+        known = self.error.known(constant, self.y)
+        return float(weights @ self.error.of(self.y, known[:, None])[:, 0])
 
     def on(self, rows: NDArray[np.intp]) -> Refits:
         """The same learner, on some of the rows alone."""

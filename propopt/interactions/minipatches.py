@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, final
@@ -29,19 +30,31 @@ from propopt.interactions.fitting import (
     room_for,
 )
 from propopt.interactions.learning import Predictor
-from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
+from propopt.interactions.left_out import (
+    LeftOut,
+    LeftOutErrors,
+    Refits,
+    set_scores,
+)
 from propopt.interactions.patch_draws import (
+    LOOKED_AT,
+    MOST_PATCHES,
+    PRECISE,
     ColumnSampling,
     Patches,
     PatchFeatures,
     PatchRows,
+    Stop,
     Strata,
     Usable,
+    WhyStopped,
     additive_leak,
+    are_enough,
     check_counts,
     check_order,
     draw_patches,
     features_in_patch,
+    looks,
     never_left_out,
     read_share_or_count,
     rounded_up,
@@ -167,6 +180,7 @@ class PatchErrors(LeftOut):
     n_groups: int = 20  # G, of patches that follow each other, for the jackknife
     usable: Usable | None = None  # how the patches were drawn
     predictors: tuple[Predictor, ...] = ()  # (B,): those that predicted, if kept
+    stop: Stop | None = None  # why there are so many patches
     # of the whole predictor and without each feature, which all scores have in common
     _known: dict[int, LeftOutErrors] = field(default_factory=dict, init=False)
 
@@ -262,7 +276,14 @@ class PatchErrors(LeftOut):
             y=y,
             row_weights=np.ones(len(y)),
             method=f"{self.method}, judged on new rows",
+            notes=(),  # on other rows
         )
+
+    def patch_error(self, sets: Places) -> float:
+        """Root mean square of ``se_mc`` over those sets (Q, r) whose score is not 0."""
+        counted = sets[~np.isin(sets, np.array(self.not_used, np.intp)).any(axis=1)]
+        errors = set_scores(self, counted)["monte_carlo"]
+        return float(np.sqrt((errors**2).mean())) if len(errors) else 0.0
 
     @property
     def _of_one_size(self) -> bool:
@@ -333,8 +354,12 @@ class Minipatches:
 
     Parameters
     ----------
-    n_patches : int
-        B.
+    n_patches : int, optional
+        B, each one fit; the most of them where ``until`` is given, too. By default as
+        many as ``until`` needs, and at most 10,000.
+    until : float, optional
+        Stop where the patches leave so small a standard error in the scores, as a share
+        of the error of a constant prediction; by default 0.002 without ``n_patches``.
     rows : float, int or "sqrt"
         n, rows of a patch: a share, a number, or √N, at which intervals are proved. A
         share is at least 20 rows, or half of a table of fewer than 40.
@@ -373,6 +398,20 @@ class Minipatches:
     the number of patches that would do, and fewer than 30 patches of a mean, or 100
     that see all features of a set, are warned of.
 
+    With ``until`` the error of patches is estimated after 1,000 patches, and after each
+    √2 times as many. It is the root mean square of ``se_mc`` over at most 200 sets of
+    the scored size; which sets does not depend on ``sets``. A run goes on where a mean
+    has fewer than 30 patches, or fewer than 100 see a set whole.
+
+    The rule reads the variance of patches alone: no score, no p-value and no ``se``. If
+    errors of patches are symmetric, that variance says nothing of the side on which a
+    score errs. So intervals keep their coverage, and they contain ``se_mc`` wherever a
+    run stops. B patches are the same, and score the same, as those of ``n_patches=B``.
+
+    The unit is the error of a constant, and not ``se``. For ``se_mc`` below a third of
+    ``se``, so that patches add 5 %, small trees on tables of 442 to 2,000 rows would
+    need 25,000 to 500,000 patches, and the more the more rows there are.
+
     Rows are drawn one by one and taken to be independent: where several are of one
     person, take ``DataSplit(groups=...)``.
 
@@ -385,7 +424,7 @@ class Minipatches:
     Examples
     --------
     >>> scheme = Minipatches(rows="sqrt")
-    >>> scheme.n_patches
+    >>> scheme.most
     10000
 
     How many patches have 30 for each pair of 50 features, of which 10 are in a patch,
@@ -397,7 +436,8 @@ class Minipatches:
     115
     """
 
-    n_patches: int = 10_000
+    n_patches: int | None = None
+    until: float | None = None
     rows: PatchRows = 0.2
     n_features: PatchFeatures = None
     columns: ColumnSampling = "bernoulli"
@@ -407,8 +447,17 @@ class Minipatches:
     folder: str | Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if read_count(self.n_patches, "n_patches") < 2:
+        if self.n_patches is not None and read_count(self.n_patches, "n_patches") < 2:
             raise InvalidInput("n_patches: expected an integer >= 2, got 1")
+        if self.until is not None and (
+            isinstance(self.until, bool)
+            or not isinstance(self.until, Real)
+            or not 0.0 < self.until < 1.0
+        ):
+            raise InvalidInput(
+                "until: expected a share between 0 and 1 of the error of a constant, "
+                f"such as {PRECISE}, got {self.until!r}"
+            )
         if self.rows != "sqrt":
             read_share_or_count(self.rows, "rows", " or 'sqrt'")
         if self.n_features is not None:
@@ -416,11 +465,10 @@ class Minipatches:
         known_word(self.columns, ColumnSampling, "columns")
         known_word(self.row_sampling, RowSampling, "row_sampling")
         if self.n_groups is not None and not (
-            2 <= read_count(self.n_groups, "n_groups") <= self.n_patches
+            2 <= read_count(self.n_groups, "n_groups") <= self.most
         ):
             raise InvalidInput(
-                f"n_groups: expected 2 to n_patches={self.n_patches}, got "
-                f"{self.n_groups}"
+                f"n_groups: expected 2 to n_patches={self.most}, got {self.n_groups}"
             )
         read_flag(self.keep, "keep")
         if not isinstance(self.folder, str | PathLike | None):
@@ -429,6 +477,16 @@ class Minipatches:
             raise InvalidInput(
                 "keep: a folder holds predictions and no learners; take one of both"
             )
+
+    @property
+    def most(self) -> int:
+        """How many patches are fitted at most."""
+        return MOST_PATCHES if self.n_patches is None else self.n_patches
+
+    @property
+    def precision(self) -> float | None:
+        """The share at which fitting stops; None fits all."""
+        return PRECISE if self.n_patches is self.until is None else self.until
 
     def fit(
         self,
@@ -455,28 +513,52 @@ class Minipatches:
             "features of a patch": usable.n_kept,
             "columns": self.columns,
         }
-        predictions, used, predictors = self._run(
-            refits, patches, drawn, n_jobs, progress
+        some = refits.features.some_sets(first.shape[1], LOOKED_AT)
+        unit = 1.0 if self.precision is None else abs(refits.constant_error) or np.inf
+
+        def errors_of(
+            predictions: Array,  # (B, N, R)
+            used: frozenset[int],
+            predictors: tuple[Predictor, ...],
+        ) -> PatchErrors:
+            own = patches.part(slice(len(predictions)))
+            n_rows = plural(own.rows.shape[1], "row")
+            share = own.features.sum(axis=1).mean()
+            return PatchErrors(
+                features=refits.features,
+                error=refits.error,
+                row_weights=refits.row_weights,
+                used=used,
+                method=f"{len(own):,} minipatches of {n_rows} and {share:.3g} of "
+                f"{plural(len(names), 'feature')}",
+                patches=own,
+                predictions=predictions,
+                y=refits.y,
+                n_groups=min(self.n_groups or GROUPS, len(own)),
+                usable=usable,
+                predictors=predictors,
+            )
+
+        def share_of(found: PatchErrors) -> float:
+            """The error of patches that are enough; NaN of others."""
+            if not all(are_enough(found.patches, own, usable) for own in (first, some)):
+                return np.nan
+            error = found.patch_error(some)
+            return error / unit if error else 0.0
+
+        found, why, share = self._run(
+            refits, patches, drawn, errors_of, share_of, n_jobs, progress
         )
-        patches = patches.part(slice(len(predictions)))
-        if len(patches) < self.n_patches:
-            self._go_on_with(patches, usable, first, names)
-        n_rows = plural(patches.rows.shape[1], "row")
-        share = patches.features.sum(axis=1).mean()
-        return PatchErrors(
-            features=refits.features,
-            error=refits.error,
-            row_weights=refits.row_weights,
-            used=used,
-            method=f"{len(patches):,} minipatches of {n_rows} and {share:.3g} of "
-            f"{plural(len(names), 'feature')}",
-            patches=patches,
-            predictions=predictions,
-            y=refits.y,
-            n_groups=min(self.n_groups or GROUPS, len(patches)),
-            usable=usable,
-            predictors=predictors,
+        if why == "interrupted":
+            self._go_on_with(found.patches, usable, first, names)
+        stop = Stop(
+            why=why,
+            n_patches=len(found.patches),
+            most=self.most,
+            until=self.precision,
+            share=share,
         )
+        return replace(found, stop=stop, notes=stop.notes)
 
     def draw(
         self,
@@ -487,7 +569,7 @@ class Minipatches:
     ) -> Patches:
         """The patches of N rows; patch b is the same, however many are drawn."""
         return draw_patches(
-            self.n_patches,
+            self.most,
             n_table,
             rows_in_patch(self.rows, n_table),
             len(features),
@@ -532,51 +614,87 @@ class Minipatches:
         refits: Refits,
         patches: Patches,
         drawn: Mapping[str, object],
+        errors_of: Callable[
+            [Array, frozenset[int], tuple[Predictor, ...]], PatchErrors
+        ],
+        share_of: Callable[[PatchErrors], float],
         n_jobs: int | None,
         progress: bool | None,
-    ) -> tuple[Array, frozenset[int], tuple[Predictor, ...]]:
-        """What is known of finished patches, what learners use, and kept learners."""
-        shape = (self.n_patches, refits.n_rows, refits.n_outputs)
-        folder, done = None, np.zeros(self.n_patches, dtype=bool)
-        predictors, used = list[Predictor](), set[int]()
-        kept = "Minipatches(folder=...) keeps what is finished"
+    ) -> tuple[PatchErrors, WhyStopped, float]:
+        """Finished patches, why there are so many, and the error that they leave.
+
+        Calls of workers end where the error is looked at, so that what is fitted and
+        known there depends on no pace.
+        """
+        shape = (self.most, refits.n_rows, refits.n_outputs)
+        folder, done = None, np.zeros(self.most, dtype=bool)
+        predictors, used = list[Predictor](), list[tuple[int, frozenset[int]]]()
+        kept, label = "Minipatches(folder=...) keeps what is finished", "minipatches"
         if self.folder is not None:
             folder = folder_of(self.folder, fingerprint(refits, drawn), shape)
             kept = f"what is finished is in {folder}, and the same call goes on there"
         predictions = room_for(shape, folder)
         for own, part in () if folder is None else kept_parts(folder, shape):
             predictions[own], done[own] = part.known, True
-            used |= part.used
+            used.append((own.start, part.used))
+
+        def found(count: int) -> PatchErrors:
+            return errors_of(predictions[:count], used_by(count), tuple(predictors))
+
+        def used_by(count: int) -> frozenset[int]:
+            return frozenset[int]().union(*(own for k, own in used if k < count))
+
+        ends, goal, share = [self.most], self.precision, np.nan
+        if goal is not None:
+            ends, label = list(looks(self.most)), f"{label}, {self.most:,} at most"
+        end = 0
         try:
-            for own, part in fitted_parts(
-                patches,
-                refits,
-                "minipatches",
-                ~done,
-                8 * refits.n_rows * refits.n_outputs,
-                keep=self.keep,
-                n_jobs=n_jobs,
-                progress=progress,
-            ):
-                if folder is not None:
-                    keep_part(folder, own.start, part)
-                predictions[own], done[own] = part.known, True
-                predictors += part.predictors
-                used |= part.used
+            for end in ends:
+                for own, part in fitted_parts(
+                    patches.part(slice(end)),
+                    refits,
+                    label,
+                    ~done[:end],
+                    8 * refits.n_rows * refits.n_outputs,
+                    keep=self.keep,
+                    used=used_by(end),
+                    n_jobs=n_jobs,
+                    progress=progress,
+                ):
+                    if folder is not None:
+                        keep_part(folder, own.start, part)
+                    predictions[own], done[own] = part.known, True
+                    predictors += part.predictors
+                    used.append((own.start, part.used))
+                result = found(end)
+                if goal is not None:
+                    share = share_of(result)
+                    if share <= goal:
+                        return result, "precise", share
         except KeyboardInterrupt:
             if not done[0]:
                 raise
+            if not done.all():
+                n_done = int(done.argmin())
+                result = found(min(n_done, end))
+                return (
+                    result,
+                    "interrupted",
+                    np.nan if goal is None else share_of(result),
+                )
+            result = found(self.most)
         except SolverFailure as error:
             raise SolverFailure(f"{error}; {kept}") from error
-        n_done = len(done) if done.all() else int(done.argmin())
-        return predictions[:n_done], frozenset(used), tuple(predictors)
+        return result, "as asked" if goal is None else "at most", share
 
     def _go_on_with(
         self, patches: Patches, usable: Usable, sets: Places, names: Sequence[Hashable]
     ) -> None:
         """After Ctrl-C, say so, or go on with it where too little was finished."""
         warnings.warn(
-            f"interrupted: {len(patches)} of {self.n_patches} patches are fitted"
+            f"interrupted: {len(patches)} of "
+            f"{'' if self.precision is None else 'at most '}{self.most} patches are "
+            "fitted"
             + ("" if self.folder is None else "; the same call goes on from there"),
             InterruptedWarning,
             stacklevel=3,

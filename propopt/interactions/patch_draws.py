@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -365,6 +365,15 @@ def never_left_out(
     )
 
 
+def are_enough(patches: Patches, sets: Places, usable: Usable) -> bool:
+    """Whether :func:`check_counts` has nothing to say of these patches."""
+    size = sets.shape[1]
+    together = usable.together(size) * len(patches)
+    return (size < 2 or together >= SEEN_TOGETHER) and (
+        not len(sets) or fewest_usable(patches, sets, usable)[0] >= ENOUGH
+    )
+
+
 def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, int]:
     """The least number of patches of a mean, and the place of the set that has it.
 
@@ -402,6 +411,76 @@ def _counts(patches: Patches, sets: Places) -> NDArray[np.int64]:
         for q in AT_ONCE.blocks(len(sets), row_bytes)
     ]
     return np.concatenate(parts).astype(np.int64)
+
+
+# ---- When patches are precise enough, so that no more of them are fitted
+
+
+MOST_PATCHES: Final = 10_000
+"""That are fitted where a user does not say how many."""
+
+PRECISE: Final = 0.002
+"""Error of patches that is small, in units of the error of a constant prediction.
+
+For squared errors these are units of R². The largest scores of pairs of small trees are
+0.004 to 0.05 on tables of 442 to 2,000 rows.
+"""
+
+FIRST_LOOK: Final = 1000
+"""Patches that are fitted before their error is estimated: 50 in each of 20 groups."""
+
+LOOKED_AT: Final = 200
+"""Sets of which that error is estimated at most."""
+
+
+def looks(most: int) -> Iterator[int]:
+    """After how many patches their error is estimated: each √2 times the last."""
+    n_patches = float(FIRST_LOOK)
+    while n_patches < most:
+        yield round(n_patches)
+        n_patches *= math.sqrt(2.0)
+    yield most
+
+
+WhyStopped: TypeAlias = Literal["as asked", "precise", "at most", "interrupted"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """How many patches were fitted, and why no more."""
+
+    why: WhyStopped
+    n_patches: int  # B
+    most: int  # patches that were allowed
+    until: float | None = None  # the share that was asked for
+    # root mean square of se_mc over some sets, in units of the error of a constant;
+    # NaN where it was not estimated
+    share: float = math.nan
+
+    @property
+    def record(self) -> dict[str, object]:
+        """For files: None is what was not asked for, or not estimated."""
+        share = None if math.isnan(self.share) else self.share
+        return {**asdict(self), "share": share}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence, unless the number was asked for."""
+        if self.until is None:
+            return ()
+        error = "an error that is not known"
+        if not math.isnan(self.share):
+            error = f"a standard error of {100 * self.share:.2g} % (estimated)"
+        goal = f"{100 * self.until:.3g} %"
+        reason = {
+            "precise": f"at most {goal} were asked for",
+            "at most": f"{goal} were asked for, and {self.most:,} patches are the most",
+        }.get(self.why, f"{self.why} before {goal}")
+        return (
+            f"{self.n_patches:,} patches were fitted: they leave {error} of the error "
+            f"of a constant prediction; {reason}",
+        )
 
 
 # ---- What main effects alone make of the scores of larger sets, by patches of one size

@@ -81,9 +81,11 @@ MinipatchesSection: Final = section_of(
     without=("keep", "folder"),
     kind=Literal["minipatches"],
     n_patches=(
-        Annotated[int, Field(ge=2, le=10_000_000)],
-        "how many; each is one fit of the model",
+        Annotated[int, Field(ge=2, le=10_000_000)] | None,
+        "how many; each is one fit of the model. By default as many as until needs, "
+        "and at most 10,000",
     ),
+    until=BelowOne | None,
     rows=RowsSetting,
     n_features=FeaturesSetting | None,
     n_groups=Annotated[int, Field(ge=2, le=1000)] | None,
@@ -262,8 +264,8 @@ class InteractionsSection(JobSection):
     def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
         result, main_effects = found.result_, found.main_effects_
-        asked = getattr(self.scheme.make(), "n_patches", None)  # each is one fit
-        interrupted = asked not in (None, found.left_out_.n_patches)
+        stop = getattr(found.left_out_, "stop", None)  # of patches; each is one fit
+        interrupted = stop is not None and stop.why == "interrupted"
         mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
         told = {  # no model is fitted to all rows
             "model": file.model,
@@ -279,6 +281,7 @@ class InteractionsSection(JobSection):
             "mean_error": mean,
             "mean_error_of_a_constant": constant,
             "interrupted": interrupted,
+            "patches": None if stop is None else stop.record,
             "notes": [*result.notes, *result.cautions],
         }
 

@@ -1,0 +1,175 @@
+"""Patches until they are precise: when a run stops, and that nothing else changes."""
+
+import numpy as np
+import pytest
+from minipatch_cases import Once, fitted, small_table
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import mean_squared_error
+
+from propopt.base.errors import FewPatchesWarning, InterruptedWarning, InvalidInput
+from propopt.base.resources import Budget
+from propopt.interactions import ILOCO, Minipatches, Screen, fitting
+from propopt.interactions.features import Features
+from propopt.interactions.left_out import Refits
+from propopt.interactions.patch_draws import looks
+
+
+X, Y = small_table()
+LOOKS = [1000, 1414, 2000, 2828, 4000, 5657, 8000, 10_000]
+
+
+def scores(found):
+    return found.scores(found.features.all_sets(2), None)
+
+
+def share(found):
+    """By its definition, from the scores of all pairs of a run of so many patches."""
+    return np.sqrt(np.mean(scores(found).monte_carlo ** 2)) / np.var(Y)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Runs of a number of patches that was asked for, by that number."""
+    return {n: fitted(Minipatches(n_patches=n), X, Y, Ridge()) for n in LOOKS[:4]}
+
+
+@pytest.fixture(scope="module")
+def between(asked):
+    """A precision that 2,000 patches have, and 1,414 have not."""
+    shares = [share(asked[n]) for n in LOOKS[:3]]
+    assert shares[2] < min(shares[:2])
+    return (shares[2] + min(shares[:2])) / 2
+
+
+def is_same(found, other):
+    assert found.patches.rows.tobytes() == other.patches.rows.tobytes()
+    assert (
+        np.array(found.predictions).tobytes() == np.array(other.predictions).tobytes()
+    )
+    assert found.used == other.used
+    for name in ("estimates", "standard_errors", "monte_carlo"):
+        ours, theirs = (getattr(scores(own), name) for own in (found, other))
+        np.testing.assert_array_equal(ours, theirs)
+    return True
+
+
+def test_looks_are_at_a_thousand_and_each_root_two_times_as_many():
+    assert list(looks(10_000)) == LOOKS
+    assert list(looks(1500)) == [1000, 1414, 1500]
+    assert list(looks(1000)) == [1000]
+    assert list(looks(300)) == [300]
+
+
+def test_a_run_stops_at_the_first_look_that_is_precise(asked, between):
+    found = fitted(Minipatches(until=between), X, Y, Ridge())
+    assert is_same(found, asked[2000])
+    assert (found.stop.why, found.stop.n_patches, found.stop.most) == (
+        *("precise", 2000),
+        10_000,
+    )
+    assert found.stop.share == pytest.approx(share(asked[2000]), rel=1e-12)
+    note = f"{100 * found.stop.share:.2g} % (estimated) of the error of a constant"
+    assert found.stop.notes[0].startswith("2,000 patches were fitted: they leave")
+    assert note in found.stop.notes[0]
+
+
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_the_precision_is_the_one_that_was_asked_for(asked, factor):
+    precise = share(asked[2000])
+    found = fitted(Minipatches(n_patches=2000, until=factor * precise), X, Y, Ridge())
+    assert found.stop.why == ("precise" if factor > 1 else "at most")
+    assert is_same(found, asked[2000])
+
+
+def test_scores_do_not_depend_on_workers_keeping_or_calls(asked, between, monkeypatch):
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=37))
+    two = fitted(Minipatches(until=between), X, Y, Ridge(), n_jobs=2)
+    assert is_same(two, asked[2000])
+    kept = fitted(Minipatches(until=between, keep=True), X, Y, Ridge())
+    assert is_same(kept, asked[2000])
+    assert len(kept.predictors) == 2000
+
+
+def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
+    scheme = Minipatches(until=between)
+    for sets in ([(0, 1)], [(2, 5), (3, 4)], Screen(n_sets=2)):
+        result = ILOCO(Ridge(), scheme, sets=sets).fit(X, Y).result_
+        assert result.n_patches == 2000
+        assert result.notes[-1].startswith("2,000 patches were fitted")
+        assert result.main.notes == ()
+
+
+def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
+    tmp_path, asked, between, monkeypatch
+):
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=100))
+    (marks := tmp_path / "marks").mkdir()
+    scheme = Minipatches(until=0.0005, folder=tmp_path / "patches")
+    learner = Once(str(marks), "interrupt", 1250)
+    with pytest.warns(InterruptedWarning, match="of at most 10000 patches"):
+        half = fitted(scheme, X, Y, learner)
+    assert half.stop.why == "interrupted"
+    assert 1000 < half.stop.n_patches == len(half.patches) <= 1250
+    assert half.stop.share == pytest.approx(share(half), rel=1e-12)
+    again = fitted(scheme, X, Y, learner)
+    alone = fitted(Minipatches(until=0.0005), X, Y, Once(str(marks)))
+    assert is_same(again, alone)
+    assert again.stop == alone.stop
+    # in a folder of more patches than are needed it stops at the same place
+    more = Minipatches(n_patches=2828, folder=tmp_path / "more")
+    fitted(more, X, Y, Ridge())
+    found = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Ridge())
+    assert is_same(found, asked[2000])
+
+
+def test_it_does_not_stop_where_means_are_of_few_patches():
+    scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
+    found = fitted(scheme, X, Y, Ridge())
+    assert found.stop.n_patches in LOOKS[2:-1]
+    assert scores(found).counts.min() >= 30
+    before = Minipatches(n_features=0.9, n_patches=found.stop.n_patches * 5 // 7)
+    with pytest.warns(FewPatchesWarning):
+        fitted(before, X, Y, Ridge())
+
+
+def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(asked):
+    assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
+    assert Minipatches(n_patches=20_000).precision is None
+    assert asked[1414].stop.why == "as asked"
+    assert asked[1414].notes == scores(asked[1414]).notes == ()
+
+
+def test_a_target_without_spread_stops_at_the_first_look():
+    found = fitted(Minipatches(), X, np.ones(len(Y)), Ridge())
+    assert (found.stop.why, len(found.patches)) == ("precise", 1000)
+
+
+@pytest.mark.parametrize("until", [0.0, 1.0, -0.1, np.nan, True, "1 %"])
+def test_what_is_no_share_is_refused(until):
+    with pytest.raises(InvalidInput, match="until: expected a share between 0 and 1"):
+        Minipatches(until=until)
+
+
+def test_the_error_of_a_constant_is_that_of_a_dummy():
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(Y))
+    refits = Refits.of(Ridge(), X, Y, sample_weight=weights)
+    constant = DummyRegressor().fit(X, Y, weights).predict(X)
+    expected = mean_squared_error(Y, constant, sample_weight=weights)
+    assert refits.constant_error == pytest.approx(expected, rel=1e-12)
+    labels = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 1.0])]
+    refits = Refits.of(LogisticRegression(), X, labels, sample_weight=weights)
+    p = DummyClassifier().fit(X, labels, weights).predict_proba(X)
+    own = p[np.arange(len(Y)), np.unique(labels, return_inverse=True)[1]]
+    expected = np.average(1.0 - own, weights=weights)
+    assert refits.constant_error == pytest.approx(expected, rel=1e-12)
+
+
+def test_some_sets_are_all_or_drawn_ones():
+    features = Features.of(list("abcdefghijkl"))
+    np.testing.assert_array_equal(features.some_sets(2, 66), features.all_sets(2))
+    some = features.some_sets(3, 50)
+    assert 40 <= len(some) <= 50
+    assert (np.diff(some, axis=1) > 0).all()
+    assert len({tuple(own) for own in some.tolist()}) == len(some)
+    assert set(some.ravel()) == set(range(12))
