@@ -2,21 +2,29 @@
 
 import numpy as np
 import pytest
-from minipatch_cases import Once, fitted, small_table
+from minipatch_cases import fitted, small_table
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
 from propopt.base.errors import FewPatchesWarning, InterruptedWarning, InvalidInput
 from propopt.base.resources import Budget
-from propopt.interactions import ILOCO, Minipatches, Screen, fitting
+from propopt.interactions import ILOCO, Minipatches, Screen, fitting, patch_draws
 from propopt.interactions.features import Features
 from propopt.interactions.left_out import Refits
 from propopt.interactions.patch_draws import looks
 
 
 X, Y = small_table()
-LOOKS = [1000, 1414, 2000, 2828, 4000, 5657, 8000, 10_000]
+LOOKS = [400, 566, 800, 1131, 1600, 2263, 3200, 4525, 6400, 9051, 10_000]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def early_looks():
+    """So that few fits are made."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patch_draws, "FIRST_LOOK", 400)
+        yield
 
 
 def scores(found):
@@ -36,7 +44,7 @@ def asked():
 
 @pytest.fixture(scope="module")
 def between(asked):
-    """A precision that 2,000 patches have, and 1,414 have not."""
+    """A precision that 800 patches have, and 566 have not."""
     shares = [share(asked[n]) for n in LOOKS[:3]]
     assert shares[2] < min(shares[:2])
     return (shares[2] + min(shares[:2])) / 2
@@ -54,49 +62,49 @@ def is_same(found, other):
     return True
 
 
-def test_looks_are_at_a_thousand_and_each_root_two_times_as_many():
+def test_looks_are_at_the_first_and_each_root_two_times_as_many():
     assert list(looks(10_000)) == LOOKS
-    assert list(looks(1500)) == [1000, 1414, 1500]
-    assert list(looks(1000)) == [1000]
+    assert list(looks(700)) == [400, 566, 700]
+    assert list(looks(400)) == [400]
     assert list(looks(300)) == [300]
 
 
 def test_a_run_stops_at_the_first_look_that_is_precise(asked, between):
     found = fitted(Minipatches(until=between), X, Y, Ridge())
-    assert is_same(found, asked[2000])
+    assert is_same(found, asked[800])
     assert (found.stop.why, found.stop.n_patches, found.stop.most) == (
-        *("precise", 2000),
+        *("precise", 800),
         10_000,
     )
-    assert found.stop.share == pytest.approx(share(asked[2000]), rel=1e-12)
+    assert found.stop.share == pytest.approx(share(asked[800]), rel=1e-12)
     note = f"{100 * found.stop.share:.2g} % (estimated) of the error of a constant"
-    assert found.stop.notes[0].startswith("2,000 patches were fitted: they leave")
+    assert found.stop.notes[0].startswith("800 patches were fitted: they leave")
     assert note in found.stop.notes[0]
 
 
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 def test_the_precision_is_the_one_that_was_asked_for(asked, factor):
-    precise = share(asked[2000])
-    found = fitted(Minipatches(n_patches=2000, until=factor * precise), X, Y, Ridge())
+    precise = share(asked[800])
+    found = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Ridge())
     assert found.stop.why == ("precise" if factor > 1 else "at most")
-    assert is_same(found, asked[2000])
+    assert is_same(found, asked[800])
 
 
 def test_scores_do_not_depend_on_workers_keeping_or_calls(asked, between, monkeypatch):
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=37))
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=150))
     two = fitted(Minipatches(until=between), X, Y, Ridge(), n_jobs=2)
-    assert is_same(two, asked[2000])
+    assert is_same(two, asked[800])
     kept = fitted(Minipatches(until=between, keep=True), X, Y, Ridge())
-    assert is_same(kept, asked[2000])
-    assert len(kept.predictors) == 2000
+    assert is_same(kept, asked[800])
+    assert len(kept.predictors) == 800
 
 
 def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
     scheme = Minipatches(until=between)
     for sets in ([(0, 1)], [(2, 5), (3, 4)], Screen(n_sets=2)):
         result = ILOCO(Ridge(), scheme, sets=sets).fit(X, Y).result_
-        assert result.n_patches == 2000
-        assert result.notes[-1].startswith("2,000 patches were fitted")
+        assert result.n_patches == 800
+        assert result.notes[-1].startswith("800 patches were fitted")
         assert result.main.notes == ()
 
 
@@ -104,29 +112,35 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
     tmp_path, asked, between, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=100))
-    (marks := tmp_path / "marks").mkdir()
-    scheme = Minipatches(until=0.0005, folder=tmp_path / "patches")
-    learner = Once(str(marks), "interrupt", 1250)
-    with pytest.warns(InterruptedWarning, match="of at most 10000 patches"):
-        half = fitted(scheme, X, Y, learner)
-    assert half.stop.why == "interrupted"
-    assert 1000 < half.stop.n_patches == len(half.patches) <= 1250
+    scheme = Minipatches(until=between, folder=tmp_path / "patches")
+    run, calls = fitting.fit_part, []
+
+    def interrupted(*asked):
+        calls.append(asked[0].first)
+        if asked[0].first >= 566:  # in the second look, or the third
+            raise KeyboardInterrupt
+        return run(*asked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fitting, "fit_part", interrupted)
+        with pytest.warns(InterruptedWarning, match="566 of at most 10000 patches"):
+            half = fitted(scheme, X, Y, Ridge())
+    assert (half.stop.why, half.stop.n_patches) == ("interrupted", 566)
     assert half.stop.share == pytest.approx(share(half), rel=1e-12)
-    again = fitted(scheme, X, Y, learner)
-    alone = fitted(Minipatches(until=0.0005), X, Y, Once(str(marks)))
-    assert is_same(again, alone)
-    assert again.stop == alone.stop
+    again = fitted(scheme, X, Y, Ridge())
+    assert is_same(again, asked[800])
+    assert again.stop.why == "precise"
     # in a folder of more patches than are needed it stops at the same place
-    more = Minipatches(n_patches=2828, folder=tmp_path / "more")
+    more = Minipatches(n_patches=1131, folder=tmp_path / "more")
     fitted(more, X, Y, Ridge())
     found = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Ridge())
-    assert is_same(found, asked[2000])
+    assert is_same(found, asked[800])
 
 
 def test_it_does_not_stop_where_means_are_of_few_patches():
     scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
     found = fitted(scheme, X, Y, Ridge())
-    assert found.stop.n_patches in LOOKS[2:-1]
+    assert found.stop.n_patches in LOOKS[5:-1]
     assert scores(found).counts.min() >= 30
     before = Minipatches(n_features=0.9, n_patches=found.stop.n_patches * 5 // 7)
     with pytest.warns(FewPatchesWarning):
@@ -136,13 +150,8 @@ def test_it_does_not_stop_where_means_are_of_few_patches():
 def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(asked):
     assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
     assert Minipatches(n_patches=20_000).precision is None
-    assert asked[1414].stop.why == "as asked"
-    assert asked[1414].notes == scores(asked[1414]).notes == ()
-
-
-def test_a_target_without_spread_stops_at_the_first_look():
-    found = fitted(Minipatches(), X, np.ones(len(Y)), Ridge())
-    assert (found.stop.why, len(found.patches)) == ("precise", 1000)
+    assert asked[566].stop.why == "as asked"
+    assert asked[566].notes == scores(asked[566]).notes == ()
 
 
 @pytest.mark.parametrize("until", [0.0, 1.0, -0.1, np.nan, True, "1 %"])
