@@ -449,10 +449,11 @@ class Minipatches:
     def __post_init__(self) -> None:
         if self.n_patches is not None and read_count(self.n_patches, "n_patches") < 2:
             raise InvalidInput("n_patches: expected an integer >= 2, got 1")
-        if self.until is not None and (
-            isinstance(self.until, bool)
-            or not isinstance(self.until, Real)
-            or not 0.0 < self.until < 1.0
+        until: object = self.until
+        if until is not None and (
+            isinstance(until, bool)
+            or not isinstance(until, Real)
+            or not 0.0 < float(until) < 1.0
         ):
             raise InvalidInput(
                 "until: expected a share between 0 and 1 of the error of a constant, "
