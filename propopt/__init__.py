@@ -82,7 +82,7 @@ def __getattr__(name: str) -> object:
     except AttributeError as error:
         from propopt.base.words_of_others import no_name_of_module
 
-        raise no_name_of_module("po", name, error) from None
+        raise no_name_of_module("po", name, _names(), error) from None
 
 
 def __dir__() -> list[str]:

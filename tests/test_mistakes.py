@@ -1,4 +1,4 @@
-"""Fifty mistakes of people who know shap, lime and scikit-learn, and what each is told.
+"""Mistakes of people who know shap, lime or cvxpy, and what each is told.
 
 Each makes one of our errors, which names what came and what would do. Where the message
 says how a thing is mended, the remedy is tried too.
@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import cvxpy as cp
 import joblib
 import numpy as np
 import pandas as pd
@@ -49,6 +50,10 @@ WORDS = ["good", "bad", "food"]
 
 gradients = po.GradientMatching(po.wrap(regressor).gradient(X))
 objective = gradients + 0.1 * po.Sparsity()
+graph = po.graphs.knn_graph(X, 3)
+robust = po.PairwiseRobustness(graph)
+best = po.solve(gradients + robust)
+W = cp.Variable((40, 3))
 parts_of_classes = np.zeros((40, 3, 3))
 """What TreeExplainer.shap_values has of three classes: points, features, classes."""
 

@@ -88,6 +88,38 @@ def test_few_names_are_completed_and_the_stub_has_them():
     assert po.__version__.count(".") == 2
 
 
+OF_PYTHON = {"Code"}  # an enumeration
+CALLED = {
+    name: thing
+    for name, thing in THINGS.items()
+    if inspect.isfunction(thing)
+    or (
+        inspect.isclass(thing)
+        and not issubclass(thing, BaseException | Warning)
+        and not inspect.isabstract(thing)
+        and thing.__name__ not in OF_PYTHON
+    )
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_an_unknown_argument_is_refused_with_those_that_there_are(name):
+    words = r"has no argument 'colour'.*; known here: "
+    with pytest.raises(errors.UnknownArgument, match=words) as raised:
+        CALLED[name](colour=1)
+    assert isinstance(raised.value, TypeError)  # as Python says it
+
+
+@pytest.mark.parametrize("place", [po, *PACKAGES], ids=lambda place: place.__name__)
+def test_a_name_that_a_namespace_has_not_is_an_error_of_ours(place):
+    with pytest.raises(errors.NoSuchName, match=r"^po\S* has no 'TreeExplainer'; what"):
+        _ = place.TreeExplainer
+    known = next(name for name in getattr(place, "__all__", NAMES) if len(name) > 5)
+    with pytest.raises(errors.NoSuchName, match=f"did you mean '{known}'"):
+        getattr(place, f"{known}q")
+    assert not hasattr(place, "_repr_html_")
+
+
 def test_help_is_a_page_that_has_every_name():
     page = pydoc.plaintext.document(po)
     about = page.partition("PACKAGE CONTENTS")[0]
@@ -104,7 +136,8 @@ def test_a_namespace_lists_all_that_it_holds_once_and_says_what_it_is_for(packag
     stub = source.with_suffix(".pyi")
     assert set(names) <= set(_bound(stub if stub.is_file() else source))
     if source.name == "__init__.py":
-        assert set(names) == set(_bound(stub if stub.is_file() else source))
+        bound = set(_bound(stub if stub.is_file() else source))
+        assert set(names) == {name for name in bound if name[0] != "_"}
     assert package.__doc__
     assert len(package.__doc__.split("\n")[0].split()) >= 4
 

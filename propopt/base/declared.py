@@ -53,6 +53,7 @@ from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
 from propopt.base.text import enumerated, plain_name, printable
+from propopt.base.words_of_others import knows_other_words
 
 
 T = TypeVar("T")
@@ -718,6 +719,7 @@ class Declared:
     ) -> None:
         super().__init_subclass__()
         dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
+        knows_other_words(cls)
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         fields = dataclasses.fields(cls)

@@ -15,7 +15,11 @@ class InvalidInput(PropoptError, ValueError):
 
 
 class UnknownArgument(InvalidInput, TypeError):
-    """A call has no such argument; the message gives the name that it has."""
+    """A call has no such argument, or lacks one; the message gives those it has."""
+
+
+class WrongType(InvalidInput, TypeError):
+    """Something of a type that does not do here; the message says what would do."""
 
 
 class NoSuchName(PropoptError, AttributeError):

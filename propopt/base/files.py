@@ -202,6 +202,9 @@ class Format:
             sound = had_none or told == digest_of(own, arrays)
         except InvalidInput as error:
             raise self.refusal(path, str(error)) from None
+        except MemoryError:  # a crafted or broken size asks for as much, too
+            reason = "it does not fit into the memory that is free"
+            raise self.refusal(path, reason) from None
         except _BROKEN:
             reason = "its contents are cut off or make no sense"
             raise self.refusal(path, reason) from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, wraps
-from inspect import Parameter, signature
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature, unwrap
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from propopt.base.checks import did_you_mean
@@ -15,69 +16,166 @@ WordKind: TypeAlias = Literal["argument", "explanation", "explainer", "name", "k
 """Arguments of calls, attributes of results and of explainers, names of modules, and
 keys of problem files."""
 
-_BACKGROUND: Final = "data=, the table of background rows"
+_BACKGROUND: Final = ("data=, the table of background rows",)
+_OUTPUT: Final = ("output=, such as output='probability'",)
+_SEED: Final = ("rng=, a seed", "random_state=, a seed")
 _DRAWS: Final = (
+    "n_samples=",
+    "n_patches=",
     "max_evaluations=, the most rows that the model is given; models that are read "
-    "need no samples"
+    "need no samples",
 )
-_CATEGORIES: Final = "data=po.functions.TableSchema.of(X, categorical=[...])"
+_CATEGORIES: Final = ("data=po.functions.TableSchema.of(X, categorical=[...])",)
+_CLASS: Final = ("target=, one class at a time",)
+_WEIGHT: Final = (
+    "robustness=, or po.solve of losses with weights",
+    "a number before a loss, as in po.GradientMatching(G) + 0.5 * po.Sparsity()",
+)
+_PRECISION: Final = ("tolerance=, the certified gap that is wanted", "precision=")
+_QUIET: Final = ("progress=", "nothing: warnings say what went wrong")
+_TO_SHAP: Final = "shap.plots of best.to_shap(X)"
+_ROW: Final = f"po.plots.plot_row(best, row), or {_TO_SHAP}"
 _ROWS: Final = "explain(X), with one row or more"
+_FRAME: Final = "to_frame(), a table with a column for each feature"
+_BASE: Final = "base_value, of po.explain(..., kind='contributions')"
+
+ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "background": _BACKGROUND,
+    "background_data": _BACKGROUND,
+    "masker": _BACKGROUND,
+    "training_data": _BACKGROUND,
+    "unit": _OUTPUT,
+    "units": _OUTPUT,
+    "model_output": _OUTPUT,
+    "link": ("output=, such as output='log_odds'",),
+    "feature_names": (
+        "columns=",
+        "features=",
+        "DataFrames, whose columns have the names",
+    ),
+    "class_names": ("outcome=, the name of what is predicted, and target=, a class",),
+    "class_index": _CLASS,
+    "labels": _CLASS,
+    "top_labels": _CLASS,
+    "num_features": ("nothing: all columns are explained; see best.top()",),
+    "categorical": _CATEGORIES,
+    "categorical_features": _CATEGORIES,
+    "n_neighbors": ("po.Explainer(model, data=X, n_neighbors=...)",),
+    "kernel_width": (
+        "law=po.lime.TabularLaw.from_data(X, kernel_width=...), of po.lime.limits",
+    ),
+    "n_bins": ("law=po.lime.TabularLaw.from_data(X, n_bins=...), of po.lime.limits",),
+    "num_samples": _DRAWS,
+    "nsamples": _DRAWS,
+    "n_samples": _DRAWS[1:],
+    "npermutations": _DRAWS,
+    "n_estimators": ("scheme=po.interactions.Minipatches(n_patches=...)",),
+    "l1_reg": ("po.Sparsity, a loss of po.solve",),
+    "weight": _WEIGHT,
+    "weights": _WEIGHT,
+    "alpha": _WEIGHT,
+    "lambda_": _WEIGHT,
+    "lambd": _WEIGHT,
+    "lam": _WEIGHT,
+    "solver": ("po.solve(objective, solver)",),
+    "constraints": ("subject_to=, as in subject_to=[loss <= 1.0]",),
+    "eps": _PRECISION,
+    "abstol": _PRECISION,
+    "reltol": _PRECISION,
+    "max_iter": _PRECISION,
+    "max_iters": _PRECISION,
+    "verbose": _QUIET,
+    "silent": _QUIET,
+    "show": ("nothing: pictures take ax=, and plt.show() shows them",),
+    "check_additivity": ("nothing: contributions add up to the prediction",),
+    "feature_perturbation": ("nothing: values are interventional, against data=",),
+    "random_state": _SEED,
+    "seed": _SEED,
+}
+"""By argument what would do: the first that the call has, or that names none."""
 
 WORDS: Final[Mapping[WordKind, Mapping[str, str]]] = {
-    "argument": {
-        "background": _BACKGROUND,
-        "background_data": _BACKGROUND,
-        "masker": _BACKGROUND,
-        "training_data": _BACKGROUND,
-        "unit": "output=, such as output='probability'",
-        "units": "output=, such as output='probability'",
-        "model_output": "output=, such as output='probability'",
-        "link": "output=, such as output='log_odds'",
-        "feature_names": "X and data as DataFrames, whose columns have the names",
-        "class_names": "outcome=, the name of what is predicted, and target=, a class",
-        "categorical": _CATEGORIES,
-        "categorical_features": _CATEGORIES,
-        "n_neighbors": "po.Explainer(model, data=X, n_neighbors=...)",
-        "kernel_width": "law=po.lime.TabularLaw.from_data(X, kernel_width=...), "
-        "of po.lime.limits",
-        "n_bins": "law=po.lime.TabularLaw.from_data(X, n_bins=...), of po.lime.limits",
-        "num_samples": _DRAWS,
-        "nsamples": _DRAWS,
-        "n_samples": _DRAWS,
-        "l1_reg": "po.Sparsity, a loss of po.solve",
-        "check_additivity": "nothing: contributions add up to the prediction",
-        "feature_perturbation": "nothing: values are interventional, against data=",
-        "random_state": "rng=, a seed",
-        "seed": "rng=, a seed",
-    },
     "explanation": {
         "values": "attributions, or to_frame() with names",
         "shap_values": "attributions, or to_frame() with names",
-        "base_values": "base_value, of po.explain(..., kind='contributions')",
-        "expected_value": "base_value, of po.explain(..., kind='contributions')",
+        "W": "attributions, or to_frame() with names",
+        "local_exp": "attributions, or to_frame() with names",
+        "as_map": "attributions, or to_frame() with names",
+        "abs": "top(), mean absolute attributions by column",
+        "base_values": _BASE,
+        "expected_value": _BASE,
+        "intercept": _BASE,
         "feature_names": "labels.features, or the columns of to_frame()",
-        "as_list": "to_frame(), a table with a column for each feature",
+        "as_list": _FRAME,
+        "to_pandas": _FRAME,
+        "to_dataframe": _FRAME,
+        "columns": "labels.features, or the columns of to_frame()",
+        "head": "to_frame().head()",
         "plot": "po.plots.plot_row(best, row), or po.plots.plot_heatmap(best)",
+        "as_pyplot_figure": _ROW,
+        "waterfall": _ROW,
+        "force_plot": _ROW,
+        "bar": _ROW,
+        "summary_plot": f"po.plots.plot_heatmap(best), or {_TO_SHAP}",
+        "beeswarm": f"po.plots.plot_heatmap(best), or {_TO_SHAP}",
         "show_in_notebook": "the explanation as the last line of a cell",
+        "status": "gap, the proved share by which it could be better",
+        "value": "objective, a number, and attributions, the minimizer",
+        "dual_value": "multipliers, of bounds by name",
+        "solver_stats": "solver, seconds and gap",
+        "predict": "prediction, of each row, or the model's own predict",
+        "score": "losses, the value of each, and po.metrics",
     },
     "explainer": {
         "shap_values": "explain(X).attributions",
         "expected_value": "po.explain(...).base_value",
         "explain_instance": _ROWS,
         "explain_row": _ROWS,
+        "explain_local": _ROWS,
+        "transform": "explain(X).attributions",
+        "fit_transform": "fit(), and explain(X).attributions",
+        "predict": "explain(X).prediction, or the model's own predict",
     },
     "name": {
         "waterfall": "po.plots.plot_row, or shap.plots.waterfall of best.to_shap(X)",
         "force": "po.plots.plot_row, or shap.plots.force of best.to_shap(X)",
+        "force_plot": "po.plots.plot_row, or shap.plots.force of best.to_shap(X)",
         "bar": "po.plots.plot_row, or shap.plots.bar of best.to_shap(X)",
         "beeswarm": "po.plots.plot_heatmap, or shap.plots.beeswarm of best.to_shap(X)",
-        "summary_plot": "po.plots.plot_heatmap, or shap.plots of best.to_shap(X)",
+        "summary_plot": f"po.plots.plot_heatmap, or {_TO_SHAP}",
+        "scatter": _TO_SHAP,
+        "dependence_plot": _TO_SHAP,
+        "heatmap": "po.plots.plot_heatmap",
+        "text": "po.plots.highlight",
+        "image": "po.plots.plot_image_maps",
+        "image_plot": "po.plots.plot_image_maps",
+        "decision_plot": _TO_SHAP,
+        "decision": _TO_SHAP,
+        "violin": _TO_SHAP,
+        "partial_dependence": "sklearn.inspection.PartialDependenceDisplay",
         "Robustness": "po.PairwiseRobustness, or another loss of po.losses",
         "Faithfulness": "po.GradientMatching, or another loss of po.losses",
         "load": "po.results.Explanation.load, or load of another class of po.results",
         "TreeExplainer": "po.explain, or po.explainers.TreeShap",
         "KernelExplainer": "po.explain, or po.explainers.Shap",
+        "PermutationExplainer": "po.explain, or po.explainers.Shap",
+        "LinearExplainer": "po.explain, or po.explainers.ExactShap",
+        "ExactExplainer": "po.explain, or po.explainers.ExactShap",
+        "GradientExplainer": "po.explain, or po.explainers.Gradient",
+        "DeepExplainer": "po.explain, or po.explainers.Gradient",
         "LimeTabularExplainer": "po.lime.limits, or po.lime.LimeExplainer",
+        "LimeTextExplainer": "po.lime.text_limits",
+        "lime_tabular": "po.lime.limits, or po.lime.LimeExplainer",
+        "lime_text": "po.lime.text_limits",
+        "maskers": "data=, the table of background rows, of po.explain",
+        "shap_values": "po.explain(model, X, data=...).attributions",
+        "Minimize": "po.solve(objective), which minimizes",
+        "Maximize": "po.solve(objective), which minimizes",
+        "Problem": "po.solve(objective), or cp.Problem of loss(W) in cvxpy",
+        "Variable": "po.solve(objective), or loss(W) of W = cp.Variable(...) in cvxpy",
+        "Parameter": "loss * p of p = cp.Parameter(nonneg=True) in cvxpy",
+        "norm1": "po.Sparsity, or po.losses.Custom(lambda W: cp.norm1(W))",
+        "minimize": "po.solve(objective)",
     },
     "key": {
         "robustness": "pairwise_robustness, kernel_robustness or "
@@ -97,6 +195,15 @@ def meant_by(kind: WordKind, word: object) -> str:
     return "" if meaning is None else f"; what would do: {meaning}"
 
 
+def meant_by_argument(word: str, names: Sequence[str]) -> str:
+    """What an unknown argument means in a call that has these; else a near name."""
+    for meaning in ARGUMENTS.get(word, ()):
+        argument, sign, _ = meaning.partition("=")
+        if not (sign and argument.isidentifier()) or argument in names:
+            return f"; what would do: {meaning}"
+    return did_you_mean(word, names)
+
+
 def no_such_name(owner: object, name: str, kind: WordKind | None) -> AttributeError:
     """The error of an attribute that is not there, which other packages may have."""
     called = type(owner).__name__
@@ -105,46 +212,91 @@ def no_such_name(owner: object, name: str, kind: WordKind | None) -> AttributeEr
     return AttributeError(f"{called!r} object has no attribute {name!r}")
 
 
-def no_name_of_module(module: str, name: str, error: AttributeError) -> AttributeError:
+def no_name_of_module(
+    module: str, name: str, known: Sequence[str], error: Exception | None = None
+) -> AttributeError:
     """The error of a name that a module has not, which other packages may have."""
-    if name not in WORDS["name"]:
-        return error
-    return NoSuchName(f"{module} has no {name!r}{meant_by('name', name)}")
+    if name.startswith("_"):  # Python looks for these itself
+        return AttributeError(error or f"module {module!r} has no attribute {name!r}")
+    meaning = meant_by("name", name) or did_you_mean(name, known)
+    return NoSuchName(f"{module} has no {name!r}{meaning}")
+
+
+def other_words(
+    module: str, known: Sequence[str], load: Callable[[str], object] | None = None
+) -> Callable[[str], object]:
+    """A module's ``__getattr__``: what is loaded when used, and words of others."""
+
+    def loaded(name: str) -> object:
+        try:
+            return load(name) if load is not None else None
+        except AttributeError as error:
+            raise no_name_of_module(module, name, known, error) from None
+
+    def missing(name: str) -> object:
+        raise no_name_of_module(module, name, known)
+
+    return loaded if load is not None else missing
 
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def knows_other_words(called: Called) -> Called:
-    """Have a function or class refuse unknown arguments in words of ours.
+    """Have a function or class refuse arguments that it has not, in words of ours.
 
     Of a class this is its ``__init__``; it stays the same class.
     """
     if isinstance(called, type):
         own: Any = called
-        own.__init__ = _checked(own.__init__, called.__name__)
+        own.__init__ = _checked(unwrap(own.__init__))
         return called
     return cast(Called, _checked(called, getattr(called, "__name__", "")))
 
 
-def _checked(function: Any, name: str) -> Any:
-    @cache
-    def known() -> tuple[str, ...] | None:
-        own = signature(function).parameters
-        if any(one.kind is Parameter.VAR_KEYWORD for one in own.values()):
-            return None
-        return tuple(one for one in own if one not in ("self", "cls"))
+def _checked(function: Any, name: str = "") -> Any:
+    """Without a name that of a class, whose ``__init__`` it is."""
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
-        names = known() if named else None
-        for word in () if names is None else named:
-            if names is not None and word not in names:
-                meaning = meant_by("argument", word) or did_you_mean(word, names)
-                raise UnknownArgument(
-                    f"{name}: has no argument {word!r}{meaning}; known here: "
-                    f"{', '.join(names)}"
-                )
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except TypeError:
+            reason = _misfit(function, args, named)
+            if reason is None:
+                raise
+        raise UnknownArgument(f"{name or type(args[0]).__name__}: {reason}")
 
     return checked
+
+
+def _misfit(function: Any, args: tuple[Any, ...], named: Any) -> str | None:
+    """Why a call does not fit the arguments of a function; None if it does."""
+    if function is object.__init__:
+        function = _takes_nothing
+    own = signature(function)
+    try:
+        own.bind(*args, **named)
+    except TypeError as error:
+        reason = str(error)
+    else:
+        return None
+    kinds = {key: one.kind for key, one in own.parameters.items() if key != "self"}
+    names = [key for key, kind in kinds.items() if kind is not Parameter.VAR_KEYWORD]
+    placed = [key for key in names if kinds[key] is not Parameter.KEYWORD_ONLY]
+    given = args[1:] if "self" in own.parameters else args
+    for word in named:
+        if word not in names and len(names) == len(kinds):
+            reason = f"has no argument {word!r}{meant_by_argument(word, names)}"
+            break
+    else:
+        if len(given) > len(placed):
+            extra = reprlib.repr(given[len(placed)])
+            reason = f"got {extra} as argument {len(placed) + 1}, and has "
+            reason += f"{len(placed) or 'none'} without a name"
+            reason += getattr(type(args[0]), "_too_many", "")
+    return f"{reason}; known here: {', '.join(names) or 'none'}"
+
+
+def _takes_nothing(self: Any) -> None:
+    """What the constructor of a class without an own one takes."""

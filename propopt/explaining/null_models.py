@@ -13,11 +13,14 @@ from sklearn.base import clone
 
 from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words, other_words
 from propopt.results.comparison import LevelKind
 from propopt.tables.frames import rows_of
 
 
 __all__ = ["NullModels", "bootstraps", "halvings", "reseedings"]
+
+__getattr__ = other_words("po.null_models", __all__)
 
 LearnerLike: TypeAlias = Any
 """An estimator, of which copies are fitted, or a callable: (X, y) ↦ fitted model."""
@@ -27,6 +30,7 @@ _LEAST: Final[dict[LevelKind, int]] = {"halvings": 20, "bootstraps": 5, "reseedi
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class NullModels:
     """Models, or their explanations, that differ by chance alone.
@@ -74,6 +78,7 @@ class NullModels:
         return list(combinations(places, 2))
 
 
+@knows_other_words
 def halvings(
     fit: LearnerLike,
     X: Any,
@@ -121,6 +126,7 @@ def halvings(
     return NullModels("halvings", [_fitted(fit, X, y, rows) for rows in halves])
 
 
+@knows_other_words
 def bootstraps(
     fit: LearnerLike,
     X: Any,
@@ -149,6 +155,7 @@ def bootstraps(
     )
 
 
+@knows_other_words
 def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
     """The same estimator on the same table with other seeds: no level of a change.
 

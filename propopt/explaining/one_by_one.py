@@ -151,6 +151,7 @@ class Explainer:
     rng: int | np.random.Generator | None = None
     _fitted: FittedReference | None = field(default=None, init=False)
 
+    @knows_other_words
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
         """Explain reference rows together, and remember what answers depend on.
 
@@ -177,6 +178,7 @@ class Explainer:
             self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
         return self
 
+    @knows_other_words
     def explain(
         self, X_new: Any, *, offset: RowNumbers = None, progress: bool | None = None
     ) -> Explanation:

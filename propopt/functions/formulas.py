@@ -14,6 +14,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.differences import DEFAULT_STEP
 from propopt.functions.function import EXACT, Function, describe_step
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
@@ -82,6 +83,7 @@ class Separable(ExactFormula):
 # ---- The functions that the experiments of the paper explain
 
 
+@knows_other_words
 @dataclass(frozen=True)
 class Power(Separable):
     """A power of every feature, f(x) = Σ_d x_d^K.
@@ -133,6 +135,7 @@ class Interactions(ExactFormula):
         return np.asarray(2.0 * (x + x.sum(axis=1, keepdims=True)))
 
 
+@knows_other_words
 @dataclass(frozen=True)
 class Sine(Separable):
     """A sine of every feature, f(x) = Σ_d sin x_d.
@@ -289,6 +292,7 @@ class OfColumns(Function):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class Additive(OfColumns):
     """A sum of functions of one feature each: f(x) = base + Σ_j f_j(x_j).
@@ -328,6 +332,7 @@ class Additive(OfColumns):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class Multiplicative(OfColumns):
     """A product of functions of one feature each: f(x) = scale · Π_j f_j(x_j).

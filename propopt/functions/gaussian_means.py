@@ -16,6 +16,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.means import READ, Checked
@@ -80,6 +81,7 @@ class Changes(NamedTuple):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothedFunction(OfFunction):
     """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).

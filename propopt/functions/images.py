@@ -16,6 +16,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
 from propopt.tables.frames import listed
 
@@ -31,6 +32,7 @@ Tensor: TypeAlias = "torch.Tensor"
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class ImageShape:
     """The shape (C, H, W) of images that are explained as rows of D = C·H·W features.
@@ -136,6 +138,7 @@ IMAGENET_STD: Final = (0.229, 0.224, 0.225)
 """Of the channels red, green and blue in [0, 1], over ImageNet."""
 
 
+@knows_other_words
 def torchvision_model(
     architecture: str,
     weights: str | Path | None = None,
@@ -191,6 +194,7 @@ def torchvision_model(
     return torch.nn.Sequential(*layers).eval().requires_grad_(False)
 
 
+@knows_other_words
 def normalisation(mean: Sequence[float], std: Sequence[float]) -> Module:
     """A layer that takes channel c of an image to (x_c − mean_c) / std_c.
 
@@ -220,6 +224,7 @@ def normalisation(mean: Sequence[float], std: Sequence[float]) -> Module:
     return layer
 
 
+@knows_other_words
 def load_weights(module: Module, path: str | Path) -> None:
     """Give ``module`` the weights in a file: tensors by name, and nothing executable.
 

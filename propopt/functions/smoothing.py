@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array
 from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
 from propopt.functions.means import Checked, ExactMean, SampledMean
@@ -48,6 +49,7 @@ def smoothed(
 ) -> ExactMean | SampledMean: ...
 
 
+@knows_other_words
 def smoothed(
     function: Function,
     scale: ArrayLike | None = None,

@@ -15,6 +15,7 @@ from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS, Calls
 from propopt.base.text import Quantity, Reason, printable
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import (
     EXACT,
     NO_SUM,
@@ -141,6 +142,7 @@ def shown(text: str) -> str:
     return f"'{beginning}...'" if len(text) > SHOWN else f"'{beginning}'"
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class TextFunction(OfModel):
     """A function of documents; encoded, they are counts of words (N, D).

@@ -1,5 +1,6 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.inductive.bases import (
     DenseFeatures,
     FeatureBasis,
@@ -34,3 +35,5 @@ __all__ = [
     "KroneckerFeatures",
     "RandomInputs",
 ]
+
+__getattr__ = _other_words("po.inductive", __all__)

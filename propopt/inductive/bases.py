@@ -28,6 +28,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_array, read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import ImageShape
 from propopt.losses.graphs.points import Graph
 from propopt.losses.linear_algebra import is_symmetric, reflected, tridiagonalised
@@ -98,6 +99,7 @@ def require_room(n_features: int) -> None:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class GridFeatures(FeatureBasis):
     """Pixels with their up to four neighbours, by cosine transforms.
@@ -142,6 +144,7 @@ class GridFeatures(FeatureBasis):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class KroneckerFeatures(FeatureBasis):
     """Pixels whose similarity is that of their rows times that of their columns.
@@ -244,6 +247,7 @@ def _cosines(count: int) -> Array:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class IndependentFeatures(FeatureBasis):
     """No feature is similar to another: V = I, and smoothness is zero.
@@ -280,6 +284,7 @@ class IndependentFeatures(FeatureBasis):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class DenseFeatures(FeatureBasis):
     """An eigenbasis that is stored, D² numbers; see the two constructors.

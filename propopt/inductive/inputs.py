@@ -15,6 +15,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.losses.graphs.points import median_distance, typical
 from propopt.tables.frames import Labels, differ, read_points
@@ -247,6 +248,7 @@ def _finite(values: Any) -> Array:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
     """What a rule chooses inducing inputs for: observations, and their kernel.
@@ -278,6 +280,7 @@ class InducingRule(ABC):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class GivenInputs(InducingRule):
     """Inducing inputs that are given.
@@ -302,6 +305,7 @@ class GivenInputs(InducingRule):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class RandomInputs(InducingRule):
     """Observed inputs, uniformly at random.
@@ -323,6 +327,7 @@ class RandomInputs(InducingRule):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class KMeansInputs(InducingRule):
     """Centres of k-means, from one k-means++ start (Arthur and Vassilvitskii 2007).
@@ -350,6 +355,7 @@ class KMeansInputs(InducingRule):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class FarthestInputs(InducingRule):
     """Each the observed input farthest from those before it (Gonzalez 1985).
@@ -379,6 +385,7 @@ class FarthestInputs(InducingRule):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class GreedyVariance(InducingRule):
     """Each the observed input whose prior variance the others explain least.

@@ -5,6 +5,7 @@
 matter jointly.
 """
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.interactions.comparisons import (
     PairScores,
     faith_shap,
@@ -30,3 +31,5 @@ __all__ = [
     "interaction_graph",
     "shap_interactions",
 ]
+
+__getattr__ = _other_words("po.interactions", __all__)

@@ -18,6 +18,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.resources import MODEL_CALLS
 from propopt.base.text import printable
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import Function
 from propopt.functions.wrapping import wrap
 from propopt.interactions.features import Features, Places
@@ -236,6 +237,7 @@ _ROUNDING: Final = 1e-12
 """Of centred partial dependences, over the largest of them."""
 
 
+@knows_other_words
 def h_statistic(
     model: Any,
     X: Any,
@@ -311,6 +313,7 @@ def h_statistic(
 # ---- Interaction indices of the games of rows, by the packages that define them
 
 
+@knows_other_words
 def shap_interactions(
     model: Any,
     X: Any,
@@ -382,6 +385,7 @@ def shap_interactions(
     return games.mean_sizes(matrix, "SHAP interactions")
 
 
+@knows_other_words
 def faith_shap(
     model: Any,
     X: Any,

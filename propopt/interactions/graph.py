@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from propopt.base.arrays import Positions, Sparse, Values
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Places
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
@@ -26,6 +27,7 @@ from propopt.tables.frames import table_labels
 from propopt.tables.schema import TableSchema
 
 
+@knows_other_words
 def interaction_graph(
     result: InteractionScores,
     columns: Any = None,

@@ -19,6 +19,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.text import Quantity, QuantityKind
+from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.errors_of_rows import ErrorChoice, RowError
 from propopt.interactions.features import (
     FeatureGroups,
@@ -49,6 +50,7 @@ Chosen: TypeAlias = tuple[Places, int, tuple[str, ...]]
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Screen:
     """The sets of largest scores, of either sign, in minipatches.
@@ -164,6 +166,7 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 
 
 # scikit-learn's classes have no types
+@knows_other_words
 class ILOCO(BaseEstimator):  # type: ignore[misc]
     """How much features matter jointly to a learner, with confidence intervals.
 
@@ -264,6 +267,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
+    @knows_other_words
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the predictors, and score the sets and each feature.
 

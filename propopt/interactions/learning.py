@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,7 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import as_array, read_array, refuse_overflow, refuse_underflow
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError, WrongType
 from propopt.structures.boosters import is_passthrough
 from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
 
@@ -667,6 +668,22 @@ def weight_name(estimator: Any) -> str:
     )
 
 
+@contextmanager
+def refusing(estimator: Any, method: str) -> Iterator[None]:
+    """A learner that refuses what it is given makes an error of ours."""
+    try:
+        yield
+    except PropoptError:
+        raise
+    except (OverflowError, TypeError, ValueError) as error:
+        kind = WrongType if isinstance(error, TypeError) else InvalidInput
+        raise kind(
+            f"estimator: {type(estimator).__name__}.{method} raises "
+            f"{type(error).__name__}: {error}; give X and y that it takes, such as "
+            "numbers, or a pipeline that encodes and imputes first"
+        ) from error
+
+
 def check_estimator_kind(estimator: Any) -> None:
     """Refuse what is neither a regressor nor a classifier with probabilities."""
     if isinstance(estimator, type):
@@ -715,9 +732,11 @@ class Prediction:
         if self.of_numbers and not isinstance(own, np.ndarray):
             own = array_of(own)
         if self.places is None:
-            predicted = np.asarray(self.model.predict(own), dtype=np.float64)
+            with refusing(self.model, "predict"):
+                predicted = np.asarray(self.model.predict(own), dtype=np.float64)
             return self._checked(predicted.reshape(len(predicted), -1), 1)[:, 0]
-        result = np.asarray(self.model.predict_proba(own), dtype=np.float64)
+        with refusing(self.model, "predict_proba"):
+            result = np.asarray(self.model.predict_proba(own), dtype=np.float64)
         result = self._checked(result, len(self.places))
         probabilities = np.zeros((len(result), self.n_classes))
         probabilities[:, self.places] = result

@@ -45,6 +45,7 @@ from propopt.interactions.learning import (
     read_regression_target,
     read_sample_weight,
     read_target,
+    refusing,
     restricted,
     sees_numbers_alone,
     taken,
@@ -360,7 +361,8 @@ class Refits:
             same = type(model) is type(self.estimator)
             own[self._weight if same else "sample_weight"] = self.sample_weight[rows]
         try:
-            model.fit(table, labels, **own)
+            with refusing(self.estimator, "fit"):
+                model.fit(table, labels, **own)
         except Exception as error:
             pairs = zip(self.features.names, kept, strict=True)
             absent = [name for name, keep in pairs if not keep]

@@ -20,6 +20,7 @@ from propopt.base.arrays import Array, Sparse, Truths, Values
 from propopt.base.checks import known_word, read_count, read_flag
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import AT_ONCE, Budget
+from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Features, Places, subsets_of
 from propopt.interactions.fitting import (
     fingerprint,
@@ -348,6 +349,7 @@ RowSampling: TypeAlias = Literal["uniform", "stratified"]
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Minipatches:
     """Learners on random rows and features; each predicts rows that it did not see.

@@ -16,6 +16,7 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import part_path, read_part, require_memory, write_part
+from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
 from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
@@ -250,6 +251,7 @@ SEEDS: Final = 2**31
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DataSplit:
     """One learner for each set of features, fitted on some rows, judged on the others.

@@ -21,6 +21,7 @@ against them, a :class:`PackageComparison`, :func:`compare_text_with_package` th
 texts.
 """
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.explaining_rows import LimeExplainer, limits
 from propopt.lime.explanation import LimeExplanation
@@ -54,3 +55,5 @@ __all__ = [
     "limits",
     "text_limits",
 ]
+
+__getattr__ = _other_words("po.lime", __all__)

@@ -18,6 +18,7 @@ from propopt.base.extras import require
 from propopt.base.resources import DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import Function, read_function
 from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExactLimits
@@ -112,6 +113,7 @@ def package_run(
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class PackageComparison:
     """What runs of the ``lime`` package gave, and what theory says that they give.
@@ -221,6 +223,7 @@ def _compared(
     return PackageComparison(np.array(runs), means.pop("expected"), means, labels)
 
 
+@knows_other_words
 def compare_with_package(
     explainer: Any,
     function: Function,
@@ -337,6 +340,7 @@ _MOST_ASKED: Final = 12
 """Words up to which all texts are asked for, where a model was not read."""
 
 
+@knows_other_words
 def compare_text_with_package(
     function: TextFunction,
     document: str | Document,

@@ -13,12 +13,13 @@ offset of the gradients, for then their mean costs less than zero does.
 from __future__ import annotations
 
 import math
+import reprlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 
@@ -26,11 +27,13 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import (
     did_you_mean,
     read_nonnegative,
+    read_positive,
     refuse_overflow,
     refuse_underflow,
 )
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.text import Quantity
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.maps import (
     CvxpyExpression,
     Identity,
@@ -76,8 +79,80 @@ class Atom:
         raise InvalidInput(
             f"{self!r} is a function of attributions, not an array: in cvxpy write "
             "loss(W) for a cp.Variable W, as in cp.Minimize(loss(W)) or "
-            "p * loss(W); loss * p, with the loss first, takes a cp.Parameter p"
+            "p * loss(W); loss * p, with the loss first, takes a cp.Parameter p, and "
+            "po.losses.Custom(lambda W: ...) adds what only cvxpy has"
         )
+
+    def _cannot(self, sign: str, other: object) -> WrongType:
+        """The error of an operator: what came, and what would do."""
+        what = reprlib.repr(other) if _is_number(other) else type(other).__name__
+        advice = _WOULD_DO.get(sign, _IN_CVXPY)
+        if is_expression(other) and sign not in ("*", "/"):
+            advice = _IN_CVXPY
+        return WrongType(f"{self!r} {sign} {what}: {advice}")
+
+    def __truediv__(self, number: object) -> Objective:
+        if not _is_number(number):
+            raise self._cannot("/", number)
+        return self * (1.0 / read_positive(number, "divisor"))
+
+    def __mul__(self, weight: object) -> Objective:
+        """The objective of which the weights are multiplied."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if _is_number(other) or is_expression(other):
+            raise self._cannot("==", other)
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __sub__(self, other: object) -> NoReturn:
+        raise self._cannot("-", other)
+
+    def __pow__(self, other: object) -> NoReturn:
+        raise self._cannot("**", other)
+
+    def __matmul__(self, other: object) -> NoReturn:
+        raise self._cannot("@", other)
+
+    def __ge__(self, other: object) -> NoReturn:
+        raise self._cannot(">=", other)
+
+    def __gt__(self, other: object) -> NoReturn:
+        raise self._cannot(">", other)
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise self._cannot("<", other)
+
+    def __le__(self, other: object) -> Bound:
+        raise self._cannot("<=", other)
+
+    def __neg__(self) -> NoReturn:
+        raise self._cannot("*", -1)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise self._cannot("[...] of", key)
+
+
+_CONVEX: Final = "losses have weights >= 0, so that their sum is convex"
+_IN_CVXPY: Final = (
+    "of a cp.Variable W write loss(W), which is an expression of cvxpy, or "
+    "po.losses.Custom(lambda W: ...), which makes a loss of one"
+)
+_WOULD_DO: Final[Mapping[str, str]] = {
+    "+": "losses are added to losses, as in loss + 0.5 * po.Sparsity()",
+    "-": f"{_CONVEX}; loss + 0.5 * other, or subject_to=[other <= limit]",
+    "*": f"a loss takes a number >= 0 or cp.Parameter(nonneg=True); {_CONVEX}",
+    "/": "a loss is divided by a number > 0; loss * p takes cp.Parameter(nonneg=True)",
+    "**": "po.losses.Custom(lambda W: cp.square(loss(W))) is a power of a loss",
+    "<=": "a limit is a number >= 0 of one loss, as in subject_to=[loss <= 1.0]",
+    "<": "write loss <= 1.0, of one loss and a number",
+    ">=": "a loss that is at least a number is not convex; write loss <= 1.0",
+    ">": "a loss that is at least a number is not convex; write loss <= 1.0",
+    "==": "a loss that equals a number is not convex; write loss <= 1.0",
+}
+"""By operator what would do."""
 
 
 class PropertyLoss(Atom, ABC):
@@ -88,6 +163,8 @@ class PropertyLoss(Atom, ABC):
     ``loss(W)`` is :meth:`value` for an array and :meth:`expression` for a variable or
     expression of cvxpy.
     """
+
+    _too_many = "; a weight stands before a loss, as in 0.5 * po.Sparsity()"
 
     name: str
     n_points: int | None = None
@@ -212,7 +289,7 @@ class PropertyLoss(Atom, ABC):
 
     def __le__(self, limit: object) -> Bound:
         if not _is_number(limit):
-            return NotImplemented
+            raise self._cannot("<=", limit)
         return Bound(self, read_nonnegative(limit, f"bound on {self.name}"))
 
     def __repr__(self) -> str:
@@ -254,6 +331,7 @@ class _Recast(PropertyLoss):
         return self._penalty
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class Bound:
     """A limit that a loss keeps, ``loss <= limit``, for ``subject_to``."""
@@ -269,6 +347,7 @@ Rate: TypeAlias = Any
 """A weight: a number, or a parameter of cvxpy whose value is read when it is needed."""
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class Objective(Atom):
     """A weighted sum of losses: flat, in order, closed under sums and scaling.
@@ -414,14 +493,14 @@ class Objective(Atom):
         if _is_number(other) and other == 0:  # so that sum() works
             return self
         if not isinstance(other, Objective | PropertyLoss):
-            return NotImplemented
+            raise self._cannot("+", other)
         return Objective(_merged(self.rates + Objective.of(other).rates))
 
     __radd__ = __add__
 
     def __mul__(self, factor: object) -> Objective:
         if not (_is_number(factor) or is_expression(factor)):
-            return NotImplemented
+            raise self._cannot("*", factor)
         scale = _read_rate(factor, "weight")
         return Objective(
             tuple((_product(scale, rate), loss) for rate, loss in self.rates)
@@ -536,6 +615,7 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 # ---- What a solver prepares: losses, bounds, and what all of them agree on
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class Program:
     """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
@@ -587,7 +667,8 @@ class Program:
             if size != first:
                 raise InvalidInput(
                     f"{name} has {first} {noun} and {other} has {size}: they cannot "
-                    "be part of one program"
+                    "be part of one program; po.PairwiseRobustness takes a graph of "
+                    "points, and po.Smoothness one of features"
                 )
         return int(first)
 

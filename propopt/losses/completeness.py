@@ -29,6 +29,7 @@ import scipy.sparse as sp
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
 from propopt.losses.maps import (
     Composed,
@@ -45,6 +46,7 @@ from propopt.tables.frames import Labels, aligned, differ, read_table
 
 
 @final
+@knows_other_words
 class Completeness:
     """Complete: the attributions of each point add up to its total, W v = t.
 

@@ -14,6 +14,7 @@ from propopt.base.arrays import Array, Attributions, Edges, Truths
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
 from propopt.losses.linear_algebra import (
@@ -44,6 +45,7 @@ from propopt.tables.frames import (
 
 
 @final
+@knows_other_words
 class PairwiseRobustness(PropertyLoss):
     """Robust: similar rows have similar attributions.
 
@@ -148,6 +150,7 @@ class PairwiseRobustness(PropertyLoss):
 
 
 @final
+@knows_other_words
 class KernelRobustness(PropertyLoss):
     """Robust: rows are as similar as a kernel says, K, as of Gaussian processes.
 
@@ -211,6 +214,7 @@ class KernelRobustness(PropertyLoss):
 
 
 @final
+@knows_other_words
 class MaxDifferenceRobustness(PropertyLoss):
     """Robust: the largest difference between neighbours is small.
 
@@ -311,6 +315,7 @@ def _cholesky(kernel: Array) -> Array:
 
 
 @final
+@knows_other_words
 class SharedRobustness(PropertyLoss):
     """Robust: similar rows are alike in the features that both have, such as words.
 
@@ -417,6 +422,7 @@ class SharedRobustness(PropertyLoss):
 
 
 @final
+@knows_other_words
 class Smoothness(PropertyLoss):
     """Smooth: similar features have similar attributions.
 
@@ -462,6 +468,7 @@ class Smoothness(PropertyLoss):
 
 
 @final
+@knows_other_words
 class Sparsity(PropertyLoss):
     """Sparse: few attributions are not zero.
 

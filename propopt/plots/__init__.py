@@ -1,5 +1,6 @@
 """Pictures: they draw, take ``ax``, return the axes, and never call ``show``."""
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.plots.attributions import plot_heatmap, plot_row
 from propopt.plots.comparisons import plot_changes
 from propopt.plots.documents import highlight
@@ -32,8 +33,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from propopt.base.words_of_others import no_name_of_module
-
-    error = AttributeError(f"module 'propopt.plots' has no attribute {name!r}")
-    raise no_name_of_module("po.plots", name, error)
+__getattr__ = _other_words("po.plots", __all__)

@@ -20,6 +20,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count, spread_over
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
+from propopt.base.words_of_others import knows_other_words
 from propopt.results.certain import Certain
 from propopt.results.clear import Clear
 from propopt.results.explanation import (
@@ -183,6 +184,7 @@ _NAMED = 12
 """Names of rows that have room below a heat map."""
 
 
+@knows_other_words
 def plot_heatmap(
     explanation: AttributionsLike,
     *,
@@ -266,6 +268,7 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar.outline.set_visible(False)
 
 
+@knows_other_words
 def plot_row(
     explanation: AttributionsLike,
     row: Hashable = None,

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from propopt.base.checks import read_count
 from propopt.base.text import drawn
+from propopt.base.words_of_others import knows_other_words
 from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
     OTHERS,
@@ -20,6 +21,7 @@ from propopt.plots.lime import LONGEST, shortened
 from propopt.results.comparison import Comparison
 
 
+@knows_other_words
 def plot_changes(
     comparison: Comparison, *, n_features: int = 15, ax: Axes | None = None
 ) -> Axes:

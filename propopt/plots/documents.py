@@ -11,6 +11,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText, MarkedText, highlighted
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import TextLimeExplanation, marked
 from propopt.results.certain import plural
@@ -30,6 +31,7 @@ _RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
 """What words are where nothing is said."""
 
 
+@knows_other_words
 def highlight(
     explanation: TextLimeExplanation | AttributionsLike,
     documents: Any = None,

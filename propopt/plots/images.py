@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import ImageShape
 from propopt.plots.attributions import DIVERGING, OUTLIERS
 from propopt.results.explanation import AttributionsLike, Explanation
 from propopt.tables.frames import read_attributions
 
 
+@knows_other_words
 def plot_image_maps(
     maps: Sequence[AttributionsLike],
     shape: ImageShape,

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.text import drawn
+from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.comparisons import PairScores
 from propopt.interactions.features import pairs_matrix
 from propopt.interactions.inference import Adjustment
@@ -86,6 +87,7 @@ _DARK: Final = 0.55
 """Of the largest score: signs are white on cells beyond it."""
 
 
+@knows_other_words
 def interaction_heatmap(
     result: InteractionScores | PairScores,
     *,
@@ -203,6 +205,7 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
 _UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
 
 
+@knows_other_words
 def interaction_intervals(
     result: InteractionScores,
     *,
@@ -315,6 +318,7 @@ _FAR: Final = 2.2
 """Of the axes, in radii of the circle."""
 
 
+@knows_other_words
 def interaction_network(
     result: InteractionScores,
     *,

@@ -15,6 +15,7 @@ from propopt.base.arrays import Array, Positions
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
+from propopt.base.words_of_others import knows_other_words
 from propopt.lime.expectations import cell_coefficients
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
@@ -70,6 +71,7 @@ def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -
     )
 
 
+@knows_other_words
 def lime_map(
     explanation: LimeExplanation,
     first: str | int,
@@ -193,6 +195,7 @@ _POINTS: Final = 9.0
 """Their size."""
 
 
+@knows_other_words
 def lime_path(
     explanation: AnyLime,
     row: Hashable | None = None,
@@ -337,6 +340,7 @@ _UPRIGHT = 14
 """Characters of all names of bins, over their number, that need no turning."""
 
 
+@knows_other_words
 def lime_profile(
     explanation: LimeExplanation,
     feature: str | int | None = None,
@@ -415,6 +419,7 @@ def lime_profile(
     return framed(axes)
 
 
+@knows_other_words
 def lime_coefficients(
     explanation: AnyLime,
     row: Hashable | None = None,

@@ -17,6 +17,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, drawn, in_percent
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
@@ -40,6 +41,7 @@ from propopt.results.shares import Ends
 from propopt.tables.frames import aligned, is_shap
 
 
+@knows_other_words
 def plot_comparison(
     first: AttributionsLike,
     second: AttributionsLike,
@@ -183,6 +185,7 @@ _FEWEST = 3
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
+@knows_other_words
 def plot_trade_offs(
     frame: pd.DataFrame,
     x: str,
@@ -446,6 +449,7 @@ def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
 _N_QUANTILES = 400
 
 
+@knows_other_words
 def plot_agreement(
     explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
     graph: Graph,

@@ -1,5 +1,6 @@
 """Problems: made of objects, or read from a file; only the file knows YAML."""
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.problems.file import read_problem, read_sections
 from propopt.problems.jobs.sweep import run_problem
 from propopt.problems.problem import Inductive, Plan, Problem
@@ -19,3 +20,5 @@ __all__ = [
     "read_sections",
     "run_problem",
 ]
+
+__getattr__ = _other_words("po.problems", __all__)

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
-from propopt.base.words_of_others import meant_by
+from propopt.base.words_of_others import knows_other_words, meant_by
 from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
@@ -361,6 +361,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= SHORT else f"{text[:40]}… ({len(text)} characters)"
 
 
+@knows_other_words
 def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     """Read and check a problem file; nothing is computed yet.
 
@@ -379,6 +380,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     return _checked(yaml_source(path), code)
 
 
+@knows_other_words
 def read_sections(
     sections: Mapping[str, Any],
     name: str = "problem",

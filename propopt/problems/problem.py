@@ -15,6 +15,7 @@ from sklearn.base import clone
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import kept_result, threads_of_run
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import Swept, sweep
 from propopt.explaining.trade_offs import TradeOffs
@@ -62,6 +63,7 @@ Pair: TypeAlias = tuple[float, float]
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """One way to explain new inputs.
@@ -94,6 +96,7 @@ ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Inductive:
     """Inputs come later: each is explained from gradients at the observations.
@@ -219,6 +222,7 @@ def _certified(
     return replace(measured, certificate=certificate)
 
 
+@knows_other_words
 class Problem:
     """A function at some points, what to minimise and sweep, what to compare with.
 

@@ -2,15 +2,9 @@
 
 import lazy_loader
 
+from propopt.base.words_of_others import other_words as _other_words
+
 
 # rooms above and below import single chapters, so each is loaded when first used
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    try:
-        return _load(name)
-    except AttributeError as error:
-        from propopt.base.words_of_others import no_name_of_module
-
-        raise no_name_of_module("po.results", name, error) from None
+__getattr__ = _other_words("po.results", __all__, _load)

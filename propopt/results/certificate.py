@@ -40,6 +40,7 @@ import scipy.sparse.linalg as spla
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import Trivial
 from propopt.losses.completeness import Totals
@@ -277,6 +278,7 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
     return float(lowest - 1e-2 * abs(lowest))
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """How good an explanation provably is.

@@ -21,6 +21,7 @@ from propopt.results.certificate import (
 from propopt.results.conic_bound import certify_own
 
 
+@knows_other_words
 def certify(
     objective: Any,
     W: Any,

@@ -29,6 +29,7 @@ from propopt.base.words_of_others import knows_other_words
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Decision:
     """What follows from a prediction: one word below a threshold, another from it on.
@@ -66,6 +67,7 @@ class Decision:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Record:
     """Date, versions and digests of one analysis.

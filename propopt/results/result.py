@@ -18,6 +18,7 @@ import pandas as pd
 
 from propopt.base.cards import Card
 from propopt.base.declared import Declared
+from propopt.base.errors import WrongType
 from propopt.base.files import write_csv, written_whole
 from propopt.base.words_of_others import WordKind, no_such_name
 from propopt.results.report.chapters import Chapter, chapters_of_card
@@ -111,6 +112,23 @@ class Result(Declared, ABC):
 
     _words: ClassVar[WordKind | None] = None
     """Which names of other packages are known, and how these are called here."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """Refused, but by results of parts with names."""
+        raise WrongType(
+            f"{type(self).__name__}: has no items, and was asked for [{key!r}]; "
+            "to_frame() is its table, with the names of rows and columns"
+        )
+
+    def __len__(self) -> int:
+        """Refused, but by results that are lists."""
+        raise WrongType(
+            f"{type(self).__name__}: has no length; len(result.to_frame()) is that of "
+            "its table"
+        )
+
+    def __bool__(self) -> bool:
+        return True  # which Python would ask of its length
 
     if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
 

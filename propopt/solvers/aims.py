@@ -43,6 +43,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_each_nonnegative, read_share
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
 from propopt.base.text import enumerated
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.results.explanation import Explanation, Parameter
@@ -67,6 +68,7 @@ _TINY = 1e-9
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Aim:
     """What an explanation is to reach, in place of weights.

@@ -19,6 +19,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import Infeasible, SolverFailure
 from propopt.base.extras import remedy
 from propopt.base.resources import memory_refusal
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
@@ -94,6 +95,7 @@ def accuracy_of(tolerance: float) -> float:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Conic(Solver):
     """Any objective and bounds, as a conic program, by a backend of cvxpy.

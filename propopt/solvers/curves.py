@@ -70,6 +70,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,
@@ -532,6 +533,7 @@ MOST_STEPS = 10_000
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Krylov(Solver):
     """Squared losses of many rows, by Lanczos curves and conjugate gradients.

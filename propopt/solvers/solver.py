@@ -26,6 +26,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import certificate_of, values_at
@@ -35,6 +36,7 @@ from propopt.results.target_error import sampled_blocks
 # ---- What a solver is: it refuses with a reason, prepares once, and solves many times
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
     """The answer of a solver for one vector of weights.

@@ -24,6 +24,7 @@ from propopt.base.errors import (
 )
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals
@@ -67,6 +68,7 @@ MANY_FEATURES, WIDE = 1_000, 4
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class Auto(Dispatcher):
     """The first solver that does not refuse.
@@ -174,6 +176,12 @@ def find_solver(name: str | Solver) -> Solver:
     """The solver of that name: one of ours, or a backend installed for cvxpy."""
     if isinstance(name, Solver):
         return name
+    if not isinstance(name, str):
+        raise InvalidInput(
+            f"solver: expected a name, such as 'auto' or 'CLARABEL', got {name!r}; "
+            "constraints are subject_to=[loss <= 1.0], and losses are added: "
+            "po.solve(loss + 0.5 * other)"
+        )
     if name in _BY_NAME:
         return _BY_NAME[name]
     import cvxpy as cp
@@ -255,6 +263,7 @@ FINEST = 1e-13
 """No gap below this is asked of attributions on a curve: rounding takes the rest."""
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class Task:
     """A program and its solver: asked once and prepared once, solved for many weights.

@@ -38,6 +38,7 @@ from propopt.base.arrays import Array, Points, Positions, Sparse, Truths
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
@@ -348,6 +349,7 @@ class Document:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class TextSchema:
     """The words of documents as D columns: what :class:`TableSchema` is of tables.

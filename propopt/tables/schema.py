@@ -28,6 +28,7 @@ from propopt.base.checks import (
     sealed,
 )
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.tables.columns import (
     Atoms,
     Categorical,
@@ -47,6 +48,7 @@ ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike |
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class TableSchema:
     """The columns of a DataFrame, as they are and as D numbers per row.

@@ -119,3 +119,21 @@ def test_certify_takes_both_orders():
     for first, second in ((objective, None), (None, objective)):
         with pytest.raises(po.errors.InvalidInput, match="before its problem is"):
             po.results.certify(first, second)
+
+
+@pytest.mark.parametrize("atom", [robustness, gradient + 0.3 * sparsity])
+def test_a_loss_is_divided_by_numbers(atom, rng):
+    W = rng.normal(size=SHAPE)
+    for number in (4, 0.3, np.float64(7.0), np.int64(3)):
+        assert (atom / number)(W) == pytest.approx(atom(W) / number, rel=1e-14)
+
+
+@pytest.mark.parametrize("atom", [robustness, gradient + 0.3 * sparsity])
+def test_losses_are_the_same_where_they_are_one_object(atom):
+    assert atom == atom
+    assert atom != sparsity
+    assert {atom: 1, sparsity: 2}[atom] == 1
+    assert [sparsity, atom].index(atom) == 1
+    for other in (1, 1.5, PARAMETER, VARIABLE):
+        with pytest.raises(po.errors.WrongType, match="=="):
+            _ = atom == other

@@ -278,3 +278,22 @@ def test_names_are_those_of_rows_and_columns_and_no_formulas(tmp_path):
     assert head == ["", "'+cmd|' /C calc'!A0", "-1.5", "größe"]
     assert [row[0] for row in rows] == ["'=1+1", "-2", "a,b\nc"]
     assert np.array([row[1:] for row in rows], float).tobytes() == W.tobytes()
+
+
+def test_an_archive_that_does_not_fit_into_memory_says_so(sound, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError("Unable to allocate 9.00 GiB")
+
+    monkeypatch.setattr("propopt.base.files._read", full)
+    with pytest.raises(InvalidInput, match=r"sound\.npz: not .* fit into the memory"):
+        po.results.Explanation.load(sound)
+
+
+def test_a_result_is_true_and_has_no_length_and_no_items(sound):
+    best = po.results.Explanation.load(sound)
+    assert best
+    assert np.array([best, best], dtype=object).shape == (2,)
+    for use in (len, list, lambda x: x[0], lambda x: x["age"], lambda x: 1 in x):
+        with pytest.raises(po.errors.WrongType, match=r"to_frame\(\)") as raised:
+            use(best)
+        assert isinstance(raised.value, TypeError)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.explaining.explainers.baseline import Baseline, Gradient
 from propopt.explaining.explainers.exact_limits import ExactLime
 from propopt.explaining.explainers.lime_package import LimePackage
@@ -41,3 +42,5 @@ BASELINES: Mapping[str, type[Baseline]] = {
     "exact_shap": ExactShap,
 }
 """Each baseline under the name that it has in files."""
+
+__getattr__ = _other_words("po.explainers", __all__)

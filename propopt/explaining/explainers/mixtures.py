@@ -185,6 +185,7 @@ BACKEND = "CLARABEL"
 ACCURACY = 1e-10
 
 
+@knows_other_words
 def aggregate(
     objective: Objective | PropertyLoss,
     explanations: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],

@@ -7,6 +7,7 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 The losses of :mod:`propopt.losses` can be optimized; these cannot.
 """
 
+from propopt.base.words_of_others import other_words as _other_words
 from propopt.explaining.metrics.evaluation import PGI, PGU, evaluate, evaluate_rows
 from propopt.explaining.metrics.faithful import (
     CompletenessGap,
@@ -58,3 +59,5 @@ __all__ = [
     "evaluate",
     "evaluate_rows",
 ]
+
+__getattr__ = _other_words("po.metrics", __all__)

@@ -13,6 +13,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Attributions, Truths
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.metrics.metric import (
@@ -46,6 +47,7 @@ AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | Attributio
 Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 
 
+@knows_other_words
 def evaluate(
     metrics: Metrics,
     function: Function,
@@ -106,6 +108,7 @@ def evaluate(
     return pd.DataFrame(means).T.rename_axis("method")
 
 
+@knows_other_words
 def evaluate_rows(
     metrics: Metrics,
     function: Function,
@@ -242,6 +245,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class PGI(PredictionGap):
     """Prediction gap on important features (Agarwal et al. 2022, OpenXAI).
@@ -279,6 +283,7 @@ class PGI(PredictionGap):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class PGU(PredictionGap):
     """Prediction gap on unimportant features (Agarwal et al. 2022, OpenXAI).

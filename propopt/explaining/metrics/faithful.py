@@ -46,6 +46,7 @@ Rescaling: TypeAlias = Literal["none", "best"]
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Infidelity(Noisy, FaithfulnessMetric):
     """Expected error of a linear forecast (Yeh et al. 2019, infidelity).
@@ -194,6 +195,7 @@ class CompletenessGap(FaithfulnessMetric):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Sparseness(ComplexityMetric):
     """Gini index of the absolute attributions (Chalasani et al. 2020; Hurley 2009).
@@ -219,6 +221,7 @@ class Sparseness(ComplexityMetric):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Complexity(ComplexityMetric):
     """Entropy of the absolute attributions (Bhatt et al. 2020, arXiv 2005.00631).
@@ -243,6 +246,7 @@ class Complexity(ComplexityMetric):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class EffectiveComplexity(ComplexityMetric):
     """Number of attributions that count (Nguyen and Rodríguez Martínez 2020).
@@ -288,6 +292,7 @@ _NEGLIGIBLE = 1e-12
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FaithfulnessCorrelation(FaithfulnessMetric):
     """Correlation of attributions and effects of removal (Bhatt et al. 2020).

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, PropoptWarning
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.explainers.baseline import Request, request_of_document
 from propopt.functions import Function
@@ -131,6 +132,7 @@ def read_size(k: int | None, n_features: int) -> int:
     return k
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BaselineMethod:
     """An explainer of one function, as a callable ``method(points) -> attributions``.
@@ -288,6 +290,7 @@ RandomSeed: TypeAlias = int | np.random.Generator | None
 TableLike: TypeAlias = ArrayLike | pd.DataFrame
 
 
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
     """A metric of explanations under the name that the literature gives it.

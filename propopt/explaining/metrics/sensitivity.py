@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.checks import known_word, read_positive
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.metrics.metric import (
     AbsoluteOrRelative,
@@ -113,6 +114,7 @@ class _Sensitivity(Nearby):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class MaxSensitivity(_Sensitivity):
     """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
@@ -141,6 +143,7 @@ class MaxSensitivity(_Sensitivity):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class AvgSensitivity(_Sensitivity):
     """Mean change of the attributions nearby (Yeh et al. 2019; Bhatt et al. 2020).
@@ -172,6 +175,7 @@ class AvgSensitivity(_Sensitivity):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class LocalLipschitz(Nearby):
     """Largest ratio of changes nearby (Alvarez-Melis and Jaakkola, arXiv 1806.08049).
@@ -230,6 +234,7 @@ class Relative(Noisy):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class RelativeInputStability(Relative, Nearby):
     """RIS: largest ratio of relative changes (Agarwal et al. 2022, arXiv 2203.06877).
@@ -265,6 +270,7 @@ class RelativeInputStability(Relative, Nearby):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, kw_only=True)
 class RelativeOutputStability(Relative, OutputRobustnessMetric):
     """ROS: largest relative change over change of output (Agarwal et al. 2022).

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.lime.laws.binned_columns import (
     BinRule,
     BinsOfColumns,
@@ -145,6 +146,7 @@ FEW_BEYOND: Final = 3.0
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianLaw(LimeLaw):
     """Normal numbers with a bit for the bin of the row, weighted by distance.

@@ -14,6 +14,7 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
+from propopt.base.words_of_others import knows_other_words
 from propopt.results.certain import plural
 from propopt.structures.products.families import Factors, Pieces
 from propopt.structures.products.normals import Normals, Quantiles
@@ -302,6 +303,7 @@ _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 """So many of a column stay near the processor."""
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class LimeLaw:
     """Independent columns, a bit for each, and weights that are products.
@@ -448,6 +450,7 @@ class LimeLaw:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
     """The neighbourhood that another law makes by weights, drawn directly.

@@ -12,6 +12,7 @@ import numpy as np
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.words_of_others import knows_other_words
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     BinsOfColumns,
@@ -106,6 +107,7 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
@@ -341,6 +343,7 @@ class TabularLaw(LimeLaw):
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothLaw(LimeLaw):
     """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.

@@ -16,6 +16,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
@@ -54,6 +55,7 @@ _WORTH_TIMING = 64
 """Texts from which a few are timed, to say what all of them cost."""
 
 
+@knows_other_words
 def text_limits(
     function: Any,
     documents: Any,

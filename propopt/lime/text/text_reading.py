@@ -15,6 +15,7 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions.cost import WORTH_SAYING, in_time
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
@@ -34,6 +35,7 @@ _MOST: Final = 1e100
 
 
 @final
+@knows_other_words
 @dataclass(frozen=True)
 class TextLaw:
     """Words that are deleted at random, as in the package ``lime`` on texts.

@@ -2,6 +2,9 @@
 
 import lazy_loader
 
+from propopt.base.words_of_others import other_words as _other_words
+
 
 # rooms above import single chapters, so each is loaded when first used
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = _other_words("po.graphs", __all__, _load)

@@ -12,6 +12,7 @@ from propopt.base.arrays import Array, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import PAIR_BYTES, SimilarityGraph
 from propopt.losses.linear_algebra import Components
 from propopt.tables.documents import document_directions
@@ -21,6 +22,7 @@ from propopt.tables.frames import directions, named_by, read_points, read_table
 # ---- Similar features: graphs made of the columns of a table, or of their groups
 
 
+@knows_other_words
 @named_by("features")
 def correlation_graph(X: object) -> SimilarityGraph:
     """Features with similarity |correlation of their columns|.
@@ -88,6 +90,7 @@ def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
     return centred / np.where(constant, 1.0, largest), constant
 
 
+@knows_other_words
 def group_graph(labels: ArrayLike) -> SimilarityGraph:
     """Nodes that carry the same label, with similarity one."""
     names = np.asarray(labels)
@@ -105,6 +108,7 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
 # ---- Similar directions: a graph of the angles between points
 
 
+@knows_other_words
 @named_by("points")
 def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
     """Each point and those whose directions are nearest: S_nn' = cos(x_n, x_n') > 0.
@@ -174,6 +178,7 @@ def _largest(
 # ---- Similar documents: a graph made of the words that they share
 
 
+@knows_other_words
 @named_by("points")
 def document_graph(counts: object, n_neighbors: int = 8) -> SimilarityGraph:
     """Each document and those that share most of its words, by cosine similarity.

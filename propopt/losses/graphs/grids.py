@@ -15,6 +15,7 @@ from propopt.base.arrays import Array, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import (
     PAIR_BYTES,
     Graph,
@@ -32,6 +33,7 @@ from propopt.tables.frames import named_by, read_table
 
 
 @final
+@knows_other_words
 class LatticeGraph(Graph):
     """Points of a box in row-major order, each with its neighbours along the axes.
 
@@ -88,6 +90,7 @@ class LatticeGraph(Graph):
 
 
 @final
+@knows_other_words
 class GridGaussianGraph(Graph):
     """Gaussian similarities of all points of a product grid, in row-major order.
 
@@ -159,6 +162,7 @@ class GridGaussianGraph(Graph):
         return OverPoints(self.root, self.components)
 
 
+@knows_other_words
 @named_by("points")
 def grid_gaussian_graph(
     X: object, lengthscale: float | None = None
@@ -218,6 +222,7 @@ _IMPLICIT = "use a solver that needs no list of edges: 'spectral' or 'krylov'"
 # ---- Regular grids of points
 
 
+@knows_other_words
 def grid(
     low: float,
     high: float,

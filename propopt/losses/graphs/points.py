@@ -41,6 +41,7 @@ from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, if_threads_start, require_memory
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
@@ -167,6 +168,7 @@ def read_graph(graph: object) -> Graph:
 
 
 @final
+@knows_other_words
 class SimilarityGraph(Graph):
     """A graph whose similarities are stored.
 
@@ -230,6 +232,7 @@ def require_all_pairs(n_nodes: int, label: str) -> None:
 # ---- Graphs whose similarities are given as a matrix
 
 
+@knows_other_words
 def graph_from_matrix(S: object) -> SimilarityGraph:
     """The graph of a given similarity matrix S (n, n), dense or sparse.
 
@@ -279,6 +282,7 @@ def _check_definite(graph: SimilarityGraph) -> None:
 # ---- Graphs that a number of nodes tells: complete ones, chains and boxes of nodes
 
 
+@knows_other_words
 def complete_graph(n_nodes: int) -> SimilarityGraph:
     """Every pair of nodes with similarity one."""
     n = read_count(n_nodes, "n_nodes")
@@ -286,6 +290,7 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
     return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
 
 
+@knows_other_words
 def chain_graph(n_nodes: int) -> SimilarityGraph:
     """Neighbouring columns, as in a time series, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
@@ -293,6 +298,7 @@ def chain_graph(n_nodes: int) -> SimilarityGraph:
     return SimilarityGraph(_path(n), "chain")
 
 
+@knows_other_words
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Pixels of an image in row-major order, each with its up to four neighbours."""
     rows, columns = read_count(height, "height"), read_count(width, "width")
@@ -544,6 +550,7 @@ class Unit:
 # ---- Which numbers are missing in which rows, and the edges between rows that differ
 
 
+@knows_other_words
 def share_across_patterns(graph: Graph, X: object) -> float:
     """The share of edges between rows in which other columns are missing.
 
@@ -601,6 +608,7 @@ def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
 # ---- Similar points: graphs made of distances between the rows of a table
 
 
+@knows_other_words
 @named_by("points")
 def gaussian_graph(
     X: object,
@@ -657,6 +665,7 @@ def _gaussian(
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
+@knows_other_words
 @named_by("points")
 def threshold_graph(
     X: object, threshold: float, *, same_pattern: bool = False
@@ -680,6 +689,7 @@ def threshold_graph(
     return within_patterns(graph, points) if same_pattern else graph
 
 
+@knows_other_words
 @named_by("points")
 def knn_graph(
     X: object,

@@ -25,6 +25,7 @@ from propopt.base.errors import (
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import in_short, printable
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
@@ -484,6 +485,7 @@ def _write_table(best: Explanation, path: str) -> None:
 # ---- A sweep that is run: what is written, and what is printed meanwhile
 
 
+@knows_other_words
 def run_problem(
     problem: Problem,
     folder: str | Path,

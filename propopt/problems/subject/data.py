@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
 from propopt.problems.problem import Problem
@@ -162,6 +163,7 @@ FIRST_ROWS: Final = 1_000
 """Of a table, that a check reads."""
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
     """What a problem file says, or a mapping that says the same, once it is valid.

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, PropoptError
 from propopt.base.text import Reason
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, read_function
@@ -50,6 +51,7 @@ class ModelFunction(NamedTuple):
     """On how many rows it was fitted here; None if it came as it is."""
 
 
+@knows_other_words
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
     """What is explained. Nothing is fitted before it is asked for.
