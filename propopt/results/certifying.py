@@ -8,6 +8,7 @@ from typing import Any
 from propopt.base.arrays import Array
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
