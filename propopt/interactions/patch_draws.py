@@ -426,7 +426,7 @@ For squared errors these are units of R². The largest scores of pairs of small 
 0.004 to 0.05 on tables of 442 to 2,000 rows.
 """
 
-FIRST_LOOK: Final = 1000
+FIRST_PATCHES: Final = 1000
 """Patches that are fitted before their error is estimated: 50 in each of 20 groups."""
 
 LOOKED_AT: Final = 200
@@ -435,7 +435,7 @@ LOOKED_AT: Final = 200
 
 def looks(most: int) -> Iterator[int]:
     """After how many patches their error is estimated: each √2 times the last."""
-    n_patches = float(FIRST_LOOK)
+    n_patches = float(FIRST_PATCHES)
     while n_patches < most:
         yield round(n_patches)
         n_patches *= math.sqrt(2.0)

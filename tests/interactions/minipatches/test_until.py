@@ -23,7 +23,7 @@ LOOKS = [400, 566, 800, 1131, 1600, 2263, 3200, 4525, 6400, 9051, 10_000]
 def early_looks():
     """So that few fits are made."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patch_draws, "FIRST_LOOK", 400)
+        patched.setattr(patch_draws, "FIRST_PATCHES", 400)
         yield
 
 
