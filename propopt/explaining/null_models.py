@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from propopt.tables.frames import rows_of
 
 __all__ = ["NullModels", "bootstraps", "halvings", "reseedings"]
 
-__getattr__ = other_words("po.null_models", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = other_words("po.null_models", __all__)
 
 LearnerLike: TypeAlias = Any
 """An estimator, of which copies are fitted, or a callable: (X, y) ↦ fitted model."""

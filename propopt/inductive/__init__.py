@@ -1,5 +1,7 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.inductive.bases import (
     DenseFeatures,
@@ -36,4 +38,5 @@ __all__ = [
     "RandomInputs",
 ]
 
-__getattr__ = _other_words("po.inductive", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.inductive", __all__)

@@ -5,6 +5,8 @@
 matter jointly.
 """
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.interactions.comparisons import (
     PairScores,
@@ -32,4 +34,5 @@ __all__ = [
     "shap_interactions",
 ]
 
-__getattr__ = _other_words("po.interactions", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.interactions", __all__)

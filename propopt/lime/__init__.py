@@ -21,6 +21,8 @@ against them, a :class:`PackageComparison`, :func:`compare_text_with_package` th
 texts.
 """
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.explaining_rows import LimeExplainer, limits
@@ -56,4 +58,5 @@ __all__ = [
     "text_limits",
 ]
 
-__getattr__ = _other_words("po.lime", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.lime", __all__)

@@ -1,5 +1,7 @@
 """Pictures: they draw, take ``ax``, return the axes, and never call ``show``."""
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.plots.attributions import plot_heatmap, plot_row
 from propopt.plots.comparisons import plot_changes
@@ -33,4 +35,5 @@ __all__ = [
 ]
 
 
-__getattr__ = _other_words("po.plots", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.plots", __all__)

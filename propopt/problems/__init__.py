@@ -1,5 +1,7 @@
 """Problems: made of objects, or read from a file; only the file knows YAML."""
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.problems.file import read_problem, read_sections
 from propopt.problems.jobs.sweep import run_problem
@@ -21,4 +23,5 @@ __all__ = [
     "run_problem",
 ]
 
-__getattr__ = _other_words("po.problems", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.problems", __all__)

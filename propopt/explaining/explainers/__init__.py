@@ -1,6 +1,7 @@
 """Baselines: the explanations that others compute, as :class:`Explanation` objects."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.explaining.explainers.baseline import Baseline, Gradient
@@ -43,4 +44,5 @@ BASELINES: Mapping[str, type[Baseline]] = {
 }
 """Each baseline under the name that it has in files."""
 
-__getattr__ = _other_words("po.explainers", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.explainers", __all__)

@@ -7,6 +7,8 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 The losses of :mod:`propopt.losses` can be optimized; these cannot.
 """
 
+from typing import TYPE_CHECKING
+
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.explaining.metrics.evaluation import PGI, PGU, evaluate, evaluate_rows
 from propopt.explaining.metrics.faithful import (
@@ -60,4 +62,5 @@ __all__ = [
     "evaluate_rows",
 ]
 
-__getattr__ = _other_words("po.metrics", __all__)
+if not TYPE_CHECKING:  # for which every name would be an object
+    __getattr__ = _other_words("po.metrics", __all__)
