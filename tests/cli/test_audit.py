@@ -218,4 +218,4 @@ def test_a_page_has_the_tolerance_the_decision_and_digests_of_all_files(tmp_path
         assert f"sha256:{digest[:12]}" in page
     record = po.results.Audit.load(tmp_path / "out" / "own.npz").record
     assert record.model.startswith("lightgbm.")
-    assert {"model", "data", "file audit_shap.csv"} <= record.digests.keys()
+    assert {"model", "X", "file audit_shap.csv"} <= record.digests.keys()
