@@ -514,6 +514,7 @@ STATED_ONCE = re.compile(
     r"|manifest\.problem\.(?!name$|seed$).*"  # settings
     r"|manifest\.(job|function|model|units|picked\.attributions)"  # words behind names
     r"|manifest\.completeness_gap"  # rounding alone
+    r"|manifest\.patches(\.(?!n_patches).*)?"  # why fitting stopped
     r"|_attributions\.csv: name "
     r"|array (.*points|details\..*|.*\.standard_errors|.*\.fixed)"
     r"|(header|header\.main)\.(n_groups|n_patches|n_row_groups|columns\..*|main)"

@@ -528,6 +528,8 @@ def verify(path):
             same(f"manifest: {key}", manifest.get(key, header[key]), header[key])
             if header["main"] and key in ("n_rows", "error"):
                 same(f"main effects: {key}", header["main"][key], header[key])
+        count = (manifest.get("patches") or {}).get("n_patches", header["n_patches"])
+        same("manifest: n_patches", count, header["n_patches"])
         if header["main"]:
             for key in ("quantity", "names", "units"):
                 same(f"main effects: {key}", header["main"][key], header[key])
