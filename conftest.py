@@ -12,7 +12,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``--part k/n``: every nth file; ``--turn k/n``: every nth set of parameters.
 
     So n runs are the whole suite. A turn has at least one set of each test. Without
-    paths or ``--turn``, pytest takes the first third; ``--turn 0/1`` is everything.
+    paths or ``--turn``, pytest takes the first fifth; ``--turn 0/1`` is everything.
     """
     parser.addoption("--part", type=_part, metavar="K/N")
     parser.addoption("--turn", type=_part, metavar="K/N")
@@ -42,12 +42,12 @@ def pytest_collection_modifyitems(
 
 
 def _turn(config: pytest.Config) -> tuple[int, int]:
-    """Which turn it is: a third of the whole suite, and all of what is named."""
+    """Which turn it is: a fifth of the whole suite, and all of what is named."""
     turn: tuple[int, int] | None = config.getoption("--turn")
     if turn is not None:
         return turn
     whole = config.args_source is config.ArgsSource.TESTPATHS
-    return (0, 3) if whole else (0, 1)
+    return (0, 5) if whole else (0, 1)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

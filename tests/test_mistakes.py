@@ -81,6 +81,11 @@ def waterfall(best: po.results.Explanation) -> object:
     return package.plots.waterfall(best.to_shap(X)[0], show=False)
 
 
+def shap_explainer():
+    shap = pytest.importorskip("shap")
+    return shap.explainers.ExactExplainer(of_arrays.predict, A)
+
+
 def of_lime() -> list[Any]:
     """Explanations of two rows by the lime package."""
     tables = pytest.importorskip("lime.lime_tabular")

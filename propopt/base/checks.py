@@ -343,10 +343,6 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
 
 def like_a_target(label: str, table: Any) -> str:
     """What to say of a column of numbers that is given as background rows."""
-    if label.split(": ")[-1] not in ("data", "background"):
-        return ""
-    if isinstance(table, list | tuple) and any(map(np.iterable, table)):
-        return ""  # rows of a list, which may have several lengths
-    if np.ndim(table) != 1:
+    if label.split(": ")[-1] != "data" or as_array(table, label).ndim != 1:
         return ""
     return ", as a target y has; give the table of columns that the model was fitted on"

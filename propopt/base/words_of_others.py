@@ -24,6 +24,7 @@ _DRAWS: Final = (
     "n_patches=",
     "max_evaluations=, the most rows that the model is given; models that are read "
     "need no samples",
+    "nothing: models that are read need no samples",
 )
 _CATEGORIES: Final = ("data=po.functions.TableSchema.of(X, categorical=[...])",)
 _CLASS: Final = ("target=, one class at a time",)
@@ -281,10 +282,11 @@ def _misfit(function: Any, args: tuple[Any, ...], named: Any) -> str | None:
         reason = str(error)
     else:
         return None
-    kinds = {key: one.kind for key, one in own.parameters.items() if key != "self"}
+    bound = {"self", "cls"}.intersection(own.parameters)
+    kinds = {key: one.kind for key, one in own.parameters.items() if key not in bound}
     names = [key for key, kind in kinds.items() if kind is not Parameter.VAR_KEYWORD]
     placed = [key for key in names if kinds[key] is not Parameter.KEYWORD_ONLY]
-    given = args[1:] if "self" in own.parameters else args
+    given = args[1:] if bound else args
     for word in named:
         if word not in names and len(names) == len(kinds):
             reason = f"has no argument {word!r}{meant_by_argument(word, names)}"

@@ -132,9 +132,8 @@ def _read(
         return _of_ours(carrier, labels)
     if is_shap(carrier):
         return _of_shap(carrier, labels, shape, position)
-    if hasattr(carrier, "detach") and hasattr(
-        carrier, "cpu"
-    ):  # a tensor that may have a gradient
+    # a tensor, which may have a gradient
+    if hasattr(carrier, "detach") and hasattr(carrier, "cpu"):
         tensor = as_array(carrier.detach().cpu(), _LABEL)
         found = _of_array(tensor, shape, position)
         return replace(found, source=found.source.replace("an array", "a tensor"))

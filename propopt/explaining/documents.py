@@ -309,7 +309,7 @@ class FittedDocuments(FittedReference):
         if offset is not None:
             raise InvalidInput(f"offset: {OF_TABLES['offset']}")
         began = time.perf_counter()
-        texts, names = read_texts(X, "X_new")
+        texts, names = read_texts(X, "X")
         asked = self.one_by_one(texts, progress)
         answers = [self._beside_others(text) for text in asked]
         documents, parts, rows = zip(*answers, strict=True)

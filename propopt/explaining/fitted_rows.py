@@ -176,7 +176,7 @@ class FittedRows(FittedReference):
         """Each row of X with its own target; of parts, with its own prediction."""
         began = time.perf_counter()
         wide = self._taking(X)
-        points, labels = wide.function.read(X, "X_new")
+        points, labels = wide.function.read(X, "X")
         schema, every = wide.function.schema, np.arange(len(points))
         new = every[:0]
         if wide is not self and schema is not None:
@@ -328,7 +328,7 @@ class FittedRows(FittedReference):
             return {**sums, "total": missed}
         if abs(missed) > known.slack[0]:
             raise InvalidInput(
-                f"X_new: row {name!r}: no feature contributes, and its prediction "
+                f"X: row {name!r}: no feature contributes, and its prediction "
                 f"differs from the base by {missed:.3g}: nothing can add up; give "
                 "fit() reference rows that differ in what the model reads"
             )

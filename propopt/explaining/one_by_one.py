@@ -180,7 +180,7 @@ class Explainer:
 
     @knows_other_words
     def explain(
-        self, X_new: Any, *, offset: RowNumbers = None, progress: bool | None = None
+        self, X: Any, *, offset: RowNumbers = None, progress: bool | None = None
     ) -> Explanation:
         """Explain each row by itself, given the reference rows.
 
@@ -190,7 +190,7 @@ class Explainer:
 
         Parameters
         ----------
-        X_new : DataFrame or array (m, D)
+        X : DataFrame or array (m, D)
             The rows, of the columns of the reference.
         offset : Series or array (m,), optional
             As for :func:`propopt.explain`: what is added to the margin of each row.
@@ -220,11 +220,11 @@ class Explainer:
         Raises
         ------
         InvalidInput
-            If X_new is not a table like that of the fit.
+            If X is not a table like that of the fit.
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
-        return self.fitted_.explain(X_new, progress, offset)
+        return self.fitted_.explain(X, progress, offset)
 
     def save(self, path: str | Path) -> None:
         """Write all but the model to an ``.npz`` file: arrays and text, no pickles.

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.checks import class_in_words
+from propopt.base.checks import class_in_words, is_foreign
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import LowMemory
 from propopt.base.text import Quantity, Reason
@@ -73,7 +73,9 @@ def check_model(model: Any) -> None:
         raise InvalidInput(
             f"model: {model.__name__} is a class; expected a fitted instance of it"
         )
-    if not callable(model) and not any(has_method(model, m) for m in METHODS.values()):
+    answers = callable(model) or any(has_method(model, m) for m in METHODS.values())
+    explains = is_foreign(model) and has_method(model, "explain_row")
+    if not answers or explains:
         raise _no_numbers(model)
     owner = getattr(model, "__self__", None)
     if hasattr(owner, "classes_") and getattr(model, "__name__", "") == "predict":

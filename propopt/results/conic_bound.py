@@ -12,7 +12,7 @@ from the rows of the program alone, as in presolving: it holds all feasible x wh
 objective is at most that of the given attributions. Others need no bound.
 
 P has to be diagonal, so that its sign can be read off; else the program is written
-without P.
+without P. Where Clarabel is the backend, one solve gives W and the duals.
 
 What cvxpy makes of the expressions is taken as it is; atoms that it approximates are
 refused.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -55,33 +55,61 @@ _ROUNDS = 50
 """Of propagation: bounds that are not known then are not known."""
 
 
-def conic_bound(
-    problem: Any,  # a cvxpy.Problem that minimises
-    variable: Any,  # W, a cvxpy.Variable of it
-    box: tuple[Array, Array],  # (N, D) each: where W is if the objective is <= most
-    most: float,  # the objective of some attributions
-    accuracy: float,  # what Clarabel is asked for
-) -> float | Reason:
-    """A number that no feasible point has less than, or why there is none."""
-    approximated = next(_approximated(problem), None)
-    if approximated is not None:
-        return Reason(f"cvxpy approximates {approximated}")
-    options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
-    for use_quad in (True, False):
-        told = {**options, "use_quad_obj": use_quad}
-        data, chain, _ = problem.get_problem_data("CLARABEL", solver_opts=told)
-        program = ConicProgram.of(data, variable, box)
-        if program is not None:
-            break
-    else:
-        return Reason("its quadratic form is not diagonal")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it gives is checked, not believed
-        raw = chain.solve_via_data(problem, data, solver_opts=options)
-    z = np.array(raw.z, dtype=np.float64)
-    if not np.isfinite(z).all():
-        return Reason(f"Clarabel found no duals ({raw.status})")
-    return program.bound(z, most)
+def told_to_clarabel(accuracy: float) -> dict[str, float]:
+    """How Clarabel is told its accuracy."""
+    return dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
+
+
+@final
+class Solved:
+    """What Clarabel is given for a problem of cvxpy that minimises, and its answer."""
+
+    def __init__(self, problem: Any, options: Mapping[str, Any]) -> None:
+        self.problem = problem
+        for use_quad in (True, False):
+            self.data, self.chain, self.inverse = problem.get_problem_data(
+                "CLARABEL", solver_opts={**options, "use_quad_obj": use_quad}
+            )
+            self.P = _nonnegative_diagonal(self.data)
+            if self.P is not None:
+                break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it gives is checked, not believed
+            self.raw = self.chain.solve_via_data(
+                problem, self.data, solver_opts=dict(options)
+            )
+
+    def unpack(self) -> None:
+        """Its primal answer, as values of the variables of cvxpy."""
+        self.problem.unpack_results(self.raw, self.chain, self.inverse)
+
+    def bound(
+        self,
+        variable: Any,  # W, a cvxpy.Variable of the problem
+        box: tuple[Array, Array],  # (N, D): where W is if the objective is <= most
+        most: float,  # the objective of some attributions
+    ) -> float | Reason:
+        """A number that no feasible point has less than, or why there is none."""
+        approximated = next(_approximated(self.problem), None)
+        if approximated is not None:
+            return Reason(f"cvxpy approximates {approximated}")
+        if self.P is None:
+            return Reason("its quadratic form is not diagonal")
+        program = ConicProgram.of(self.data, self.P, variable, box)
+        z = np.array(self.raw.z, dtype=np.float64)
+        if not np.isfinite(z).all():
+            return Reason(f"Clarabel found no duals ({self.raw.status})")
+        return program.bound(z, most)
+
+
+def _nonnegative_diagonal(data: dict[str, Any]) -> Array | None:
+    """That of P, shape (n,); None where P is anything else."""
+    if data.get("P") is None:
+        return np.zeros(len(data["c"]))
+    matrix = sp.csr_array(data["P"])
+    diagonal: Array = matrix.diagonal()
+    rest = (matrix - sp.diags_array(diagonal)).count_nonzero()
+    return None if rest or (diagonal < 0.0).any() else diagonal
 
 
 def _approximated(problem: Any) -> Iterator[str]:
@@ -111,16 +139,10 @@ class ConicProgram:
 
     @classmethod
     def of(
-        cls, data: dict[str, Any], variable: Any, box: tuple[Array, Array]
-    ) -> ConicProgram | None:
-        """What cvxpy gives to Clarabel; None where P is not a diagonal ≥ 0."""
+        cls, data: dict[str, Any], P: Array, variable: Any, box: tuple[Array, Array]
+    ) -> ConicProgram:
+        """What cvxpy gives to Clarabel, with its quadratic form as a diagonal."""
         n = len(data["c"])
-        P = np.zeros(n)
-        if data.get("P") is not None:
-            matrix = sp.csr_array(data["P"])
-            P = matrix.diagonal()
-            if (matrix - sp.diags_array(P)).count_nonzero() or (P < 0.0).any():
-                return None
         posed = data["param_prob"]
         offset = posed.apply_parameters(quad_obj=data.get("P") is not None)[-3]
         first = posed.var_id_to_col[variable.id]
@@ -498,7 +520,7 @@ class OwnProgram:
         return max(excesses)
 
     def certificate(
-        self, W: Attributions, values: dict[str, float], accuracy: float
+        self, W: Attributions, values: dict[str, float], solved: Solved
     ) -> Certificate | Reason:
         """What is proved of attributions W (N, D) by duals of the conic program."""
         terms = self.objective.terms
@@ -506,7 +528,7 @@ class OwnProgram:
         most = value * (1.0 + _SLACK)
         box = self.known_box(most)
         scaled = box[0] / self.size, box[1] / self.size
-        found = conic_bound(self.problem, self.V, scaled, most / self.unit, accuracy)
+        found = solved.bound(self.V, scaled, most / self.unit)
         if isinstance(found, Reason):
             return found
         lower = self.unit * found * (1.0 - 4.0 * EPSILON)
@@ -571,7 +593,8 @@ def certify_own(
     array = read_for(every, W, "W")
     program = OwnProgram(objective, bounds, own, (array.shape[0], array.shape[1]))
     values = {loss.name: loss.value_at(array) for loss in program.losses}
-    found = program.certificate(array, values, _ACCURACY)
+    solved = Solved(program.problem, told_to_clarabel(_ACCURACY))
+    found = program.certificate(array, values, solved)
     if isinstance(found, Reason):
         raise Refused(f"certify: nothing can be proved: {found.reason}")
     return found

@@ -1,7 +1,7 @@
 """Programs with losses or constraints of users: any backend of cvxpy, and their proof.
 
-The backend gives W, and its losses are computed from W. The bound does not come from
-the backend: Clarabel solves the same conic program for its duals, which are checked
+The backend gives W, and its losses are computed from W. The bound comes from duals of
+Clarabel for the same conic program, whatever the backend, and they are checked
 (:mod:`propopt.results.conic_bound`). So the gap says how good W is, whoever made it.
 """
 
@@ -21,7 +21,7 @@ from propopt.losses import Bound, GradientMatching, Objective, Program
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.own import OwnConstraints
-from propopt.results.conic_bound import OwnProgram
+from propopt.results.conic_bound import OwnProgram, Solved, told_to_clarabel
 from propopt.results.explanation import Explanation
 from propopt.results.posed import posed_of
 from propopt.results.target_error import (
@@ -55,13 +55,13 @@ def solve_own(
     if too_large is not None:
         raise Refused(too_large)
     backend = conic.backend or "CLARABEL"
-    _run(program, backend, tolerance, conic.options)
+    solved = _run(program, backend, tolerance, conic.options)
     W = np.array(program.W.value, dtype=np.float64)
     if not np.isfinite(W).all():
         raise SolverFailure(f"{backend} gave attributions that are not finite")
     refuse_overflow(W, "attributions")
     values = {loss.name: loss.value_at(W) for loss in program.losses}
-    certificate = program.certificate(W, values, accuracy_of(tolerance))
+    certificate = program.certificate(W, values, solved)
     told = {}
     if own:
         count = len(program.constraints)
@@ -120,14 +120,20 @@ def _conic(solver: Solver) -> Conic:
 
 def _run(
     program: OwnProgram, backend: str, tolerance: float, options: Mapping[str, Any]
-) -> None:
+) -> Solved:
+    """W by the backend, and what Clarabel says of the same program."""
     import cvxpy as cp
 
-    told = {**options_of(backend, accuracy_of(tolerance)), **options}
+    accuracy = accuracy_of(tolerance)
+    told = {**options_of(backend, accuracy), **options}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         try:
-            program.problem.solve(solver=backend, **told)
+            if backend == "CLARABEL":
+                solved = Solved(program.problem, told)
+                solved.unpack()
+            else:
+                program.problem.solve(solver=backend, **told)
         except cp.SolverError as error:
             raise SolverFailure(
                 f"{backend} stopped without an answer ({error}); another solver may "
@@ -141,6 +147,9 @@ def _run(
         )
     if program.W.value is None:
         raise SolverFailure(f"{backend} stopped with status {status!r}, without W")
+    if backend != "CLARABEL":
+        solved = Solved(program.problem, told_to_clarabel(accuracy))
+    return solved
 
 
 def _target(known: Program, scale: float) -> TargetError:

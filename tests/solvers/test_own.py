@@ -90,6 +90,24 @@ def test_optimum_is_that_of_another_solver_and_the_bound_is_below(name):
     assert best.certificate.lower_bound > 0.0
 
 
+@pytest.mark.parametrize(("backend", "solves"), [("CLARABEL", 1), ("ECOS", 2)])
+def test_clarabel_solves_once_for_attributions_and_duals(backend, solves, monkeypatch):
+    from cvxpy.reductions.solvers.solving_chain import SolvingChain
+
+    solved, solve = [], SolvingChain.solve_via_data
+    monkeypatch.setattr(
+        SolvingChain,
+        "solve_via_data",
+        lambda chain, *given, **told: (
+            solved.append(chain.solver.name()) or solve(chain, *given, **told)
+        ),
+    )
+    best = po.solve(CASES["linear"][0], subject_to=[positive], solver=backend)
+    assert best.certificate.holds(1e-5)
+    assert len(solved) == solves
+    assert set(solved) == {backend, "CLARABEL"}
+
+
 def test_closed_form():
     """‖W − G‖² + ‖W‖² with w ≥ 0 is best at max(G, 0)/2."""
     best = po.solve(gradient + squares, subject_to=lambda W: W >= 0)
@@ -218,11 +236,9 @@ def test_the_box_holds_what_it_says(name, rng):
     best = po.solve(objective, subject_to=given)
     most = 2.0 * best.objective
     most /= program.unit
-    data, *_ = program.problem.get_problem_data(
-        "CLARABEL", solver_opts={"use_quad_obj": True}
-    )
+    solved = conic_bound.Solved(program.problem, {})
     box = np.array(program.known_box(most * program.unit)) / program.size
-    posed = conic_bound.ConicProgram.of(data, program.V, box)
+    posed = conic_bound.ConicProgram.of(solved.data, solved.P, program.V, box)
     low, high = posed.box(most - posed.d)
     assert np.isfinite([low, high]).all()
     x = cp.Variable(len(posed.c))
