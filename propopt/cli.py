@@ -304,6 +304,19 @@ class Parser(argparse.ArgumentParser):
         super().error(printable_lines(message))
 
 
+class _Version(argparse.Action):
+    """Print the version, and which kernels are used; then leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from propopt.base.kernels import kernels_in_words
+
+        try:
+            print(f"propopt {po.__version__} ({kernels_in_words()})")
+        except PropoptError as error:
+            parser.exit(_complain(error, BAD_INPUT))
+        parser.exit(DONE)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="propopt",
@@ -312,7 +325,10 @@ def _parser() -> argparse.ArgumentParser:
         "130 interrupted.",
     )
     parser.add_argument(
-        "--version", action="version", version=f"propopt {po.__version__}"
+        "--version",
+        action=_Version,
+        nargs=0,
+        help="show the version, and which kernels are used",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

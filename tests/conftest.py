@@ -13,6 +13,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 import propopt as po  # noqa: E402
+from propopt.base.kernels import why_none  # noqa: E402
 
 
 # the same examples in every run; solvers are slow at times, which is no failure
@@ -31,6 +32,16 @@ def rng() -> np.random.Generator:
 def out(tmp_path):
     """A folder for what a command writes."""
     return tmp_path / "out"
+
+
+@pytest.fixture(params=["c", "numpy"])
+def kernels(request, monkeypatch):
+    """Compiled kernels, and what NumPy does in their place."""
+    reason = why_none()
+    if request.param == "c" and reason is not None:
+        pytest.skip(reason)
+    monkeypatch.setenv("PROPOPT_KERNELS", request.param)
+    return request.param
 
 
 @pytest.fixture

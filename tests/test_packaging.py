@@ -25,7 +25,9 @@ def project():
 
 def recipe():
     written = jinja2.Environment(undefined=jinja2.StrictUndefined)
-    return yaml.safe_load(written.from_string(read(*META)).render(PYTHON="python"))
+    tools = {"compiler": "compiler_{}".format, "stdlib": "stdlib_{}".format}
+    text = written.from_string(read(*META)).render(PYTHON="python", **tools)
+    return yaml.safe_load(text)
 
 
 def test_the_version_is_the_same_wherever_it_is_written():
@@ -73,7 +75,8 @@ def test_the_recipe_asks_for_what_the_project_does():
     assert asked(made["requirements"]["run"]) == needed
     host = asked(made["requirements"]["host"])
     build = tomllib.loads(read("pyproject.toml"))["build-system"]["requires"]
-    assert host == {"python": needed["python"][2:], "pip": "", **asked(build)}
+    assert host == {"python": "", "pip": "", **asked(build)}
+    assert made["requirements"]["build"] == ["compiler_c", "stdlib_c"]
     assert made["package"]["name"] == told["name"]
     about = made["about"]
     assert about["license"] == told["license"]
@@ -90,13 +93,15 @@ def test_the_recipe_has_the_form_that_linters_ask_for():
     text, made = read(*META), recipe()
     order = ("package", "source", "build", "requirements", "test", "about")
     assert tuple(made) == order
-    assert (made["build"]["number"], made["build"]["noarch"]) == (0, "python")
-    assert list(made["requirements"]) == ["host", "run"]
+    assert made["build"]["number"] == 0
+    assert list(made["requirements"]) == ["build", "host", "run"]
     for one in (*made["requirements"]["host"], *made["requirements"]["run"]):
         assert re.fullmatch(r"[a-z_-]+( [<>=\d][^ ]*)?", one), one
-    assert re.search(r"#\s*\[", text) is None  # no selectors where there is no machine
+    oldest = project()["requires-python"].removeprefix(">=").replace(".", "")
+    assert re.findall(r"#\s*\[(.+)\]", text) == [f"py<{oldest}", "unix"]
     for line in re.findall(r"^\{%.*", text, re.MULTILINE):
         assert re.fullmatch(r"\{% set \w+ = \S+ %\}", line), line
+    assert "PROPOPT_KERNELS=c propopt --version" in made["test"]["commands"]
     assert text == text.rstrip("\n") + "\n"
     assert "pip check" in made["test"]["commands"]
     assert made["test"]["imports"][0] == "propopt"

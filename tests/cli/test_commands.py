@@ -5,6 +5,7 @@ import errno
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,11 +58,23 @@ def test_schema(capsys):
     assert {"$ref": "#/$defs/SparsityLoss"} in loss
 
 
-def test_version(capsys):
+@pytest.mark.parametrize(
+    ("chosen", "code", "said", "complaint"),
+    [
+        ("numpy", 0, r" \(kernels: NumPy; PROPOPT_KERNELS=numpy\)", ""),
+        ("", 0, r" \(kernels: (C|NumPy; .+)\)", ""),
+        ("fortran", 2, None, "PROPOPT_KERNELS: expected 'c' or 'numpy'.* 'fortran'"),
+    ],
+)
+def test_version(chosen, code, said, complaint, capsys, monkeypatch):
+    monkeypatch.setenv("PROPOPT_KERNELS", chosen)
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == f"propopt {po.__version__}\n"
+    assert caught.value.code == code
+    out, err = capsys.readouterr()
+    version = re.escape(po.__version__)
+    assert re.fullmatch("" if said is None else rf"propopt {version}{said}\n", out)
+    assert re.match(complaint, err)
 
 
 HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Sparse, Values
+from propopt.base.kernels import kernel
 from propopt.base.resources import Budget
 from propopt.structures.products.families import Factors
 
@@ -215,6 +216,9 @@ class SumOfProducts:
     def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
         """The sum (N,) of means P (U, N); with contrasts R in each column, (N, D)."""
         n_points = P.shape[1]
+        compiled = None if np.iscomplexobj(P) else kernel("contrasts")
+        if compiled is not None:
+            return self._compiled_contrasts(compiled, P, R)
         # generating functions are measured at complex numbers
         total = np.full(n_points, self.base + self._constant, P.dtype)
         attributions = np.zeros((self.n_columns, n_points), P.dtype)
@@ -224,6 +228,29 @@ class SumOfProducts:
             pulls = (lot.scatter @ others) * R.take(lot.factors, 0)
             attributions += lot.by_column @ pulls
         return total, np.ascontiguousarray(attributions.T)
+
+    def _compiled_contrasts(
+        self, compiled: Callable[..., None], P: Array, R: Array
+    ) -> tuple[Values, Attributions]:
+        """The same by a compiled kernel, which equals it within rounding."""
+        (n_factors, n), (L, K) = P.shape, self.paths.shape
+        total = np.full(n, self.base)
+        attributions = np.zeros((self.n_columns, n))
+        P, R = map(np.ascontiguousarray, (P, R))
+        compiled(
+            *(L, K, n_factors, n, *self._in_order, P, R),
+            *(total, attributions, np.zeros(P.shape), np.empty((K + 1, n))),
+        )
+        return total, np.ascontiguousarray(attributions.T)
+
+    @cached_property
+    def _in_order(self) -> tuple[Array, Positions, Positions]:
+        """Values, paths and columns as compiled kernels take them."""
+        paths, columns = (
+            np.ascontiguousarray(positions, np.intp)
+            for positions in (self.paths, self.column)
+        )
+        return np.ascontiguousarray(self.values, np.float64), paths, columns
 
     def sums(self, P: Array) -> Values:
         """The sum (N,) of measures of each factor, (U, N)."""

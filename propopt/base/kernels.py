@@ -1,0 +1,124 @@
+"""Compiled inner loops: which are used, and how they are called.
+
+``kernels.c`` beside this file is compiled when propopt is installed, if there is a C
+compiler. Without it NumPy does the same, more slowly. The environment variable
+``PROPOPT_KERNELS`` chooses: ``numpy`` or ``c``; by default ``c`` where it is there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.ctypeslib import ndpointer
+
+from propopt.base.errors import InvalidInput, Refused
+
+
+_CHOSEN_BY: Final = "PROPOPT_KERNELS"
+_CHOICES: Final = ("c", "numpy")
+
+KERNEL_SOURCE: Final = Path(__file__).with_suffix(".c")
+LIBRARY: Final = KERNEL_SOURCE.with_name(
+    "libkernels." + ("dll" if sys.platform == "win32" else "so")
+)
+
+_SIZE: Final = ctypes.c_ssize_t
+_NUMBERS: Final = ndpointer(np.float64, flags="C")
+_INDICES: Final = ndpointer(np.intp, flags="C")
+_OUT: Final = ndpointer(np.float64, flags=("C", "W"))
+
+_SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
+    "contrasts": (*(_SIZE,) * 4, _NUMBERS, *(_INDICES,) * 2, *(_NUMBERS,) * 2)
+    + (_OUT,) * 4,
+}
+"""The arguments of each kernel, in the order of ``kernels.c``."""
+
+
+def kernel(name: str) -> Callable[..., None] | None:
+    """A compiled kernel; None where NumPy does its work.
+
+    Raises
+    ------
+    InvalidInput
+        ``PROPOPT_KERNELS`` is neither ``c`` nor ``numpy``.
+    Refused
+        ``PROPOPT_KERNELS`` is ``c``, and no kernels were compiled.
+
+    Notes
+    -----
+    It takes numbers and contiguous arrays of the declared types, and refuses others.
+    """
+    return kernels_of(os.environ.get(_CHOSEN_BY, "")).get(name)
+
+
+def why_none() -> str | None:
+    """Why there are no compiled kernels; None if there are."""
+    found = load_kernels()
+    return found if isinstance(found, str) else None
+
+
+def kernels_in_words() -> str:
+    """Which kernels are used, and why it is not the compiled ones."""
+    choice = os.environ.get(_CHOSEN_BY, "")
+    if kernels_of(choice):
+        return "kernels: C"
+    return f"kernels: NumPy; {f'{_CHOSEN_BY}={choice}' if choice else why_none()}"
+
+
+@cache
+def kernels_of(choice: str) -> Mapping[str, Callable[..., None]]:
+    """The kernels by their names; none if NumPy does their work."""
+    if choice not in ("", *_CHOICES):
+        raise InvalidInput(
+            f"{_CHOSEN_BY}: expected 'c' or 'numpy', or nothing for the faster that is "
+            f"there, got {choice!r}"
+        )
+    if choice == "numpy":
+        return {}
+    found = load_kernels()
+    if isinstance(found, Mapping):
+        return found
+    if choice == "c":
+        raise Refused(
+            f"{_CHOSEN_BY}=c: {found}; install propopt again where there is a C "
+            f"compiler, or set {_CHOSEN_BY}=numpy"
+        )
+    if LIBRARY.exists():
+        warnings.warn(
+            f"{found}, so NumPy does its work; install propopt again, or set "
+            f"{_CHOSEN_BY}=numpy",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return {}
+
+
+@cache
+def load_kernels() -> Mapping[str, Callable[..., None]] | str:
+    """The kernels by their names, or why there are none."""
+    if not LIBRARY.exists():
+        return "no kernels were compiled when propopt was installed"
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        library.propopt_source.restype = ctypes.c_char_p
+        source = library.propopt_source().decode()
+    except (OSError, AttributeError) as error:
+        return f"{LIBRARY.name} cannot be loaded ({error})"
+    if source != hashlib.sha256(KERNEL_SOURCE.read_bytes()).hexdigest():
+        return (
+            f"{LIBRARY.name} was compiled of another {KERNEL_SOURCE.name} than is here"
+        )
+    kernels = {}
+    for name, arguments in _SIGNATURES.items():
+        kernels[name] = function = getattr(library, f"propopt_{name}")
+        function.argtypes, function.restype = arguments, None
+    return kernels
