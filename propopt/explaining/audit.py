@@ -28,7 +28,8 @@ from propopt.results.record import Record
 from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail
 from propopt.results.stability import largest_of_rows
-from propopt.structures.boxes.boxes import shapley_against
+from propopt.structures.boxes.shapley import shapley_against
+from propopt.structures.products.sums import Game
 from propopt.tables.frames import Labels
 
 
@@ -445,7 +446,7 @@ def _background(e: Audited) -> Finding:
         rows, weights = e.background[np.sort(half)], None
         if e.weights is not None:
             weights = e.weights[np.sort(half)] / e.weights[half].sum()
-        exact = shapley_against(e.read, rows, weights=weights)
+        exact = shapley_against(e.read, Game(rows, weights=weights))
         tried.append(exact.values(e.points))
     signs = max(e.changed_signs(V, e.E) for V in tried)
     size = float((e.E**2).sum()) or 1.0

@@ -19,7 +19,7 @@ from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_ru
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.means import Checked, CheckedLink
-from propopt.laws.background import N_DRAWN_BLOCKS, Background, affordable_rows
+from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import MOST_ROWS, Reference
 from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
@@ -31,8 +31,9 @@ from propopt.laws.shapley_draws import (
 )
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation, base_values_of
-from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
+from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedShapley
+from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
@@ -294,23 +295,15 @@ class ContributionRule:
         n_rows = len(background.points)
         if checked is None or checked.linked.steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
-        whole = background.is_whole
-        rows = background.points if whole else np.concatenate(background.blocks())
-        n_blocks = 1 if whole else N_DRAWN_BLOCKS
-        own = background.weights, self._of_column
-        return LinkedShapley(checked.linked, rows, n_blocks, *own)
+        return LinkedShapley(checked.linked, background.game(self.players))
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
         """Against the whole background, or one that is drawn in ten blocks."""
-        read, background = self.checked.read, self.background
+        read = self.checked.read
         assert isinstance(read, SumOfProducts), "it was read before"
-        whole = background.is_whole
-        rows = background.points if whole else np.concatenate(background.blocks())
         try:
-            n_blocks = 1 if whole else N_DRAWN_BLOCKS
-            own = background.weights, self._of_column
-            return shapley_against(read, rows, n_blocks, *own)
+            return shapley_against(read, self.background.game(self.players))
         except Refused:  # paths of more columns than a word has bits
             return None
 

@@ -20,8 +20,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from propopt.base.arrays import Array, Attributions, Points, Positions
-from propopt.structures.boxes.boxes import Boxes, shapley_against
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.shapley import shapley_against
+from propopt.structures.products.sums import Game, SumOfProducts
 
 
 @final
@@ -86,7 +87,7 @@ def mixture_of(
     rows = np.concatenate([observed[spread], made_up])
 
     def alone(rows: Points) -> Array:  # the values against each row, as vectors
-        return shapley_against(read, rows).alone(few).reshape(len(rows), -1)
+        return shapley_against(read, Game(rows)).alone(few).reshape(len(rows), -1)
 
     found = _Fit(rows, alone(rows), aim.ravel())
     if found.left > _ENOUGH and len(others):
@@ -101,7 +102,7 @@ def mixture_of(
     keep = found.weights > 0.5 / _COPIES
     rows, weights = found.rows[keep], found.weights[keep]
     copies = np.repeat(rows, _copies_of(weights), axis=0)
-    values = shapley_against(read, copies).values(points)
+    values = shapley_against(read, Game(copies)).values(points)
     size = float(np.linalg.norm(V[good]))
     left = float(np.linalg.norm(V[good] - values[good])) / size
     return Mixture(rows, weights / weights.sum(), values, left)

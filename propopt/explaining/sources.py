@@ -29,8 +29,9 @@ from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.results.audit import Verdict
 from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
-from propopt.structures.boxes.boxes import Boxes, shapley_against
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.shapley import shapley_against
+from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -78,7 +79,7 @@ def candidates(
         base = float(mean_of_rows(values, weights))
         exact = None
         if read is not None:
-            exact = shapley_against(read, rows, weights=weights).values
+            exact = shapley_against(read, Game(rows, weights=weights)).values
         yield Candidate(words, base, exact)
     for words, row in made_up_rows(function, background).items():
         mean: float | None
@@ -89,7 +90,7 @@ def candidates(
                 _asked(function, row, labels) if keeps_whole(row, background) else None
             )
         if mean is not None:
-            exact = None if read is None else shapley_against(read, row).values
+            exact = None if read is None else shapley_against(read, Game(row)).values
             yield Candidate(words, mean, exact)
     if (paths := path_values(function, points[:1], labels)) is not None:
         yield paths
@@ -264,7 +265,7 @@ def sums_of_indicators(
         read = inner.products_in(rows.shape[1])
         if isinstance(read, Reason):
             return None
-        exact = shapley_against(read, rows, weights=given.weights)
+        exact = shapley_against(read, Game(rows, weights=given.weights))
         base = float(given.mean(read.value(rows)))
     except Exception:  # noqa: BLE001 - steps of others may raise anything
         return None

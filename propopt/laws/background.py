@@ -21,8 +21,9 @@ from propopt.base.checks import sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference
+from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.frames import numbers_of_rows
 
 
@@ -118,6 +119,13 @@ class Background:
     def blocks(self) -> list[Points]:
         """The rows of the parts."""
         return [self.points[part] for part in self.parts()]
+
+    def game(self, players: Players | None = None) -> Game:
+        """Who plays against all rows, or against each part of a drawn background."""
+        own = None if players is None else players.of_column
+        if self.is_whole:
+            return Game(self.points, weights=self.weights, players=own)
+        return Game(np.concatenate(self.blocks()), N_DRAWN_BLOCKS, players=own)
 
     def mean(self, values: Array) -> Array:
         """The mean of values (..., M) of these rows, by their weights."""

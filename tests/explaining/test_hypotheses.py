@@ -19,7 +19,8 @@ from sklearn.svm import SVR
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.mixtures import centres_of
-from propopt.structures.boxes.boxes import shapley_against
+from propopt.structures.boxes.shapley import shapley_against
+from propopt.structures.products.sums import Game
 
 
 TABLE, Y = load_diabetes(return_X_y=True, as_frame=True)
@@ -80,7 +81,7 @@ def values_of(name, background, rows=None):
     X = TABLE.loc[ROWS] if rows is None else rows
     points, labels = function.read(pd.DataFrame(background, columns=TABLE.columns))
     base = float(function.value_at(points, labels).mean())
-    return shapley_against(read, points).values(X.to_numpy()), base
+    return shapley_against(read, Game(points)).values(X.to_numpy()), base
 
 
 def audited(name, W, base=None, rows=None):
@@ -110,7 +111,7 @@ def other_class(name, rng, _W, _base):
     function = po.wrap(model, output="margin", target=int(rng.integers(2)), data=TABLE)
     background = TABLE.loc[GIVEN].to_numpy()
     read = function.products_in(TABLE.shape[1])
-    phi = shapley_against(read, background).values(TABLE.loc[ROWS].to_numpy())
+    phi = shapley_against(read, Game(background)).values(TABLE.loc[ROWS].to_numpy())
     return phi, float(read.value(background).mean())
 
 
@@ -235,7 +236,7 @@ def other_version(name, rng, _W, _base):
     target = 2 if output == "margin" else None
     function = po.wrap(other, output=output or "auto", target=target, data=TABLE)
     read, B = function.products_in(TABLE.shape[1]), TABLE.loc[GIVEN].to_numpy()
-    phi = shapley_against(read, B).values(TABLE.loc[ROWS].to_numpy())
+    phi = shapley_against(read, Game(B)).values(TABLE.loc[ROWS].to_numpy())
     return phi, float(read.value(B).mean())
 
 

@@ -35,7 +35,7 @@ from propopt.functions.means import Checked, ExactMean
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import ProductShapley
+from propopt.structures.products.sums import Game, ProductShapley
 from propopt.tables.frames import Labels
 
 
@@ -343,7 +343,9 @@ def test_means_and_slopes_are_those_of_enumeration(name, table):
 def test_shapley_values_are_those_of_all_subsets(name, table):
     function = po.wrap(FITTED[name], data=table)
     points, _ = function.schema.encode(table)
-    exact = ProductShapley(function.products, points[5:17]).values(points[[0, 3, 7]])
+    exact = ProductShapley(function.products, Game(points[5:17])).values(
+        points[[0, 3, 7]]
+    )
     wanted = all_orders(function, table.iloc[[0, 3, 7]], table.iloc[5:17])
     np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 

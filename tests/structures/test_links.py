@@ -22,6 +22,7 @@ import propopt as po
 from propopt.functions.means import CheckedLink
 from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedScores, LinkedShapley
 from propopt.structures.networks import Exponentiated, Softmax
+from propopt.structures.products.sums import Game
 
 
 N, D = 300, 5
@@ -48,7 +49,7 @@ def linked_of(function, data=X):
 def against_the_definition(function, f):
     """The largest difference, over the largest value."""
     link = linked_of(function)
-    known = LinkedShapley(link.linked, function.read(BACKGROUND)[0])
+    known = LinkedShapley(link.linked, Game(function.read(BACKGROUND)[0]))
     found = known.values(function.read(ROWS)[0])
     truth = shapley_by_definition(f, ROWS, BACKGROUND)
     return np.abs(found - truth).max() / np.abs(truth).max()
@@ -131,8 +132,8 @@ def test_a_column_that_no_tree_asks_for_has_exactly_zero():
 def test_blocks_of_the_background_have_the_mean_of_all():
     function = po.wrap(boosted(Y > 0), output="probability", data=X)
     link, (points, _) = linked_of(function).linked, function.read(X)
-    whole = LinkedShapley(link, points[:20]).values(points[50:53])
-    parts = LinkedShapley(link, points[:20], 4).of_blocks(points[50:53])
+    whole = LinkedShapley(link, Game(points[:20])).values(points[50:53])
+    parts = LinkedShapley(link, Game(points[:20], 4)).of_blocks(points[50:53])
     assert parts.shape == (3, 4, D)
     assert parts.mean(axis=1) == pytest.approx(whole, abs=1e-14)
     assert np.ptp(parts, axis=1).max() > 1e-3
@@ -160,7 +161,7 @@ def test_what_cannot_be_afforded_is_sampled_with_its_error():
 def test_values_add_up():
     function = po.wrap(boosted(Y > 0), output="probability", data=X)
     link, (points, _) = linked_of(function).linked, function.read(X)
-    phi = LinkedShapley(link, points[:25]).values(points[60:70])
+    phi = LinkedShapley(link, Game(points[:25])).values(points[60:70])
     base = function.value(X.iloc[:25]).mean()
     rest = function.value(X.iloc[60:70]) - base - phi.sum(axis=1)
     assert np.abs(rest).max() < 1e-13

@@ -20,7 +20,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.subsets.sets import shapley_of_worths
 
 
@@ -90,10 +90,7 @@ class LinkedShapley:
     """Shapley values of linked boxes: every set of columns, every background row."""
 
     linked: LinkedScores
-    background: Points  # (B, D)
-    n_blocks: int = 1  # parts of the background, of as many rows each
-    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
-    players: Positions | None = None  # (D,) of the columns, where some are one
+    game: Game
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
@@ -101,9 +98,9 @@ class LinkedShapley:
 
     def of_blocks(self, points: Points) -> Array:
         """Those against each block of the background by itself, (N, blocks, D)."""
-        columns = self.linked.columns
-        own = np.arange(points.shape[1]) if self.players is None else self.players
-        phi = np.zeros((len(points), self.n_blocks, int(own.max()) + 1))
+        columns, game = self.linked.columns, self.game
+        own = np.arange(points.shape[1]) if game.players is None else game.players
+        phi = np.zeros((len(points), game.n_blocks, game.n_players))
         if len(columns) == 0:
             return phi
         playing, player = np.unique(own[columns], return_inverse=True)
@@ -115,20 +112,20 @@ class LinkedShapley:
         for row, x in zip(phi, points, strict=True):
             scores = np.stack([one.scores_of(x) for one in self._mixtures])
             found = self.linked.of_scores(scores)  # (B, 2^d)
-            if self.players is not None:
+            if game.players is not None:
                 found = found[:, known]
-            found = found.reshape(self.n_blocks, -1, found.shape[1])
+            found = found.reshape(game.n_blocks, -1, found.shape[1])
             apart = found - found[..., -1:]
-            if self.weights is None:
+            if game.weights is None:
                 worths = apart.mean(axis=1)
             else:
-                worths = np.einsum("b,kbs->ks", self.weights, apart)
+                worths = np.einsum("b,kbs->ks", game.weights, apart)
             row[:, playing] = shapley_of_worths(worths)
         return phi
 
     @cached_property
     def _mixtures(self) -> list[_Mixtures | _AdditiveMixtures]:
-        rest = self.background, self.linked.columns
+        rest = self.game.background, self.linked.columns
         return [
             _Mixtures.of(own, *rest)
             if isinstance(own, Boxes)

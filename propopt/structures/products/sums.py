@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,28 @@ def padded_paths(product: Positions, factor: Positions, n_products: int) -> Posi
     starts = np.cumsum(lengths) - lengths
     paths[product, np.arange(len(product)) - starts[product]] = factor
     return paths
+
+
+def joint_paths(
+    paths: Positions, player: Positions
+) -> tuple[Positions, Positions, Positions]:
+    """Products of joint factors: those of one player in a product are one.
+
+    Of paths (L, K) and the player of each factor (U,): the paths of joint factors, the
+    factors of each, padded with −1, (V, K), and their players (V,).
+    """
+    product, place = np.nonzero(paths >= 0)
+    factor = paths[product, place]
+    order = np.lexsort([factor, player[factor], product])
+    product, factor = product[order], factor[order]
+    own = player[factor]
+    new = np.ones(len(own), bool)
+    new[1:] = (np.diff(product) != 0) | (np.diff(own) != 0)
+    members = padded_paths(np.cumsum(new) - 1, factor, int(new.sum()))
+    place = ranks(members.T) if len(members) > 0 else np.zeros(0, np.intp)
+    _, first, joint = np.unique(place, return_index=True, return_inverse=True)
+    joined = padded_paths(product[new], joint, len(paths))
+    return joined, members[first], own[new][first]
 
 
 def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
@@ -358,25 +381,13 @@ class PlayerProducts(SumOfProducts):
     @classmethod
     def of_players(cls, read: SumOfProducts, players: Positions) -> Self:
         """The same function, by the players of its columns (D,)."""
-        n_players, (L, K) = int(players.max()) + 1, read.paths.shape
-        there = read.paths >= 0
-        # the last column is for no factor
-        of_factor = np.append(players[read.column], n_players)
-        owner = of_factor[np.where(there, read.paths, -1)]
-        known: dict[tuple[int, ...], int] = {}
-        paths = np.full((L, max(min(K, n_players), 1)), -1)
-        for row, (path, own) in enumerate(zip(read.paths, owner, strict=True)):
-            for place, player in enumerate(np.unique(own[own < n_players]).tolist()):
-                joint = tuple(sorted(path[own == player].tolist()))
-                paths[row, place] = known.setdefault(joint, len(known))
-        members = np.full((len(known), max(map(len, known), default=1)), -1)
-        for number, joint in enumerate(known):
-            members[number, : len(joint)] = joint
+        paths, members, player = joint_paths(read.paths, players[read.column])
+        n_players = int(players.max()) + 1
         return cls(
             *(read.base, read.values, paths, (), n_players, read.tolerance),
             read=read,
             members=members,
-            player=of_factor[members[:, 0]],
+            player=player,
         )
 
     @cached_property
@@ -392,6 +403,47 @@ class PlayerProducts(SumOfProducts):
             for factors in self.members.T[1:]:
                 joint *= padded[factors]
             yield rows, joint
+
+
+# ---- Shapley values
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Game:
+    """What Shapley values of f are of: who plays, against which background rows.
+
+    v(S) is the mean over background rows b of f(x on the columns of S, b elsewhere).
+    """
+
+    background: Points  # shape (B, D)
+    n_blocks: int = 1  # parts of the background that stand in turn, of as many rows
+    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
+    players: Positions | None = None  # (D,) of the columns, where some are one
+
+    def __post_init__(self) -> None:
+        assert self.weights is None or self.n_blocks == 1, "drawn rows count alike"
+
+    @property
+    def n_players(self) -> int:
+        """D, or the number of players."""
+        own = self.players
+        return self.background.shape[1] if own is None else int(own.max()) + 1
+
+    @property
+    def blocks(self) -> list[Points]:
+        """The rows of each part."""
+        return np.split(self.background, self.n_blocks)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        content = hashlib.sha256()
+        for part in (self.background + 0.0, self.weights, self.players):
+            array = np.zeros(0) if part is None else np.ascontiguousarray(part)
+            content.update(repr((array.shape, self.n_blocks)).encode())
+            content.update(array.tobytes())
+        return content.hexdigest()
 
 
 @final
@@ -410,32 +462,37 @@ class ProductShapley:
     """
 
     structure: SumOfProducts  # f
-    background: Points  # shape (B, D)
-    n_blocks: int = 1  # parts of the background, of as many rows each
-    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
+    game: Game
+
+    @classmethod
+    def of(cls, read: SumOfProducts, game: Game) -> Self:
+        """Of a function of columns; each player is one column of what it plays."""
+        if game.players is not None:
+            read = PlayerProducts.of_players(read, game.players)
+        return cls(read, game)
 
     def of_blocks(self, points: Points) -> Array:
         """Those against each block of the background by itself, (N, blocks, D)."""
-        if self.n_blocks == 1:
+        if self.game.n_blocks == 1:
             return self.values(points)[:, None]
-        blocks = np.split(self.background, self.n_blocks)
-        each = [ProductShapley(self.structure, rows).values(points) for rows in blocks]
+        games = map(Game, self.game.blocks)
+        each = [ProductShapley(self.structure, one).values(points) for one in games]
         return np.stack(each, axis=1)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
-        structure, equal = self.structure, self.weights is None
+        structure, equal = self.structure, self.game.weights is None
         phi = np.zeros((len(points), structure.n_columns))
         if structure.lengths.max(initial=0) <= 1:
             return self._of_additive(points)
         B = np.concatenate(
-            [G for _, G in structure.factors_at(self.background)], axis=1
+            [G for _, G in structure.factors_at(self.game.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
             for some, path in self._blocks():
                 b, column = B[path], structure.column[path]
                 values = structure.values[some]
-                weights = values / len(self.background) if equal else values
+                weights = values / len(self.game.background) if equal else values
                 for a, own in zip(A.T, phi[rows], strict=True):
                     np.add.at(own, column, self._of_paths(a[path], b) * weights)
         return phi
@@ -447,11 +504,11 @@ class ProductShapley:
         alone = structure.lengths == 1
         path, values = structure.paths[alone, 0], structure.values[alone]
         mean = np.zeros(structure.n_factors)
-        for some, B in structure.factors_at(self.background):
-            if self.weights is None:
-                mean += B.sum(axis=1) / len(self.background)
+        for some, B in structure.factors_at(self.game.background):
+            if self.game.weights is None:
+                mean += B.sum(axis=1) / len(self.game.background)
             else:
-                mean += B @ self.weights[some]
+                mean += B @ self.game.weights[some]
         column = structure.column[path]
         for rows, A in structure.factors_at(points):
             for a, own in zip(A.T, phi[rows], strict=True):
@@ -460,10 +517,10 @@ class ProductShapley:
 
     def alone(self, points: Points) -> Array:
         """Those against each background row by itself, shape (B, N, D)."""
-        structure, n_rows = self.structure, len(self.background)
+        structure, n_rows = self.structure, len(self.game.background)
         phi = np.zeros((len(points), structure.n_columns, n_rows))
         B = np.concatenate(
-            [G for _, G in structure.factors_at(self.background)], axis=1
+            [G for _, G in structure.factors_at(self.game.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
             for some, path in self._blocks():
@@ -477,9 +534,9 @@ class ProductShapley:
     def _of_paths(self, a: Array, b: Array) -> Array:
         """Of each factor of products: a (K, L) at a row, b (K, L, B); gives (K, L)."""
         pairs = self._of_pairs(a, b)
-        if self.weights is None:
+        if self.game.weights is None:
             return np.asarray(pairs.sum(axis=2))
-        return np.asarray(pairs @ self.weights)
+        return np.asarray(pairs @ self.game.weights)
 
     def _of_pairs(self, a: Array, b: Array) -> Array:
         """The same of each background row, (K, L, B)."""
@@ -498,7 +555,7 @@ class ProductShapley:
         lengths = self.structure.lengths
         for length in np.unique(lengths[lengths > 0]).tolist():
             of_length = np.flatnonzero(lengths == length)
-            row_bytes = 8 * length * len(self.background)
+            row_bytes = 8 * length * len(self.game.background)
             for some in _NEAR.blocks(len(of_length), row_bytes):
                 own = of_length[some]
                 yield own, self.structure.paths[own, :length].T

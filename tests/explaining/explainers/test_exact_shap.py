@@ -33,10 +33,10 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import ExactShap, TreeShap
-from propopt.structures.boxes import boxes
-from propopt.structures.boxes.boxes import BoxShapley
+from propopt.structures.boxes import shapley
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.products.sums import ProductShapley
+from propopt.structures.boxes.shapley import BoxShapley
+from propopt.structures.products.sums import Game
 
 
 RNG = np.random.default_rng(3)
@@ -125,7 +125,7 @@ def test_columns_that_no_tree_asks_for_have_exactly_zero():
     assert (result.attributions[:, ~used] == 0.0).all()
     assert (result.attributions[:, used] != 0.0).any(axis=0).all()
     constant = boxes_of_trees([], 3.0, n_columns=2)
-    values = BoxShapley.of(constant, np.zeros((3, 2))).values(np.ones((2, 2)))
+    values = BoxShapley.of(constant, Game(np.zeros((3, 2)))).values(np.ones((2, 2)))
     np.testing.assert_array_equal(values, np.zeros((2, 2)))
 
 
@@ -170,7 +170,9 @@ def test_paths_of_more_columns_than_bits_are_refused():
     feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
     tree = Tree.of(feature, 0.0 * nodes, left, right, 1.0 * nodes)
     with pytest.raises(Refused, match="at most 62"):
-        BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
+        BoxShapley.of(
+            boxes_of_trees([tree], n_columns=depth), Game(np.zeros((2, depth)))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -180,57 +182,44 @@ def deep():
     return po.wrap(model, data=X)
 
 
-def test_blocks_of_leaves_give_what_all_leaves_do(deep, monkeypatch):
-    background, rows = BACKGROUND.to_numpy(), X[:6].to_numpy()
-    whole = BoxShapley.of(deep.boxes, background).values(rows)
-    monkeypatch.setattr(boxes, "AT_ONCE", Budget(20_000))
-    for kept in (0, 20_000, 2**28):
-        monkeypatch.setattr(boxes, "_KEPT", kept)
-        parts = BoxShapley.of(deep.boxes, background)
-        result = parts.values(rows)
-        np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
-        np.testing.assert_array_equal(parts.values(rows), result)
-        # and no bit of a row depends on the rows beside it
-        alone = [parts.values(rows[n : n + 1])[0] for n in range(6)]
-        np.testing.assert_array_equal(alone, result)
-    # what is counted takes a bounded share of memory
-    monkeypatch.setattr(boxes, "AT_ONCE", Budget(2**18))
-    monkeypatch.setattr(boxes, "_KEPT", 2**16)
-    exact = BoxShapley.of(deep.boxes, X.to_numpy())
+def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch):
+    monkeypatch.setattr(shapley, "AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(shapley, "KEPT", 2**16)
+    shapley.RECENT.clear()
+    exact, rows = BoxShapley.of(deep.boxes, Game(X.to_numpy())), X.to_numpy()
     exact.values(rows[:1])
     tracemalloc.start()
-    exact.values(rows[:1])
+    exact.values(rows)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    pairs = len(deep.boxes.values) * len(X)
-    assert peak < 8 * pairs / 2  # half of one word for each leaf and row
+    assert peak < len(deep.boxes.values) * len(X) ** 2 / 10  # bytes, of all pairs
 
 
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
-def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monkeypatch):
-    trees, counted = kind is TreeShap, []
-    function = deep if trees else made("kernels")[0]
-    leaves = vars(boxes)["_Leaves"]
-    home, name = (leaves, "of") if trees else (ProductShapley, "__init__")
-    own = getattr(home, name)
-    explainer, fresh = (kind(data=BACKGROUND) for _ in range(2))
+def test_a_second_call_prepares_nothing(kind, deep, monkeypatch):
+    prepared = []
+    own = shapley.Prepared.of
+    monkeypatch.setattr(
+        shapley.Prepared, "of", lambda *a: prepared.append(a) or own(*a)
+    )
+    shapley.RECENT.clear()
+    function, explainer = deep, kind(data=BACKGROUND)
 
     def explained(by, rows):
         return by.explain(function, rows).attributions
 
-    first, fresh = explained(explainer, X[:3]), explained(fresh, X[3:5])
-    monkeypatch.setattr(home, name, lambda *a: counted.append(a) or own(*a))
-    np.testing.assert_array_equal(explained(explainer, X[:3]), first)
+    first, fresh = explained(explainer, X[:3]), explained(explainer, X[3:5])
+    assert len(prepared) == 1
+    np.testing.assert_array_equal(explained(kind(data=BACKGROUND), X[:3]), first)
     np.testing.assert_array_equal(explained(explainer, X[3:5]), fresh)
-    assert counted == []
+    assert len(prepared) == 1
     data = pickle.dumps(explainer)
     assert len(data) < 10_000
     copy = pickle.loads(data)
     assert copy.parameters == explainer.parameters
     np.testing.assert_array_equal(explained(copy, X[:3]), first)
-    assert counted != []
-    # other functions and backgrounds are counted anew
-    few, small = kind(data=10), made("tree" if trees else "splines")[0]
+    # other functions and backgrounds are prepared anew
+    few, small = kind(data=10), made("tree")[0]
     for other in (function, small, function):
         for rows in (X[:20], X[20:40]):  # whose background rows are others
             result = few.explain(other, rows, rng=3).attributions

@@ -1,0 +1,440 @@
+"""Shapley values of sums of boxes, exactly: two vectors for each box.
+
+v(S) is the mean over M background rows b of f(x on S, b elsewhere). A box v Π_u 1[A_u]
+of p sets sees of a row only which of its sets hold it. Let m be the sets that do not
+hold x, and Z_s[m] how many background rows are held by all of m and by s sets in all.
+With g(n, q) = (n−1)! q!/(n+q)!, and g(0, q) = −(1 + 1/2 + … + 1/q),
+
+    A[m] = v/M Σ_s g(p−s, |m|) Z_s[m],   B[m] = v/M Σ_s g(p−s, |m|−1) Z_s[m],
+
+    φ_u = A[m] − B[m ∪ u]   for every set u of the box.
+
+For a row b that all of m hold, x alone is in the p−s sets that b lacks, and b alone in
+m: it gives g(p−s, |m|) to each of these p−s, and −g(|m|, p−s) to each of m (Lundberg et
+al. 2020). Both are the difference above, since g(n, q) + g(q, n) = g(n, q−1) for n ≥ 1.
+
+Z is a sum over supersets, for all m at once: p 2^p additions for each s. So a box of
+few sets has tables, 2^p numbers for A and for B, and a row costs p + 1 look-ups,
+whatever the number of background rows. Boxes of more sets, and those that no memory is
+left for, have tables that are forgotten, or visit the background rows that m hold.
+Counts and weights are whole numbers below 2^53, so that their sums are exact: all ways
+have the same digits, and a row has the same digits in any company.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.errors import Refused
+from propopt.base.resources import AT_ONCE, Budget
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.sums import (
+    Game,
+    ProductShapley,
+    SumOfProducts,
+    joint_paths,
+)
+
+
+MOST_SETS: Final = 62
+"""Of one path: one bit each of a 64-bit word."""
+
+TABLE_SETS: Final = 15
+"""Sets of a path that has tables, of 2^p numbers."""
+
+KEPT: Final = 2**28
+"""Bytes of tables that are kept, of all blocks of a background together."""
+
+_Words = NDArray[np.unsignedinteger[Any]]
+_Bytes = NDArray[np.uint8]
+
+
+def _gains() -> Array:
+    """g(n, q) = (n−1)! q!/(n+q)! = 1/((n+q) C(n+q−1, q)), and −Σ_{i ≤ q} 1/i at 0."""
+    gains = np.zeros((MOST_SETS + 2, MOST_SETS + 2))
+    for q in range(MOST_SETS + 1):
+        gains[0, q] = -math.fsum(1.0 / i for i in range(1, q + 1))
+        for n in range(1, MOST_SETS + 1 - q):
+            gains[n, q] = 1.0 / ((n + q) * math.comb(n + q - 1, q))
+    return gains
+
+
+_GAINS: Final = _gains()
+
+
+# ---- Who asks: sets that belong together, and the paths of boxes over them
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Boxes in the order of their lengths, with the player of each of their sets.
+
+    Sets of one player in one box are one set, which holds what all of them hold.
+    """
+
+    sets: Sets
+    members: Positions | None  # (V, K): the sets of each joint one; None: each is one
+    owner: Positions  # (V,): the player of each
+    paths: Positions  # (L, K): shorter ones first, padded with −1
+    lengths: Positions  # (L,)
+    values: Values  # (L,)
+
+    @classmethod
+    def of(cls, boxes: Boxes, players: Positions | None) -> Self:
+        """All boxes that some set belongs to."""
+        sets, paths, members = boxes.sets, boxes.paths, None
+        owner = sets.column
+        if players is not None:
+            paths, members, owner = joint_paths(paths, players[sets.column])
+        if paths.shape[1] > MOST_SETS:
+            whose = "columns" if players is None else "players"
+            raise Refused(
+                f"a path asks for {paths.shape[1]} {whose}, and Shapley values are "
+                f"counted for at most {MOST_SETS}"
+            )
+        lengths = np.asarray((paths >= 0).sum(axis=1))
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        own = paths[order], lengths[order], boxes.values[order]
+        return cls(sets, members, owner, *own)
+
+    def lacking(self, points: Points) -> _Bytes:
+        """1 where a set does not hold a point, (V, N)."""
+        outside = (~self.sets.contain(points)).view(np.uint8)
+        if self.members is None:
+            return outside
+        # one more set, which holds everything, where there is none
+        outside = np.concatenate([outside, np.zeros((1, len(points)), np.uint8)])
+        joint = outside[self.members[:, 0]]
+        for others in self.members.T[1:]:
+            joint |= outside[others]
+        return joint
+
+    def holding(self, points: Points) -> _Bytes:
+        """Which points each set holds, eight in a byte, whole words of 64, (V, 8 W)."""
+        packed = np.zeros((len(self.owner), 8 * -(-len(points) // 64)), np.uint8)
+        step = max(64, AT_ONCE.rows(3 * max(len(self.owner), 1)) // 64 * 64)
+        for start in range(0, len(points), step):
+            held = self.lacking(points[start : start + step]) ^ 1
+            bits = np.packbits(held, axis=1, bitorder="little")
+            packed[:, start // 8 : start // 8 + bits.shape[1]] = bits
+        return packed
+
+    @cached_property
+    def lots(self) -> list[Lot]:
+        """Boxes of as many sets, shorter ones first."""
+        lengths, starts = np.unique(self.lengths, return_index=True)
+        ends = [*starts.tolist(), len(self.lengths)]
+        found = []
+        for p, start, end in zip(lengths.tolist(), ends[:-1], ends[1:], strict=True):
+            paths = np.ascontiguousarray(self.paths[start:end, :p])
+            found.append(Lot(p, start, end, paths, self.owner[paths]))
+        return found
+
+
+class Lot(NamedTuple):
+    """Boxes of as many sets each."""
+
+    p: int
+    start: int  # the first of them, and
+    stop: int  # the one behind the last
+    paths: Positions  # (l, p): their sets
+    owner: Positions  # (l, p): the players of these
+
+    def asked(self, some: slice) -> tuple[Positions, Positions]:
+        """Sets and players of some of them, by their places among all boxes."""
+        own = slice(some.start - self.start, some.stop - self.start)
+        return self.paths[own], self.owner[own]
+
+
+def _words(bits: _Bytes, paths: Positions) -> _Words:
+    """Bits of sets (V, n) as one word for each path of as many sets, (l, n)."""
+    word = np.min_scalar_type((1 << paths.shape[1]) - 1)
+    words = np.zeros((len(paths), bits.shape[1]), word)
+    for place, column in enumerate(paths.T):
+        words |= bits[column].astype(word) << word.type(place)
+    return words
+
+
+# ---- Boxes and one part of the background, prepared
+
+
+_FEW_ROWS: Final = 24
+"""Rows up to which many boxes are looked up at once, and above which one by one."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The tables of the first boxes, and what is asked for those of the others."""
+
+    leaves: Leaves
+    n_rows: int  # M
+    counts: Values | None  # (M,): whole numbers in proportion to weights
+    holding: _Bytes  # (V, 8 W): which background rows each set holds
+    tables: Array  # A and B of each of the first boxes
+    n_kept: int  # how many have them
+
+    @classmethod
+    def of(
+        cls, leaves: Leaves, rows: Points, weights: Values | None, most: int
+    ) -> Self:
+        """With at most so many bytes of tables."""
+        sizes = np.cumsum(_sizes(leaves.lengths))
+        n_kept = int(np.searchsorted(8.0 * sizes, most, side="right"))
+        counts = None if weights is None else np.rint(weights * 2.0**52)
+        tables = np.empty(int(sizes[n_kept - 1]) if n_kept > 0 else 0)
+        own = cls(leaves, len(rows), counts, leaves.holding(rows), tables, n_kept)
+        for lot in leaves.lots:
+            some = slice(lot.start, min(lot.stop, n_kept))
+            if some.start < some.stop:
+                own.make(lot, some, own.kept(some))
+        return own
+
+    @cached_property
+    def starts(self) -> Positions:
+        """Where tables of the first boxes begin, and where they end, (n_kept + 1,)."""
+        sizes = _sizes(self.leaves.lengths[: self.n_kept])
+        return np.cumsum([0, *sizes]).astype(np.intp)
+
+    def kept(self, some: slice) -> Array:
+        """The tables of boxes of one length that have them, one after the other."""
+        return self.tables[self.starts[some.start] : self.starts[some.stop]]
+
+    @property
+    def total(self) -> float:
+        """What counts add up to: M, unless rows have weights."""
+        return float(self.n_rows if self.counts is None else self.counts.sum())
+
+    def add_to(self, phi: Array, lacking: _Bytes) -> None:
+        """Add Shapley values of rows, by the sets that lack them (V, N); phi (P, N)."""
+        n_points = phi.shape[1]
+        pairs = n_points * self.n_rows
+        for lot in self.leaves.lots:
+            kept = slice(lot.start, min(lot.stop, self.n_kept))
+            if kept.start < kept.stop:
+                _look_up(phi, lacking, *lot.asked(kept), self.kept(kept))
+            p, rest = lot.p, max(lot.start, self.n_kept)
+            # a table that is forgotten, or every background row for every row
+            if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * pairs:
+                for some in _within(rest, lot.stop, 16 << p):
+                    tables = np.empty((some.stop - some.start) * (2 << p))
+                    self.make(lot, some, tables)
+                    _look_up(phi, lacking, *lot.asked(some), tables)
+                continue
+            for rows in AT_ONCE.blocks(n_points, _PAIR * self.n_rows):
+                n_pairs = (rows.stop - rows.start) * self.n_rows
+                for some in _within(rest, lot.stop, _PAIR * n_pairs):
+                    self._visit(phi[:, rows], lacking[:, rows], lot, some)
+
+    def _patterns(self, paths: Positions) -> _Words:
+        """Which sets of each path hold each background row, (l, M)."""
+        used, place = np.unique(paths, return_inverse=True)
+        held = np.unpackbits(
+            self.holding[used], axis=1, count=self.n_rows, bitorder="little"
+        )
+        return _words(held, place.reshape(paths.shape))
+
+    def make(self, lot: Lot, some: slice, tables: Array) -> None:
+        """Fill in A and B of boxes of a lot."""
+        p = lot.p
+        tables = tables.reshape(-1, 2, 1 << p)
+        sizes = np.bitwise_count(np.arange(1 << p))
+        row_bytes = 8 * max(4 << p, self.n_rows)
+        for near in _NEAR.blocks(some.stop - some.start, row_bytes):
+            at = slice(some.start + near.start, some.start + near.stop)
+            words = self._patterns(lot.asked(at)[0])
+            first = np.arange(len(words))[:, None] << p
+            where = (words + first).ravel()
+            own = None if self.counts is None else np.tile(self.counts, len(words))
+            count = np.bincount(where, own, len(words) << p).reshape(len(words), -1).T
+            A, B = np.zeros((2, *count.shape))
+            for s in range(p + 1):
+                Z = np.where((sizes == s)[:, None], count, 0.0)
+                for k in range(p):
+                    pairs = Z.reshape(-1, 2, 1 << k, len(words))
+                    pairs[:, 0] += pairs[:, 1]
+                A += Z * _GAINS[p - s][sizes][:, None]
+                B += Z * _GAINS[p - s][np.maximum(sizes, 1) - 1][:, None]
+            scale = self.leaves.values[at] / self.total
+            tables[near, 0], tables[near, 1] = (A * scale).T, (B * scale).T
+
+    def _visit(self, phi: Array, lacking: _Bytes, lot: Lot, some: slice) -> None:
+        """Add what boxes give by the background rows that all sets of m hold."""
+        paths, owner = lot.asked(some)
+        p, n_points = lot.p, phi.shape[1]
+        patterns, missing = self._patterns(paths), _words(lacking, paths)
+        bits = patterns.dtype.type(1) << np.arange(p).astype(patterns.dtype)
+        theirs = np.bitwise_or.reduce(bits) ^ patterns  # what each row lacks
+        box, point, row = np.nonzero((theirs[:, None] & missing[:, :, None]) == 0)
+        new = np.ones(len(box), bool)
+        new[1:] = (np.diff(box) != 0) | (np.diff(point) != 0)
+        cell, n_cells = np.cumsum(new) - 1, int(new.sum())
+        lacks = theirs[box, row]
+        place = (p - np.bitwise_count(lacks).astype(np.intp)) * n_cells + cell
+        own = None if self.counts is None else self.counts[row]
+        Z = np.bincount(place, own, (p + 1) * n_cells).reshape(p + 1, n_cells)
+        hit, u = np.nonzero(lacks[:, None] & bits)
+        without = np.bincount(
+            place[hit] * p + u, None if own is None else own[hit], Z.size * p
+        )
+        with_u = Z[:, :, None] - without.reshape(p + 1, n_cells, p)
+        box, point = box[new], point[new]
+        m = missing[box, point]
+        q = np.bitwise_count(m).astype(np.intp)
+        before = q[:, None] - ((m[:, None] & bits) != 0)  # one less with u
+        A, B = np.zeros(n_cells), np.zeros((n_cells, p))
+        for s in range(p + 1):
+            A += Z[s] * _GAINS[p - s][q]
+            B += with_u[s] * _GAINS[p - s][before]
+        scale = (self.leaves.values[some] / self.total)[box]
+        change = (A * scale)[:, None] - B * scale[:, None]
+        where = owner[box] * n_points + point[:, None]
+        phi[...] = _added(phi.ravel(), where, change).reshape(phi.shape)
+
+
+def _within(start: int, stop: int, each: int) -> Iterator[slice]:
+    """Consecutive slices from start to stop, of things of so many bytes each."""
+    for some in AT_ONCE.blocks(max(stop - start, 0), each):
+        yield slice(start + some.start, start + some.stop)
+
+
+_PAIR: Final = 16
+"""Bytes for a row beside a background row, few of which are looked at closely."""
+
+_NEAR: Final = Budget(2**20)
+"""What is added up over and over stays near the processor."""
+
+
+def _sizes(lengths: Positions) -> Array:
+    """How many numbers the tables of each box have; ∞ of too many sets."""
+    few = np.minimum(lengths, TABLE_SETS)
+    return np.where(lengths <= TABLE_SETS, 2.0 ** (few + 1), np.inf)
+
+
+def _added(phi: Values, place: Positions, changes: Array) -> Values:
+    """Phi with changes at places, added one after the other."""
+    where = np.concatenate([np.arange(len(phi)), place.ravel()])
+    return np.bincount(where, np.concatenate([phi, changes.ravel()]), len(phi))
+
+
+def _look_up(
+    phi: Array, lacking: _Bytes, paths: Positions, owner: Positions, tables: Array
+) -> None:
+    """Add A[m] − B[m ∪ u] of boxes of one length to phi (P, N)."""
+    (n_boxes, p), n_points = paths.shape, phi.shape[1]
+    bits, size = 1 << np.arange(p), 1 << p
+    if n_points <= _FEW_ROWS:
+        for some in AT_ONCE.blocks(n_boxes, 32 * p * n_points):
+            m = _words(lacking, paths[some]).astype(np.intp)
+            m += np.arange(some.start, some.stop)[:, None] * (2 * size)
+            with_u = (m[:, None] | bits[:, None]) + size
+            change = tables[m][:, None] - tables[with_u]
+            place = owner[some, :, None] * n_points + np.arange(n_points)
+            phi[...] = _added(phi.ravel(), place, change).reshape(phi.shape)
+        return
+    with_u = np.arange(size) | bits[:, None]
+    tables = tables.reshape(n_boxes, 2, size)
+    for some in AT_ONCE.blocks(n_boxes, 8 * n_points):
+        words = _words(lacking, paths[some])
+        for m, own, (A, B) in zip(words, owner[some], tables[some], strict=True):
+            if n_points < size:
+                phi[own] += A.take(m) - B.take(m | bits[:, None])
+            else:
+                phi[own] += (A - B.take(with_u)).take(m, axis=1)
+
+
+# ---- Shapley values of sums of boxes against a background
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoxShapley:
+    """Shapley values of a sum of boxes."""
+
+    boxes: Boxes  # f
+    game: Game
+    leaves: Leaves
+
+    @classmethod
+    def of(cls, boxes: Boxes, game: Game) -> Self:
+        """Refuses paths of too many sets."""
+        return cls(boxes, game, Leaves.of(boxes, game.players))
+
+    def values(self, points: Points) -> Attributions:
+        """Shapley values of points (N, D), exactly 0.0 where no box asks."""
+        return self.of_blocks(points).mean(axis=1)
+
+    def of_blocks(self, points: Points) -> Array:
+        """Those against each block of the background by itself, (N, blocks, P)."""
+        game, leaves = self.game, self.leaves
+        phi = np.empty((len(points), game.n_blocks, game.n_players))
+        row_bytes = len(leaves.owner) + 8 * game.n_players
+        for rows in AT_ONCE.blocks(len(points), row_bytes):
+            lacking = leaves.lacking(points[rows])
+            for block, part in enumerate(self.parts):
+                own = np.zeros((game.n_players, lacking.shape[1]))
+                part.add_to(own, lacking)
+                phi[rows, block] = own.T
+        return phi
+
+    def alone(self, points: Points) -> Array:
+        """Those against each background row by itself, shape (B, N, P)."""
+        game, leaves = self.game, self.leaves
+        held, theirs = 1 - leaves.lacking(points), 1 - leaves.lacking(game.background)
+        n_rows, P = len(game.background), game.n_players
+        phi = np.zeros((len(points), n_rows * P))
+        for lot in leaves.lots:
+            full = (1 << lot.p) - 1
+            for some in _within(lot.start, lot.stop, 16 * max(n_rows, 1)):
+                (paths, owner), values = lot.asked(some), leaves.values[some]
+                of_b = _words(theirs, paths)
+                for sums, of_x in zip(phi, _words(held, paths).T, strict=True):
+                    leaf, row = np.nonzero((of_x[:, None] | of_b) == full)
+                    b, x = of_b[leaf, row], of_x[leaf]
+                    n, q = np.bitwise_count(x & ~b), np.bitwise_count(b & ~x)
+                    gains = values[leaf] * _GAINS[n, q]
+                    losses = values[leaf] * _GAINS[q, n]
+                    for place, player in enumerate(owner.T):
+                        bit = of_b.dtype.type(1) << of_b.dtype.type(place)
+                        change = np.where(x & ~b & bit, gains, 0.0)
+                        change -= np.where(b & ~x & bit, losses, 0.0)
+                        where = row * P + player[leaf]
+                        sums += np.bincount(where, change, len(sums))
+        return phi.reshape(len(points), n_rows, P).swapaxes(0, 1)
+
+    @cached_property
+    def parts(self) -> list[Prepared]:
+        """The boxes and each block, prepared; kept for the last few that were asked."""
+        digest = self.game.digest
+        for boxes, known, parts in RECENT:
+            if boxes() is self.boxes and known == digest:
+                return parts
+        game, most = self.game, KEPT // self.game.n_blocks
+        parts = [
+            Prepared.of(self.leaves, rows, game.weights, most) for rows in game.blocks
+        ]
+        RECENT.insert(0, (weakref.ref(self.boxes), digest, parts))
+        RECENT[:] = [one for one in RECENT[:_N_KEPT] if one[0]() is not None]
+        return parts
+
+
+RECENT: Final[list[tuple[weakref.ref[Boxes], str, list[Prepared]]]] = []
+_N_KEPT: Final = 3
+
+
+def shapley_against(read: SumOfProducts, game: Game) -> BoxShapley | ProductShapley:
+    """Shapley values against background rows: of boxes they are found faster."""
+    of = BoxShapley.of if isinstance(read, Boxes) else ProductShapley.of
+    return of(read, game)

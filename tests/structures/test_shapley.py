@@ -1,0 +1,209 @@
+"""Shapley values of boxes: all coalitions, all ways of counting, rows in any block."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from random_trees import boxes_of_trees, random_tree, some_rows
+
+from propopt.base.resources import Budget
+from propopt.structures.boxes import shapley
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.boxes.shapley import BoxShapley
+from propopt.structures.products.sums import Game
+
+
+D, CODED, K = 6, (3,), 4
+N_CODES = tuple(K if k in CODED else None for k in range(D))
+
+
+def boxes_of(seed, n_trees=5, depth=6):
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, D, depth, coded=CODED, n_codes=K) for _ in range(n_trees)]
+    return boxes_of_trees(trees, 0.5, n_columns=D, n_codes=N_CODES)
+
+
+def rows_of(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    return some_rows(rng, n_rows, D, coded=CODED, n_codes=K)
+
+
+def prepared(read, game):
+    """Anew, whatever was kept."""
+    shapley.RECENT.clear()
+    return BoxShapley.of(read, game)
+
+
+def by_coalitions(read, points, game):
+    """Σ_S |S|! (P − |S| − 1)!/P! (v(S ∪ j) − v(S)) over sets of players."""
+    B, P = game.background, game.n_players
+    player = np.arange(B.shape[1]) if game.players is None else game.players
+    weights = np.full(len(B), 1 / len(B)) if game.weights is None else game.weights
+    sets = np.array(list(itertools.product([False, True], repeat=P)))
+    phi = np.zeros((len(points), P))
+    for x, own in zip(points, phi, strict=True):
+        mixed = np.where(sets[:, None, player], x, B).reshape(-1, B.shape[1])
+        worth = read.value(mixed).reshape(len(sets), -1) @ weights
+        worth = worth.reshape((2,) * P)
+        for j in range(P):
+            gain = np.moveaxis(worth, j, 0)
+            gain = (gain[1] - gain[0]).ravel()
+            size = np.array(list(itertools.product([0, 1], repeat=P - 1))).sum(axis=1)
+            share = [1 / (P * math.comb(P - 1, int(s))) for s in size]
+            own[j] = gain @ share
+    return phi
+
+
+GAMES = {
+    "rows": Game(rows_of(1, 40)),
+    "one row": Game(rows_of(2, 1)),
+    "equal rows": Game(np.repeat(rows_of(3, 3), [1, 5, 2], axis=0)),
+    "weights": Game(
+        rows_of(4, 5), weights=np.array([0.5, 1e-9, 0.125, 0.3, 0.075 - 1e-9])
+    ),
+    "players": Game(rows_of(5, 20), players=np.array([0, 1, 0, 2, 2, 0])),
+    "both": Game(
+        rows_of(6, 2),
+        weights=np.array([0.9, 0.1]),
+        players=np.array([1, 1, 0, 2, 0, 3]),
+    ),
+    "one player": Game(rows_of(7, 4), players=np.zeros(D, np.intp)),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", GAMES)
+@pytest.mark.parametrize("kept", [0, 4096, 2**28], ids=["none", "some", "all"])
+def test_values_are_those_of_all_coalitions(kind, seed, kept, monkeypatch):
+    monkeypatch.setattr(shapley, "KEPT", kept)
+    read, game, points = boxes_of(seed), GAMES[kind], rows_of(seed + 50, 12)
+    exact = by_coalitions(read, points, game)
+    found = prepared(read, game).values(points)
+    size = np.abs(read.values).sum()
+    assert np.abs(exact).max() > 0.05
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-14 * size)
+
+
+def test_blocks_are_values_against_each_part():
+    read, rows, points = boxes_of(0), rows_of(8, 30), rows_of(9, 7)
+    parts = prepared(read, Game(rows, 3)).of_blocks(points)
+    for k, part in enumerate(np.split(rows, 3)):
+        alone = prepared(read, Game(part)).values(points)
+        np.testing.assert_array_equal(parts[:, k], alone)
+    whole = prepared(read, Game(rows)).values(points)
+    np.testing.assert_allclose(parts.mean(axis=1), whole, rtol=0, atol=1e-14)
+    one_by_one = prepared(read, Game(rows)).alone(points)
+    assert one_by_one.shape == (30, 7, D)
+    np.testing.assert_allclose(one_by_one.mean(axis=0), whole, rtol=0, atol=1e-13)
+    row = prepared(read, Game(rows[4:5])).values(points)
+    np.testing.assert_allclose(one_by_one[4], row, rtol=0, atol=1e-13)
+
+
+def chain(depth, rng):
+    """A box of each number of sets up to so many, each of a column of its own."""
+    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
+    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
+    splits = nodes[: 2 * depth : 2]
+    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
+    cuts = np.full(len(nodes), -1.3)
+    return Tree.of(feature, cuts, left, right, rng.normal(size=len(nodes)))
+
+
+def by_pairs(read, points, background):
+    """In fractions: what each box gives against each row (Lundberg et al. 2020)."""
+    held = [read.sets.contain(rows).T for rows in (points, background)]
+    phi = [[Fraction(0)] * read.n_columns for _ in points]
+    for value, path in zip(read.values, read.paths, strict=True):
+        path = path[path >= 0]
+        for x, own in zip(held[0][:, path], phi, strict=True):
+            for b in held[1][:, path]:
+                if not (x | b).all():
+                    continue
+                n, q = int((x & ~b).sum()), int((b & ~x).sum())
+                for u, only_x, only_b in zip(path, x & ~b, b & ~x, strict=True):
+                    whole = Fraction(value) * math.factorial(n) * math.factorial(q)
+                    whole /= math.factorial(n + q) * len(background)
+                    if only_x:
+                        own[read.sets.column[u]] += whole / n
+                    if only_b:
+                        own[read.sets.column[u]] -= whole / q
+    return np.array(phi, dtype=float)
+
+
+@pytest.mark.parametrize("kept", [0, 2**20, 2**28])
+def test_boxes_of_many_sets(kept, monkeypatch):
+    """Of 33 columns and more a mask has more bits than a word of 32."""
+    monkeypatch.setattr(shapley, "KEPT", kept)
+    rng = np.random.default_rng(0)
+    read = boxes_of_trees([chain(40, rng)], n_columns=40)
+    assert read.lengths.max() == 40
+    points, background = rng.normal(size=(9, 40)), rng.normal(size=(25, 40))
+    points[:3] += 2.0  # in boxes of many sets
+    exact = by_pairs(read, points, background)
+    found = prepared(read, Game(background)).values(points)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-14)
+    assert (np.abs(exact[:, 33:]) > 1e-12).any()
+    np.testing.assert_array_equal(found[exact == 0.0], 0.0)
+
+
+@pytest.mark.parametrize("kind", GAMES)
+def test_all_ways_and_all_blocks_have_the_same_digits(kind, monkeypatch):
+    read, game = boxes_of(3, n_trees=3), GAMES[kind]
+    points = np.repeat(rows_of(10, 50), 8, axis=0)  # so many that tables are worth it
+    whole = prepared(read, game).values(points)
+    budgets = [Budget(2**25), Budget(30_000)]
+    for kept, budget in itertools.product((0, 20_000, 2**28), budgets):
+        monkeypatch.setattr(shapley, "KEPT", kept)
+        monkeypatch.setattr(shapley, "AT_ONCE", budget)
+        exact = prepared(read, game)
+        np.testing.assert_array_equal(exact.values(points), whole)
+        for some in (slice(5, 6), slice(0, 9), slice(8, 58)):
+            np.testing.assert_array_equal(exact.values(points[some]), whole[some])
+
+
+def test_what_is_prepared_is_kept_for_the_last_few_and_no_longer():
+    made = []
+    monkeypatched = shapley.Prepared.of.__func__
+
+    def counted(*own):
+        made.append(own)
+        return monkeypatched(shapley.Prepared, *own)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shapley.Prepared, "of", counted)
+        shapley.RECENT.clear()
+        read, points, rows = boxes_of(0), rows_of(11, 3), rows_of(12, 9)
+        first = BoxShapley.of(read, Game(rows)).values(points)
+        again = BoxShapley.of(read, Game(rows.copy())).values(points)
+        np.testing.assert_array_equal(again, first)
+        assert len(made) == 1
+        others = (
+            Game(rows[:8]),
+            Game(rows, weights=np.full(9, 1 / 9)),
+            Game(rows, players=np.array([0, 0, 1, 2, 3, 4])),
+            Game(rows, 3),
+        )
+        for number, game in enumerate(others, 2):
+            BoxShapley.of(read, game).values(points)
+            assert len(made) == number + (game.n_blocks - 1)
+        BoxShapley.of(replace(read), Game(rows, 3)).values(points)
+        assert len(made) == 10
+    assert len(shapley.RECENT) <= 3
+    del read
+    BoxShapley.of(boxes_of(1), Game(rows)).values(points)
+    assert all(boxes() is not None for boxes, *_ in shapley.RECENT[1:])
+
+
+def test_kept_tables_are_bounded_in_bytes(monkeypatch):
+    read, rows = boxes_of(2), rows_of(13, 8)
+    for kept in (0, 5_000, 2**28):
+        monkeypatch.setattr(shapley, "KEPT", kept)
+        for n_blocks in (1, 2):
+            parts = prepared(read, Game(rows, n_blocks)).parts
+            own = [part.tables.nbytes for part in parts]
+            assert sum(own) <= kept
+            if kept == 2**28:
+                assert own == [(16 << read.lengths[read.lengths > 0]).sum()] * n_blocks
