@@ -66,3 +66,249 @@ EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *
     for (index r = 0; r < n; r++) out[r] += pull[u * n + r] * R[u * n + r];
   }
 }
+
+/* ---- Shapley values of boxes: structures/boxes/shapley.py says what is computed */
+
+enum { TABLE_SETS = 18, LANES = 16, MOST_SETS = 62, GAINS = MOST_SETS + 2 };
+
+/* Numbers for s = 0 to p beside each other, in whole registers. */
+static inline index lanes_of(index p) { return p < 16 ? 16 : 24; }
+
+static inline int bits_of(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (int)(x * 0x0101010101010101u >> 56);
+}
+
+/* Eight bits as eight bytes of 0 or 1. */
+static inline uint64_t spread(uint64_t word, int shift) {
+  uint64_t each = (word >> shift & 255) * 0x0101010101010101u & 0x8040201008040201u;
+  return ((each + 0x7f7f7f7f7f7f7f7fu) >> 7) & 0x0101010101010101u;
+}
+
+/* Four bits as four counts of 16 bits. */
+static inline uint64_t four_counts(uint64_t bits) {
+  return bits * 0x0000200040008001u & 0x0001000100010001u;
+}
+
+/* 1 where none of U sets of numbers, low < x <= high, or NaN where `missing`, holds a
+ * point: out (U, n), of points (D, n). */
+EXPORT void propopt_lacking(index U, index n, const index *column, const double *low,
+                            const double *high, const uint8_t *missing,
+                            const double *points, uint8_t *out) {
+  for (index u = 0; u < U; u++) {
+    const double *x = points + column[u] * n, a = low[u], b = high[u];
+    uint8_t *own = out + u * n;
+    if (missing[u])
+      for (index r = 0; r < n; r++) own[r] = (x[r] <= a) | (x[r] > b);
+    else
+      for (index r = 0; r < n; r++) own[r] = !((x[r] > a) & (x[r] <= b));
+  }
+}
+
+/* Which of the p sets of a path hold each of 64 W background rows, as bits. */
+static void background_patterns(const uint64_t *holding, index W, const index *path,
+                                index p, uint64_t *pattern) {
+  for (index r = 0; r < 64 * W; r++) pattern[r] = 0;
+  for (index first = 0; first < p; first += 8)
+    for (index w = 0; w < W; w++)
+      for (int shift = 0; shift < 64; shift += 8) {
+        uint64_t eight = 0, *out = pattern + 64 * w + shift;
+        for (index k = first; k < p && k < first + 8; k++)
+          eight |= spread(holding[path[k] * W + w], shift) << (k - first);
+        for (int i = 0; i < 8; i++) out[i] |= (eight >> 8 * i & 255) << first;
+      }
+}
+
+/* Sums over supersets, for each number of sets: cells (2^p, lanes). */
+#define OVER_SUPERSETS(NAME, TYPE)                                                     \
+  static void NAME(TYPE *cells, index p, index lanes) {                                \
+    for (index half = lanes; half < lanes << p; half *= 2)                             \
+      for (index a = 0; a < lanes << p; a += 2 * half) {                               \
+        TYPE *out = cells + a;                                                         \
+        for (index i = 0; i < half; i++) out[i] += out[half + i];                      \
+      }                                                                                \
+  }
+OVER_SUPERSETS(over_supersets_of_counts, uint16_t)
+OVER_SUPERSETS(over_supersets_of_weights, double)
+
+/* A and B (2^p each) of one box, from Z_s[m] in cells. */
+#define VECTORS(NAME, TYPE)                                                            \
+  static void NAME(const TYPE *cells, index p, index lanes, double scale,              \
+                   const double *gains, double *A) {                                   \
+    double own[TABLE_SETS + 1][TABLE_SETS + 1], *B = A + ((index)1 << p);              \
+    for (index q = 0; q <= p; q++)                                                     \
+      for (index s = 0; s <= p; s++) own[q][s] = gains[(p - s) * GAINS + q];           \
+    for (index m = 0; m < (index)1 << p; m++) {                                        \
+      int q = bits_of((uint64_t)m);                                                    \
+      const double *g = own[q], *before = own[q > 0 ? q - 1 : 0];                      \
+      const TYPE *Z = cells + m * lanes;                                               \
+      double a = 0.0, b = 0.0;                                                         \
+      for (index s = q; s <= p; s++) {                                                 \
+        double z = (double)Z[s];                                                       \
+        a += z * g[s];                                                                 \
+        b += z * before[s];                                                            \
+      }                                                                                \
+      A[m] = a * scale;                                                                \
+      B[m] = b * scale;                                                                \
+    }                                                                                  \
+  }
+VECTORS(vectors_of_counts, uint16_t)
+VECTORS(vectors_of_weights, double)
+
+/* Tables (L, 2, 2^p) of L boxes of p <= TABLE_SETS sets. `holding` (V, W) has M rows as
+ * bits; rows have `counts` if `weighted`, and are else fewer than 2^16. Scratch:
+ * pattern (64 W), cells (lanes 2^p). */
+EXPORT void propopt_tables(index L, index p, index M, index W, index weighted,
+                           const uint64_t *holding, const index *paths,
+                           const double *scale, const double *counts,
+                           const double *gains, double *tables, uint64_t *pattern,
+                           double *cells) {
+  const index lanes = lanes_of(p);
+  uint16_t *whole = (uint16_t *)cells;
+  for (index l = 0; l < L; l++) {
+    double *A = tables + (l << (p + 1));
+    background_patterns(holding, W, paths + l * p, p, pattern);
+    memset(cells, 0, (weighted ? sizeof *cells : sizeof *whole) * (size_t)(lanes << p));
+    for (index r = 0; r < M; r++) {
+      index cell = (index)pattern[r] * lanes + bits_of(pattern[r]);
+      if (weighted)
+        cells[cell] += counts[r];
+      else
+        whole[cell]++;
+    }
+    if (weighted) {
+      over_supersets_of_weights(cells, p, lanes);
+      vectors_of_weights(cells, p, lanes, scale[l], gains, A);
+    } else {
+      over_supersets_of_counts(whole, p, lanes);
+      vectors_of_counts(whole, p, lanes, scale[l], gains, A);
+    }
+  }
+}
+
+/* Adds A[m] - B[m with u] to phi (P, n). Sets and players of box l begin at start[l],
+ * its tables at place[l]. Scratch: mask (L or n, the larger), held (n). */
+EXPORT void propopt_look_up(index L, index n, const index *start, const index *paths,
+                            const index *owner, const uint8_t *lacking,
+                            const index *place, const double *tables, double *phi,
+                            uint32_t *mask, double *held) {
+  for (index r = 0; n < 8 && r < n; r++) { /* few rows: the tables are far apart */
+    for (index l = 0; l < L; l++) {
+      const index *path = paths + start[l];
+      uint32_t m = 0;
+      for (index k = 0; k < start[l + 1] - start[l]; k++)
+        m |= (uint32_t)lacking[path[k] * n + r] << k;
+      mask[l] = m;
+    }
+    for (index l = 0; l < L; l++) {
+      const double *A = tables + place[l];
+      const index *own = owner + start[l], p = start[l + 1] - start[l];
+      if (l + 6 < L) {
+        const double *next = tables + place[l + 6] + mask[l + 6];
+        __builtin_prefetch(next);
+        __builtin_prefetch(next + ((index)1 << (start[l + 7] - start[l + 6])));
+      }
+      uint32_t m = mask[l];
+      for (index k = 0; k < p; k++)
+        phi[own[k] * n + r] += A[m] - A[((uint32_t)1 << p) + (m | (uint32_t)1 << k)];
+    }
+  }
+  for (index l = 0; n >= 8 && l < L; l++) {
+    const index *path = paths + start[l], *own = owner + start[l];
+    index p = start[l + 1] - start[l];
+    const double *A = tables + place[l], *B = A + ((index)1 << p);
+    for (index r = 0; r < n; r++) mask[r] = 0;
+    for (index k = 0; k < p; k++) {
+      const uint8_t *lacks = lacking + path[k] * n;
+      for (index r = 0; r < n; r++) mask[r] |= (uint32_t)lacks[r] << k;
+    }
+    for (index r = 0; r < n; r++) held[r] = A[mask[r]];
+    for (index k = 0; k < p; k++) {
+      double *out = phi + own[k] * n;
+      uint32_t bit = (uint32_t)1 << k;
+      for (index r = 0; r < n; r++) out[r] += held[r] - B[mask[r] | bit];
+    }
+  }
+}
+
+/* Adds what L boxes of p sets give to phi (P, n), by the background rows that the
+ * missing sets of each row hold. The arguments are those of the two kernels above.
+ * Scratch: pattern (64 W), mask (n). */
+EXPORT void propopt_visit(index L, index p, index n, index M, index W, index weighted,
+                          const uint64_t *holding, const index *paths,
+                          const index *owner, const uint8_t *lacking,
+                          const double *scale, const double *counts,
+                          const double *gains, double *phi, uint64_t *pattern,
+                          uint64_t *mask) {
+  const uint64_t full = ((uint64_t)1 << p) - 1;
+  const index n_lanes = (p + 3) / 4;
+  double number[MOST_SETS + 1], sum[MOST_SETS + 1][MOST_SETS + 2], B[MOST_SETS];
+  uint64_t lanes[(MOST_SETS + 1) * LANES];
+  for (index l = 0; l < L; l++) {
+    const index *path = paths + l * p, *own = owner + l * p;
+    index seen = 0;
+    for (index r = 0; r < n; r++) mask[r] = 0;
+    for (index k = 0; k < p; k++) {
+      const uint8_t *lacks = lacking + path[k] * n;
+      for (index r = 0; r < n; r++) mask[r] |= (uint64_t)lacks[r] << k;
+    }
+    for (index r = 0; r < n; r++) {
+      const uint64_t m = mask[r], *rows_of[MOST_SETS];
+      const int q = bits_of(m);
+      index n_missing = 0, any = 0;
+      for (uint64_t rest = m; rest; rest &= rest - 1)
+        rows_of[n_missing++] = holding + path[__builtin_ctzll(rest)] * W;
+      for (index w = 0; w < W; w++) {
+        uint64_t hits = w == W - 1 && M % 64 ? ((uint64_t)1 << M % 64) - 1 : ~(uint64_t)0;
+        for (index i = 0; i < n_missing && hits; i++) hits &= rows_of[i][w];
+        for (; hits; hits &= hits - 1) {
+          const index b = 64 * w + __builtin_ctzll(hits);
+          if (!any++) {
+            for (index s = 0; s <= p; s++) number[s] = 0.0;
+            if (weighted)
+              memset(sum, 0, sizeof sum[0] * (size_t)(p + 1));
+            else
+              memset(lanes, 0, sizeof lanes[0] * LANES * (size_t)(p + 1));
+          }
+          uint64_t lacks = 0;
+          if (seen == M / 8) background_patterns(holding, W, path, p, pattern);
+          if (seen++ >= M / 8)
+            lacks = full & ~pattern[b];
+          else /* the first few are looked at by themselves */
+            for (index k = 0; k < p; k++)
+              lacks |= (~holding[path[k] * W + w] >> b % 64 & 1) << k;
+          const index s = p - bits_of(lacks);
+          if (weighted) {
+            number[s] += counts[b];
+            for (uint64_t rest = lacks; rest; rest &= rest - 1)
+              sum[s][__builtin_ctzll(rest)] += counts[b];
+          } else {
+            number[s] += 1.0;
+            for (index i = 0; i < n_lanes; i++)
+              lanes[s * LANES + i] += four_counts(lacks >> 4 * i & 15);
+          }
+        }
+      }
+      if (!any) continue;
+      double A = 0.0, with_own = 0.0;
+      for (index k = 0; k < p; k++) B[k] = 0.0;
+      for (index s = q; s <= p; s++) {
+        if (number[s] == 0.0) continue;
+        const double *g = gains + (p - s) * GAINS + q;
+        A += number[s] * g[0];
+        if (q > 0) with_own += number[s] * g[-1];
+        for (index k = 0; k < p; k++) {
+          double without = weighted
+                               ? sum[s][k]
+                               : (double)(lanes[s * LANES + k / 4] >> 16 * (k % 4) & 65535);
+          B[k] += (number[s] - without) * g[0];
+        }
+      }
+      A *= scale[l];
+      for (index k = 0; k < p; k++)
+        phi[own[k] * n + r] += A - (m >> k & 1 ? with_own : B[k]) * scale[l];
+    }
+  }
+}

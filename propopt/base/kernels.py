@@ -34,11 +34,33 @@ LIBRARY: Final = KERNEL_SOURCE.with_name(
 _SIZE: Final = ctypes.c_ssize_t
 _NUMBERS: Final = ndpointer(np.float64, flags="C")
 _INDICES: Final = ndpointer(np.intp, flags="C")
+_BYTES: Final = ndpointer(np.uint8, flags="C")
+_BITS: Final = ndpointer(np.uint64, flags="C")
 _OUT: Final = ndpointer(np.float64, flags=("C", "W"))
+_BYTES_OUT: Final = ndpointer(np.uint8, flags=("C", "W"))
+_MASKS: Final = ndpointer(np.uint32, flags=("C", "W"))
+_PATTERNS: Final = ndpointer(np.uint64, flags=("C", "W"))
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
-    "contrasts": (*(_SIZE,) * 4, _NUMBERS, *(_INDICES,) * 2, *(_NUMBERS,) * 2)
-    + (_OUT,) * 4,
+    "contrasts": (
+        *(*(_SIZE,) * 4, _NUMBERS, _INDICES, _INDICES, _NUMBERS, _NUMBERS),
+        *(_OUT,) * 4,
+    ),
+    "lacking": (
+        *(_SIZE, _SIZE, _INDICES, _NUMBERS, _NUMBERS, _BYTES, _NUMBERS, _BYTES_OUT),
+    ),
+    "tables": (
+        *(*(_SIZE,) * 5, _BITS, _INDICES, _NUMBERS, _NUMBERS, _NUMBERS),
+        *(_OUT, _PATTERNS, _OUT),
+    ),
+    "look_up": (
+        *(_SIZE, _SIZE, _INDICES, _INDICES, _INDICES, _BYTES, _INDICES, _NUMBERS),
+        *(_OUT, _MASKS, _OUT),
+    ),
+    "visit": (
+        *(*(_SIZE,) * 6, _BITS, _INDICES, _INDICES, _BYTES, *(_NUMBERS,) * 3),
+        *(_OUT, _PATTERNS, _PATTERNS),
+    ),
 }
 """The arguments of each kernel, in the order of ``kernels.c``."""
 

@@ -57,6 +57,8 @@ def by_coalitions(read, points, game):
     return phi
 
 
+pytestmark = pytest.mark.usefixtures("kernels")  # compiled, and by NumPy
+
 GAMES = {
     "rows": Game(rows_of(1, 40)),
     "one row": Game(rows_of(2, 1)),
@@ -195,6 +197,29 @@ def test_what_is_prepared_is_kept_for_the_last_few_and_no_longer():
     del read
     BoxShapley.of(boxes_of(1), Game(rows)).values(points)
     assert all(boxes() is not None for boxes, *_ in shapley.RECENT[1:])
+
+
+@pytest.mark.parametrize("kind", GAMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_kernels_give_the_digits_of_numpy(kind, seed, monkeypatch):
+    """On every machine, however much is kept: all sums are exact, or in one order."""
+    read, game, points = boxes_of(seed), GAMES[kind], rows_of(seed + 60, 90)
+    monkeypatch.setenv("PROPOPT_KERNELS", "numpy")
+    wanted = prepared(read, game).values(points)
+    monkeypatch.setenv("PROPOPT_KERNELS", "")
+    for kept in (0, 10_000, 2**28):
+        monkeypatch.setattr(shapley, "KEPT", kept)
+        found = prepared(read, game)
+        np.testing.assert_array_equal(found.values(points), wanted)
+        np.testing.assert_array_equal(found.values(points[:3]), wanted[:3])
+
+
+def test_more_background_rows_than_sixteen_bits_count():
+    read, rows, points = boxes_of(4, 2, 3), rows_of(14, 40), rows_of(15, 5)
+    many = np.tile(rows, (2**16 // 40 + 1, 1))
+    wanted = prepared(read, Game(rows)).values(points)
+    found = prepared(read, Game(many)).values(points)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
 
 
 def test_kept_tables_are_bounded_in_bytes(monkeypatch):

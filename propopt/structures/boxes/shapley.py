@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, final
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
+from propopt.base.kernels import kernel
 from propopt.base.resources import AT_ONCE, Budget
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
@@ -49,7 +50,7 @@ from propopt.structures.products.sums import (
 MOST_SETS: Final = 62
 """Of one path: one bit each of a 64-bit word."""
 
-TABLE_SETS: Final = 15
+TABLE_SETS: Final = 18
 """Sets of a path that has tables, of 2^p numbers."""
 
 KEPT: Final = 2**28
@@ -111,7 +112,7 @@ class Leaves:
 
     def lacking(self, points: Points) -> _Bytes:
         """1 where a set does not hold a point, (V, N)."""
-        outside = (~self.sets.contain(points)).view(np.uint8)
+        outside = self._outside(points)
         if self.members is None:
             return outside
         # one more set, which holds everything, where there is none
@@ -120,6 +121,24 @@ class Leaves:
         for others in self.members.T[1:]:
             joint |= outside[others]
         return joint
+
+    def _outside(self, points: Points) -> _Bytes:
+        """The same of each set as it is, (U, N)."""
+        sets, compiled = self.sets, kernel("lacking")
+        if compiled is None:
+            return (~sets.contain(points)).view(np.uint8)
+        outside = np.empty((len(sets), len(points)), np.uint8)
+        ends = sets.low, sets.high, sets.missing.view(np.uint8)
+        rest = np.ascontiguousarray(points.T), outside
+        compiled(*outside.shape, sets.column, *ends, *rest)
+        if len(self._coded) > 0:
+            inside = sets.take(self._coded).contain(points)
+            outside[self._coded] = ~inside
+        return outside
+
+    @cached_property
+    def _coded(self) -> Positions:
+        return np.flatnonzero(self.sets.coded)
 
     def holding(self, points: Points) -> _Bytes:
         """Which points each set holds, eight in a byte, whole words of 64, (V, 8 W)."""
@@ -141,6 +160,14 @@ class Leaves:
             paths = np.ascontiguousarray(self.paths[start:end, :p])
             found.append(Lot(p, start, end, paths, self.owner[paths]))
         return found
+
+    @cached_property
+    def in_order(self) -> tuple[Positions, Positions, Positions]:
+        """Where sets of each box begin, (L + 1,), all sets, and their players."""
+        ends = np.cumsum(np.concatenate([[0], self.lengths]))
+        nothing = np.zeros(0, np.intp)
+        paths = np.concatenate([nothing, *(lot.paths.ravel() for lot in self.lots)])
+        return ends.astype(np.intp), paths, self.owner[paths]
 
 
 class Lot(NamedTuple):
@@ -170,6 +197,11 @@ def _words(bits: _Bytes, paths: Positions) -> _Words:
 # ---- Boxes and one part of the background, prepared
 
 
+_NOTHING: Final = np.zeros(0)
+
+_MOST_EQUAL: Final = 2**16
+"""Rows that compiled kernels count in 16 bits; so many have counts of their own."""
+
 _FEW_ROWS: Final = 24
 """Rows up to which many boxes are looked up at once, and above which one by one."""
 
@@ -193,7 +225,9 @@ class Prepared:
         """With at most so many bytes of tables."""
         sizes = np.cumsum(_sizes(leaves.lengths))
         n_kept = int(np.searchsorted(8.0 * sizes, most, side="right"))
-        counts = None if weights is None else np.rint(weights * 2.0**52)
+        counts = None if len(rows) < _MOST_EQUAL else np.ones(len(rows))
+        if weights is not None:
+            counts = np.rint(weights * 2.0**52)
         tables = np.empty(int(sizes[n_kept - 1]) if n_kept > 0 else 0)
         own = cls(leaves, len(rows), counts, leaves.holding(rows), tables, n_kept)
         for lot in leaves.lots:
@@ -219,15 +253,17 @@ class Prepared:
 
     def add_to(self, phi: Array, lacking: _Bytes) -> None:
         """Add Shapley values of rows, by the sets that lack them (V, N); phi (P, N)."""
+        if (compiled := kernel("look_up")) is not None:
+            self._compiled(compiled, phi, lacking)
+            return
         n_points = phi.shape[1]
-        pairs = n_points * self.n_rows
         for lot in self.leaves.lots:
             kept = slice(lot.start, min(lot.stop, self.n_kept))
             if kept.start < kept.stop:
                 _look_up(phi, lacking, *lot.asked(kept), self.kept(kept))
             p, rest = lot.p, max(lot.start, self.n_kept)
             # a table that is forgotten, or every background row for every row
-            if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * pairs:
+            if self._by_table(lot, n_points):
                 for some in _within(rest, lot.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
                     self.make(lot, some, tables)
@@ -237,6 +273,47 @@ class Prepared:
                 n_pairs = (rows.stop - rows.start) * self.n_rows
                 for some in _within(rest, lot.stop, _PAIR * n_pairs):
                     self._visit(phi[:, rows], lacking[:, rows], lot, some)
+
+    def _compiled(
+        self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
+    ) -> None:
+        """The same by compiled kernels."""
+        n, visit = phi.shape[1], kernel("visit")
+        assert visit is not None, "it comes with the others"
+        words = self.holding.view(np.uint64)
+        n_masks = max(len(self.leaves.lengths), n)
+        mask, held = np.empty(n_masks, np.uint32), np.empty(n)
+        order = self.leaves.in_order
+        scratch = phi, mask, held
+        look_up(self.n_kept, n, *order, lacking, self.starts, self.tables, *scratch)
+        masks = np.empty(n, np.uint64)
+        for lot in self.leaves.lots:
+            some = slice(max(lot.start, self.n_kept), lot.stop)
+            if some.start >= some.stop:
+                continue
+            if self._by_table(lot, n):
+                size = 2 << lot.p
+                for own in _within(some.start, some.stop, 8 * size):
+                    (paths, owner), n_boxes = lot.asked(own), own.stop - own.start
+                    tables = np.empty(n_boxes * size)
+                    self.make(lot, own, tables)
+                    start, place = (np.arange(n_boxes + 1) * k for k in (lot.p, size))
+                    which = start, paths, owner, lacking, place
+                    look_up(n_boxes, n, *which, tables, *scratch)
+                continue
+            n_boxes, (paths, owner) = some.stop - some.start, lot.asked(some)
+            sizes = n_boxes, lot.p, n, self.n_rows, words.shape[1]
+            scale = self.leaves.values[some] / self.total
+            counts = _NOTHING if self.counts is None else self.counts
+            visit(
+                *(*sizes, self.counts is not None, words, paths, owner, lacking, scale),
+                *(counts, _GAINS, phi, np.empty(64 * words.shape[1], np.uint64), masks),
+            )
+
+    def _by_table(self, lot: Lot, n_points: int) -> bool:
+        """Whether tables that are forgotten cost less than to visit rows."""
+        p = lot.p
+        return p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows
 
     def _patterns(self, paths: Positions) -> _Words:
         """Which sets of each path hold each background row, (l, M)."""
@@ -249,6 +326,20 @@ class Prepared:
     def make(self, lot: Lot, some: slice, tables: Array) -> None:
         """Fill in A and B of boxes of a lot."""
         p = lot.p
+        if (compiled := kernel("tables")) is not None:
+            words, counts = self.holding.view(np.uint64), self.counts
+            scale = self.leaves.values[some] / self.total
+            n_cells = (16 if p < 16 else 24) << p
+            compiled(
+                *(some.stop - some.start, p, self.n_rows, words.shape[1]),
+                *(counts is not None, words, lot.asked(some)[0], scale),
+                *(_NOTHING if counts is None else counts, _GAINS, tables),
+                *(
+                    np.empty(64 * words.shape[1], np.uint64),
+                    np.empty(n_cells),
+                ),
+            )
+            return
         tables = tables.reshape(-1, 2, 1 << p)
         sizes = np.bitwise_count(np.arange(1 << p))
         row_bytes = 8 * max(4 << p, self.n_rows)
