@@ -424,8 +424,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             where X had no names.
         progress : bool, optional
             Show a bar, and before long work what it costs; by default only on a
-            terminal. Sums behind a norm take some 20 Q d² steps for each document, 0.2
-            s for 150 words.
+            terminal. Sums behind a norm take some .1 s for each document of 150 words.
 
         Returns
         -------

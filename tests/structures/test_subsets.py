@@ -10,7 +10,7 @@ from subset_oracle import assert_means, masks
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.text_reading import WordRegression
-from propopt.structures.subsets import sets, sums
+from propopt.structures.subsets import sizes
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks, random_sets, sets_of_size
 from propopt.structures.subsets.sums import (
@@ -112,10 +112,85 @@ def test_means_are_those_over_all_sets(rng):
 def test_work_in_parts_is_the_same(rng, monkeypatch):
     f, weights = random_sum(rng, 30, 0.5, 2), rng.random((2, 31))
     means, kept = f.mean_by_size(), f.kept(weights)
-    monkeypatch.setattr(sets, "_STORED", 3000)
-    monkeypatch.setattr(sums, "_AT_ONCE", 200)
-    assert f.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
-    assert f.kept(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
+    monkeypatch.setattr(sizes, "_AT_ONCE", 200)
+    again = NormalisedSum(f.base, f.blocks, f.power)
+    assert again.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
+    assert again.kept(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
+    assert (again.mean_by_size() == f.mean_by_size()).all()  # before or after kept
+
+
+def recursed(values, sizes, power, forced=None):
+    """E_m of Σ v / (Σ r)^s, one word after the other.
+
+    With e_m the mean of Π a over sets of m of t words, one word more makes of it
+    (1 − m/t) e_m + (m/t) a e_(m − 1), and so for the mean of Π a Σ v. A forced word is
+    in all sets.
+    """
+    v, r = (np.asarray(x, np.longdouble) for x in (values, sizes))
+    r, v = r / r.sum(), v / r.sum() ** power
+    powers = ExponentialSum.of(power, float(r[r > 0].min()))
+    rates = powers.rates[:, None]
+    plain = np.ones((len(rates), 1), np.longdouble)
+    tilted = 0 * plain
+    if forced is not None:
+        plain = np.exp(-rates * r[forced])
+        tilted = v[forced] * plain
+        r, v = np.delete(r, forced), np.delete(v, forced)
+    for t, (size, value) in enumerate(zip(r, v, strict=True), start=1):
+        share, a = np.arange(t + 1) / np.longdouble(t), np.exp(-rates * size)
+        more = [np.pad(x, ((0, 0), (1, 0))) for x in (plain, tilted)]
+        less = [np.pad(x, ((0, 0), (0, 1))) for x in (plain, tilted)]
+        plain = (1 - share) * less[0] + share * a * more[0]
+        tilted = (1 - share) * less[1] + share * a * (more[1] + value * more[0])
+    return powers.weights @ tilted
+
+
+MANY = {  # TF-IDF: spread, alike, one that is most of the text, a few unknown
+    "spread": lambda rng: 10.0 ** rng.uniform(-2, 0, 150),
+    "alike": lambda rng: rng.choice([1.0, 1.7, 2.0, 30.0], 250),
+    "one": lambda rng: np.append(1.0, 1e-4 * rng.random(80)),
+    "unknown": lambda rng: np.append(np.zeros(3), rng.random(90)),
+}
+
+
+@pytest.mark.parametrize("tfidf", MANY)
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_many_words_are_as_one_word_after_the_other(rng, tfidf, power):
+    """To 1e-12 of the largest mean over sizes of Σ |v| / (Σ r)^s."""
+    c = rng.permutation(MANY[tfidf](rng))
+    d, coefficients = len(c), rng.normal(size=len(c))
+    f, v = words(coefficients, c, power), coefficients * c
+    r = c**2 if power == 0.5 else c
+    size = float(recursed(np.abs(v), r, power).max())
+    expected = recursed(v, r, power).astype(float)
+    np.testing.assert_allclose(f.mean_by_size(), expected, rtol=0, atol=1e-12 * size)
+    weights = rng.random((2, d + 1))
+    kept, total = f.kept(weights), weights.sum(axis=1)
+    for j in (0, d // 2, int(np.argmax(c))):
+        alone = recursed(v, r, power, j) * np.arange(1, d + 1) / d
+        wrong = np.abs(kept[:, j] - weights[:, 1:] @ alone.astype(float))
+        assert (wrong <= 1e-12 * size * total).all()
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_blocks_whose_words_do_not_interact_are_single_words(rng, power):
+    d = 120
+    c, coefficients = rng.random(d) + 0.05, rng.normal(size=d)
+    alone = words(coefficients, c, power)
+    pairs = rng.permutation(d).reshape(-1, 2)
+    v, r = (coefficients * c)[pairs], (c**2 if power == 0.5 else c)[pairs]
+    table = [
+        np.stack([0.0 * x[:, 0], x[:, 0], x[:, 1], x.sum(axis=1)], axis=1)
+        for x in (v, r)
+    ]
+    paired = NormalisedSum(0.0, (Blocks(pairs, *table),), power)
+    weights = rng.random((3, d + 1))
+    atol = 1e-12 * np.abs(coefficients).sum()
+    for x, y in (
+        (paired.mean_by_size(), alone.mean_by_size()),
+        (paired.kept(weights), alone.kept(weights)),
+    ):
+        np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
 
 def test_many_weights_are_as_one_by_one(rng):

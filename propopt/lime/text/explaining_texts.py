@@ -82,10 +82,10 @@ def text_limits(
 
     Documents count each by itself, but for the model, which is called for many at once:
     34 texts for each where it is read, ``n_samples`` where not. Beside that a document
-    of d words takes time as d times the leaves that it can reach of trees, as Q d² with
-    Q of about 60 for the L1 or L2 norm (10 ms for 100 words, 1 s for 1,000), and as
-    n_samples · d where it is estimated. Other bandwidths of trees and of estimates cost
-    next to nothing; of a norm each counts like a document, up to some dozens of them.
+    of d words takes time as d times the leaves that it can reach of trees. With the L1
+    or L2 norm it is Q U √d for about 60 nodes Q and U different TF-IDF: 10 ms for 100
+    words, .1 s for 1,000. Estimates take time as n_samples · d. Other bandwidths of
+    trees and of estimates cost next to nothing; of a norm they cost little more.
 
     A text of one word or none has no such coefficients, nor has one for which the model
     has no finite value. Then the explanation says so of that document, in ``notes`` and

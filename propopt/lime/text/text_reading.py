@@ -221,7 +221,8 @@ class WordRegression:
 
     def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept."""
-        d, means = self.function.n_words, self.means
+        d, gamma = self.function.n_words, self.function.kept(shares)
+        means = self.means  # known from what the former took
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
         u = d - 1.0 - np.arange(d)
         level = means[:d] - means[d - 1]
@@ -235,7 +236,6 @@ class WordRegression:
         fall[tiny] = level[d - 2]
         slope = -fall
         at_full = means[d - 1] + np.where(tiny, 0.0, level_mean - fall * u_mean)
-        gamma = self.function.kept(shares)
         m = np.arange(d + 1.0)
         apart = (shares @ (m * (d - m))) / (d * (d - 1.0))  # d (α_1 − α_2)
         contrast = gamma - gamma.mean(axis=1, keepdims=True)
