@@ -104,14 +104,19 @@ class Frame:
 
     @property
     def labels(self) -> Labels:
-        """Names of rows, if they have any, and of columns; a missing one is one NaN."""
-        columns, rows = tuple(self.table.columns), None
-        if self.named_rows:
-            rows = tuple(
-                np.nan if isinstance(name, float) and math.isnan(name) else name
-                for name in self.table.index
-            )
-        return Labels(rows, tuple(map(str, columns)), columns, self.kind)
+        """Names of rows, if they have any, and of columns."""
+        columns = tuple(self.table.columns)
+        return Labels(self.rows, tuple(map(str, columns)), columns, self.kind)
+
+    @property
+    def rows(self) -> tuple[Hashable, ...] | None:
+        """Names of rows, if they have any; a missing one is one NaN."""
+        if not self.named_rows:
+            return None
+        return tuple(
+            np.nan if isinstance(name, float) and math.isnan(name) else name
+            for name in self.table.index
+        )
 
 
 def as_frame(table: object, label: str) -> Frame | None:
@@ -312,6 +317,19 @@ def read_numbers(column: pd.Series[Any], label: str) -> Array:
         vague = np.abs(values) > LARGEST_INTEGER
         _refuse_row(vague, column, label, "an integer of at most 2^53, as floats know")
     return values
+
+
+def plain_floats(table: pd.DataFrame) -> Array | None:
+    """All columns as :func:`read_numbers` has them, at once; None where they need it.
+
+    It has no finite numbers above 2^53, and no dtypes but those of NumPy's numbers.
+    """
+    values = table.to_numpy()
+    if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
+        return None
+    values = np.array(values, np.float64, order="C")
+    known = np.abs(values) <= LARGEST_INTEGER
+    return values if bool((known | np.isnan(values)).all()) else None
 
 
 def missing_value(column: pd.Series[Any], label: str) -> Hashable:

@@ -39,7 +39,15 @@ from propopt.tables.columns import (
     spreads,
 )
 from propopt.tables.documents import TextSchema
-from propopt.tables.frames import Frame, Kind, Labels, as_frame, is_coded, listed
+from propopt.tables.frames import (
+    Frame,
+    Kind,
+    Labels,
+    as_frame,
+    is_coded,
+    listed,
+    plain_floats,
+)
 
 
 CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
@@ -177,8 +185,9 @@ class TableSchema:
             an unknown category; the column and the first such row are named.
         """
         frame = _check_frame(X, what)
-        table, header = frame.table, tuple(self.header)
-        if tuple(table.columns) != header:
+        table = frame.table
+        if not _same_labels(table.columns, self.header):
+            header = tuple(self.header)
             missing = [label for label in header if label not in table.columns]
             unexpected = [label for label in table.columns if label not in header]
             if missing or unexpected:
@@ -191,8 +200,11 @@ class TableSchema:
                 f"repeated; expected {listed(header)}, got "
                 f"{listed(tuple(table.columns))}"
             )
-        columns = [column.encode(table, what) for column in self.columns]
-        return _stacked(columns, self.names, frame)
+        points = plain_floats(table) if self.is_numeric else None
+        if points is None:
+            columns = [column.encode(table, what) for column in self.columns]
+            points = np.stack(columns, axis=1)
+        return sealed(points), _labels(self.names, frame)
 
     def taking(self, X: Any) -> TableSchema:
         """The same, which also takes categories of X that its table has not.
@@ -200,8 +212,10 @@ class TableSchema:
         Codes of others stay what they are. A category that the dtype of its column does
         not hold is none of them.
         """
+        if not self._coded:  # numbers take any number
+            return self
         frame = as_frame(X, "X")
-        if frame is None or tuple(frame.table.columns) != tuple(self.header):
+        if frame is None or not _same_labels(frame.table.columns, self.header):
             return self
         columns = tuple(
             column.taking(frame.table[column.name])
@@ -222,7 +236,7 @@ class TableSchema:
     def others(self, points: Points) -> NDArray[np.bool_]:
         """Where categories are that the table of the schema has not, (n, D)."""
         found = np.zeros(points.shape, dtype=bool)
-        for j, column in enumerate(self.columns):
+        for j, column in self._coded:
             if isinstance(column, Categorical) and column.others:
                 found[:, j] = column.other(points[:, j])
         return found
@@ -230,8 +244,8 @@ class TableSchema:
     def unseen(self, points: Points) -> NDArray[np.bool_]:
         """Where categories are of which the table of the schema has no row, (n, D)."""
         found = np.zeros(points.shape, dtype=bool)
-        for j, column in enumerate(self.columns):
-            if isinstance(column, Coded) and not (column.frequencies > 0.0).all():
+        for j, column in self._coded:
+            if not (column.frequencies > 0.0).all():
                 found[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
         return found
 
@@ -301,12 +315,22 @@ class TableSchema:
         return frame.set_axis(list(labels.points or ()), axis=0)
 
     @cached_property
+    def _coded(self) -> tuple[tuple[int, Coded], ...]:
+        """The columns of categories, with their places."""
+        places = enumerate(self.columns)
+        return tuple((j, column) for j, column in places if isinstance(column, Coded))
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether tables are nothing but numbers, in the order of the points."""
+        return not self._coded and self.names == tuple(self.header)
+
+    @cached_property
     def _plain(self) -> bool:
         """Whether tables are nothing but numbers in float64, in the same order."""
-        return self.names == tuple(self.header) and all(
-            isinstance(column, Numeric) and column.dtype == np.dtype(np.float64)
-            for column in self.columns
-        )
+        float64 = np.dtype(np.float64)
+        own = (x for x in self.columns if isinstance(x, Numeric))
+        return self.is_numeric and all(column.dtype == float64 for column in own)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
         """``values`` (n, D), such as gradients, under the labels of the D columns."""
@@ -340,6 +364,8 @@ class TableSchema:
 
     def coordinates_of(self, points: Points, sizes: Array) -> Array:
         """:meth:`coordinates` of points that are encoded; sizes (D,) as of `scales`."""
+        if not self._coded:
+            return per_scale(points, sizes)
         columns = zip(self.columns, points.T, sizes, strict=True)
         parts = [
             per_scale(x.coordinates(v), np.asarray(size)) for x, v, size in columns
@@ -444,16 +470,19 @@ def read_with_schema(
     read = [_column(name, table, declared, groups or {}, what) for name in names]
     columns, values = zip(*read, strict=True)
     schema = TableSchema(table.columns, columns, frame.kind)
-    return schema, *_stacked(values, schema.names, frame)
+    return schema, sealed(np.stack(values, axis=1)), _labels(schema.names, frame)
 
 
-def _stacked(
-    columns: Sequence[Array], names: tuple[Hashable, ...], frame: Frame
-) -> tuple[Points, Labels]:
-    """Encoded columns as points, with the names of the frame that they are of."""
-    features = tuple(map(str, names))
-    labels = replace(frame.labels, features=features, columns=names)
-    return sealed(np.stack(columns, axis=1)), labels
+def _labels(names: tuple[Hashable, ...], frame: Frame) -> Labels:
+    """The names of a frame's rows, and of its encoded columns."""
+    return Labels(frame.rows, tuple(map(str, names)), names, frame.kind)
+
+
+def _same_labels(columns: pd.Index, header: pd.Index) -> bool:
+    """Whether a table has these columns, in the same order."""
+    if columns is header or (columns.dtype == header.dtype and columns.equals(header)):
+        return True
+    return tuple(columns) == tuple(header)
 
 
 def _check_frame(X: object, label: str) -> Frame:

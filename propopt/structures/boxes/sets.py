@@ -19,6 +19,10 @@ from propopt.structures.products.sums import ranks
 # ---- Sets of values of one column: intervals with or without missing, sets of codes
 
 
+_FEW: Final = 2**19
+"""Pairs of sets and points that are compared at once; more, column by column."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Sets:
@@ -153,10 +157,24 @@ class Sets:
 
     def contain(self, points: Points) -> Truths:
         """Whether each point's value is in each set, shape (U, N); points (N, D)."""
+        if len(points) == 1 or len(self) * len(points) <= _FEW:
+            return self._contain_few(points.T[self.column])
         inside = np.empty((len(self), len(points)), dtype=bool)
         for j in np.unique(self.column):
             of_j = self.column == j
             inside[of_j] = _contain(self.take(of_j), points[:, j])
+        return inside
+
+    def _contain_few(self, values: Array) -> Truths:
+        """The same of the value of each set's own column, (U, N), by whole arrays."""
+        inside = (self.low[:, None] < values) & (values <= self.high[:, None])
+        absent = np.isnan(values)
+        if absent.any():
+            inside |= self.missing[:, None] & absent
+        if len(self.members) > 0:
+            coded = np.flatnonzero(self.coded)
+            codes = values[coded].astype(np.intp)
+            inside[coded] = self.members[self.group[coded][:, None], codes]
         return inside
 
     def at(self, values: Array) -> Array:
