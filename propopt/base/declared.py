@@ -105,13 +105,17 @@ def stored(
     )
 
 
-def left(*, default: Any, compare: bool = True, repr: bool = True) -> Any:
+def left(
+    *, default: Any, compare: bool = True, repr: bool = True, lazy: bool = False
+) -> Any:
     """A field that files leave out: its default is there after loading.
 
-    Copies share its value. Pickles take it where pickle can hold it.
+    Copies share its value. Pickles take it where pickle can hold it. A lazy field may
+    hold a :class:`Lazy` value.
     """
+    metadata = {_SAID: _LEFT, "lazy": lazy}
     return dataclasses.field(
-        default=default, compare=compare, repr=repr, metadata={_SAID: _LEFT}
+        default=default, compare=compare, repr=repr, metadata=metadata
     )
 
 
@@ -747,12 +751,20 @@ class Declared:
 
     def settle(self, name: str, value: Any) -> None:
         """Put a lazy field's value in its place, checked."""
+        if name in self._left:
+            vars(self)[name] = value
+            return
         vars(self)[name] = parts_of(type(self))[name].checked(value, name)
         Declared.__post_init__(self)
 
     def settled(self, *, pickled: bool = False) -> dict[str, Any]:
-        """Its fields, none of them to be computed but what a pickle takes as it is."""
+        """Its fields, none of them to be computed but what a pickle takes as it is.
+
+        Without a pickle those that files leave out stay as they are.
+        """
         for name in self._lazy:
+            if name in self._left and not pickled:
+                continue
             value = vars(self)[name]
             if isinstance(value, Lazy) and not (pickled and value.is_pickled):
                 getattr(self, name)

@@ -1,4 +1,4 @@
-"""The optimum of one more row, beside rows that stay as they are.
+"""The optimum of more rows, each beside rows that stay as they are.
 
 min over w of  a‖w − g‖² + 2b Σ_j s_j Σ_{d in j} (w_d − w_jd)²,
 
@@ -14,124 +14,144 @@ for this p, so that the optimum is the nearest complete point to it,
     w = p + H⁻¹v (t − vᵀp)/(vᵀH⁻¹v),   H = diag(h).
 
 Nothing here is a product of matrices: BLAS adds in another order for other numbers of
-rows, and an answer has to be the same to the last bit whoever else is asked.
+rows, and an answer has to be the same to the last bit whoever else is asked. So all
+sums are along the last axes, in memory, of arrays that have the rows in front.
 """
 
 from __future__ import annotations
 
-import math
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.arrays import Array, Truths
+
+
+TOLD: Final = (
+    "losses",
+    "value",
+    "value_of_zero",
+    "excess",
+    "violation",
+    "distance",
+    "joint_excess",
+    "joint_distance",
+)
+"""What an explanation tells of each row beside its optimum."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConditionalRow:
-    """What is asked for one row, and its optimum."""
+class ConditionalRows:
+    """What is asked for rows (...,), or for a single one (), and their optima."""
 
-    target: Array  # (D,): g
-    near: NDArray[np.intp]  # (k,): places of the fixed rows that are near it
-    similarities: Array  # (k,): s_j ≥ 0
-    fixed: Attributions  # (k, D): w_j
+    target: Array  # (..., D): g
+    near: NDArray[np.intp]  # (..., k): places of the fixed rows that are near each
+    similarities: Array  # (..., k): s_j ≥ 0
+    fixed: Array  # (..., k, D): w_j
     weights: tuple[float, float]  # a > 0 and b ≥ 0
-    shared: Truths | None = None  # (k, D): where fixed rows count; everywhere if None
-    # (D,): v, not all zero, of a row that adds up; where it is zero, so are all rows
+    shared: Truths | None = None  # (..., k, D): where fixed rows count; all if None
+    # (D,) or (..., D): v, not all zero, of rows that add up; zero there, so are all
     axis: Array | None = None
     fixed_axis: Array | None = None  # (D,): v of the fixed rows
-    total: float = 0.0  # t
+    total: float | Array = 0.0  # (...,): t
 
     @cached_property
     def stiffness(self) -> Array:
-        """Half the curvature h, (D,), or (1,) where fixed rows count everywhere."""
+        """Half the curvature h, (..., D); (..., 1) where fixed rows count all over."""
         a, b = self.weights
-        own = self.similarities[:, None]
-        return a + 2.0 * b * (own if self.shared is None else own * self.shared).sum(0)
+        own = self.similarities[..., None]
+        counted = own if self.shared is None else own * self.shared
+        return np.asarray(a + 2.0 * b * counted.sum(axis=-2))
 
     @cached_property
     def w(self) -> Array:
-        """The optimum (D,)."""
-        w = self.target + self._drawn(self.fixed - self.target) / self.stiffness
+        """The optimum (..., D)."""
+        w = self.target + self._drawn(self.fixed, self.target) / self.stiffness
         if self.axis is not None:
             for _ in range(2):  # what rounding left of the sum, once more
-                missed = float((self.axis * w).sum()) - self.total
-                w = w - self._step * (missed / self._size)
+                missed = (self.axis * w).sum(axis=-1) - self.total
+                w = w - self._step * (missed / self._size)[..., None]
         return np.asarray(w)
 
     @cached_property
-    def losses(self) -> tuple[float, float]:
-        """‖w − g‖², and the ordered pairs 2 Σ_j s_j ‖w − w_j‖²."""
-        pairs = 2.0 * float((self.similarities * self._apart).sum())
-        return _square(self.w - self.target), pairs
+    def losses(self) -> Array:
+        """‖w − g‖², and the ordered pairs 2 Σ_j s_j ‖w − w_j‖², (..., 2)."""
+        pairs = 2.0 * (self.similarities * self._apart).sum(axis=-1)
+        return np.stack([_square(self.w - self.target), pairs], axis=-1)
 
     @property
-    def value(self) -> float:
-        """The objective of the row."""
-        return sum(c * loss for c, loss in zip(self.weights, self.losses, strict=True))
+    def value(self) -> Array:
+        """The objective of each row."""
+        a, b = self.weights
+        return np.asarray(a * self.losses[..., 0] + b * self.losses[..., 1])
 
     @property
-    def value_of_zero(self) -> float:
+    def value_of_zero(self) -> Array:
         """The objective of w = 0."""
         a, b = self.weights
-        pairs = float((self.similarities * (self.fixed**2).sum(axis=1)).sum())
-        return a * _square(self.target) + 2.0 * b * pairs
+        pairs = (self.similarities * _square(self.fixed)).sum(axis=-1)
+        return np.asarray(a * _square(self.target) + 2.0 * b * pairs)
 
     @cached_property
     def slope(self) -> Array:
-        """Half the slope of the objective at w, r (D,)."""
+        """Half the slope of the objective at w, r (..., D)."""
         own = self.weights[0] * (self.w - self.target)
-        return np.asarray(own - self._drawn(self.fixed - self.w))
+        return np.asarray(own - self._drawn(self.fixed, self.w))
 
     @property
-    def excess(self) -> float:
+    def excess(self) -> Array:
         """It is at most so much above the least objective: rᵀH⁻¹r.
 
         Of a row that adds up that of r without its part along v, and for the rounding δ
         of its sum what the objective falls along v in the meantime.
         """
-        rounding = 0.0
-        if self.axis is not None:
-            along = float((self._step * self.slope).sum()) / self._size
-            rounding = max(2.0 * self._missed * along, 0.0)
-        return float((self._tangent**2 / self.stiffness).sum()) + rounding
+        excess = (self._tangent**2 / self.stiffness).sum(axis=-1)
+        if self.axis is None:
+            return np.asarray(excess)
+        along = (self._step * self.slope).sum(axis=-1) / self._size
+        return np.asarray(excess + np.maximum(2.0 * self._missed * along, 0.0))
 
     @property
-    def violation(self) -> float:
+    def violation(self) -> Array:
         """|vᵀw − t| over the largest sum that the entries could have; 0 without one."""
         if self.axis is None:
-            return 0.0
-        most = float((np.abs(self.w) * np.abs(self.axis)).sum())
-        scale = max(most, abs(self.total), sys.float_info.min)
-        return abs(self._missed) / scale
+            return np.zeros(self.w.shape[:-1])
+        most = (np.abs(self.w) * np.abs(self.axis)).sum(axis=-1)
+        scale = np.maximum(np.maximum(most, np.abs(self.total)), sys.float_info.min)
+        return np.asarray(np.abs(self._missed) / scale)
 
     @property
-    def distance(self) -> float:
+    def distance(self) -> Array:
         """The optimum is no farther than this from w: ‖H⁻¹r‖, r along complete rows."""
-        apart = math.sqrt(_square(self._tangent / self.stiffness))
+        apart = np.sqrt(_square(self._tangent / self.stiffness))
         if self.axis is None:
-            return apart
-        short = self._missed / self._size * math.sqrt(_square(self._step))
-        return math.hypot(apart, short)
+            return np.asarray(apart)
+        short = self._missed / self._size * np.sqrt(_square(self._step))
+        return np.asarray(np.hypot(apart, short))
 
     def moved(self, deviations: Array) -> Array:
-        """How the optimum moves as its target does, a H⁻¹E of each row of E (B, D)."""
-        return np.asarray(self.weights[0] / self.stiffness * self.off_axis(deviations))
+        """How optima move as their targets do, a H⁻¹E of each row of E (..., B, D)."""
+        stiffness = self.stiffness[..., None, :]
+        return np.asarray(self.weights[0] / stiffness * self.off_axis(deviations))
 
     def off_axis(self, E: Array) -> Array:
-        """E − v (vᵀH⁻¹E)/(vᵀH⁻¹v) of each row of E (..., D): what moves no sum."""
+        """E − v (vᵀH⁻¹E)/(vᵀH⁻¹v) of E (..., D) or (..., B, D): what moves no sum."""
         if self.axis is None:
             return E
-        along = (E * self._step).sum(axis=-1) / self._size
-        return np.asarray(E - along[..., None] * self.axis)
+        axis, step, size = self.axis, self._step, self._size
+        if E.ndim > step.ndim:
+            axis, step, size = axis[..., None, :], step[..., None, :], size[..., None]
+        along = (E * step).sum(axis=-1) / size
+        return np.asarray(E - along[..., None] * axis)
 
     @property
-    def joint_excess(self) -> float:
+    def joint_excess(self) -> Array:
         """(4b²/a) Σ_j s_j² ‖w_j − w‖²: what re-solving all rows together could gain.
 
         With the row appended to fixed rows that were the optimum without it, the slope
@@ -140,20 +160,20 @@ class ConditionalRow:
         is what that slope is along complete rows.
         """
         a, b = self.weights
-        return 4.0 * b**2 / a * self._touched
+        return np.asarray(4.0 * b**2 / a * self._touched)
 
     @property
-    def joint_distance(self) -> float:
+    def joint_distance(self) -> Array:
         """(2b/a) (Σ_j s_j² ‖w_j − w‖²)^½: how far all rows together could move."""
         a, b = self.weights
-        return float(2.0 * b / a * np.sqrt(self._touched))
+        return np.asarray(2.0 * b / a * np.sqrt(self._touched))
 
-    def _drawn(self, apart: Array) -> Array:
-        """Σ_j p_jd of differences (k, D) from the fixed rows."""
-        pulls = 2.0 * self.weights[1] * self.similarities[:, None]
+    def _drawn(self, fixed: Array, w: Array) -> Array:
+        """Σ_j p_jd of the differences of fixed rows (..., k, D) from w (..., D)."""
+        pulls = 2.0 * self.weights[1] * self.similarities[..., None]
         if self.shared is not None:
             pulls = pulls * self.shared
-        return np.asarray((pulls * apart).sum(axis=0))
+        return np.asarray((pulls * (fixed - w[..., None, :])).sum(axis=-2))
 
     @cached_property
     def _tangent(self) -> Array:
@@ -161,42 +181,48 @@ class ConditionalRow:
         return self.off_axis(self.slope)
 
     @cached_property
-    def _missed(self) -> float:
+    def _missed(self) -> Array:
         """Vᵀw − t."""
         assert self.axis is not None, "it adds up"
-        return float((self.axis * self.w).sum()) - self.total
+        return np.asarray((self.axis * self.w).sum(axis=-1) - self.total)
 
     @cached_property
     def _step(self) -> Array:
         """H⁻¹v, times the least h."""
         assert self.axis is not None, "it adds up"
-        return np.asarray(self.axis * (self.stiffness.min() / self.stiffness))
+        least = self.stiffness.min(axis=-1, keepdims=True)
+        return np.asarray(self.axis * (least / self.stiffness))
 
     @cached_property
-    def _size(self) -> float:
+    def _size(self) -> Array:
         """VᵀH⁻¹v, times the least h."""
         assert self.axis is not None, "it adds up"
-        return float((self.axis * self._step).sum())
+        return np.asarray((self.axis * self._step).sum(axis=-1))
 
     @cached_property
-    def _touched(self) -> float:
+    def _touched(self) -> Array:
         """Σ_j s_j² ‖w_j − w‖², of what can move the fixed rows."""
         apart = self._apart
         if self.fixed_axis is not None:
-            v, size = self.fixed_axis, _square(self.fixed_axis) or 1.0
-            free = np.where(v != 0.0, self.fixed - self.w, 0.0)
-            free = free - ((free * v).sum(axis=1) / size)[:, None] * v
-            apart = (free**2).sum(axis=1)
-        return float((self.similarities**2 * apart).sum())
+            v = self.fixed_axis
+            free = np.where(v != 0.0, self.fixed - self.w[..., None, :], 0.0)
+            along = (free * v).sum(axis=-1) / (float(_square(v)) or 1.0)
+            apart = _square(free - along[..., None] * v)
+        return np.asarray((self.similarities**2 * apart).sum(axis=-1))
 
     @cached_property
     def _apart(self) -> Array:
-        """‖w_j − w‖², of what both have, shape (k,)."""
-        squares = (self.fixed - self.w) ** 2
+        """‖w_j − w‖², of what both have, shape (..., k)."""
+        squares = (self.fixed - self.w[..., None, :]) ** 2
         if self.shared is not None:
             squares = squares * self.shared
-        return np.asarray(squares.sum(axis=1))
+        return np.asarray(squares.sum(axis=-1))
 
 
-def _square(w: Array) -> float:
-    return float((w**2).sum())
+def told_of(rows: Sequence[ConditionalRows]) -> Mapping[str, Array]:
+    """What is told of single rows that have columns of their own, (m, ...) each."""
+    return {name: np.array([getattr(row, name) for row in rows]) for name in TOLD}
+
+
+def _square(w: Array) -> Array:
+    return np.asarray((w**2).sum(axis=-1))

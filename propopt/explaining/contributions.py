@@ -108,11 +108,11 @@ class ContributionRule:
             return False
         return self._ready is not None
 
-    def of_rows(self, points: Points, labels: Labels, base: float) -> list[Targets]:
+    def of_rows(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """Those of rows (N, D), each as if it was asked alone."""
+        assert base is not None, "those of the reference have one"
         stream = np.random.default_rng(read_seed(self.rng))
-        known = self.shapley(points, labels, stream, base=base, alone=True)
-        return known.split()
+        return self.shapley(points, labels, stream, base=base, alone=True)
 
     def shapley(
         self,

@@ -17,7 +17,7 @@ from propopt.base.checks import known_word, read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
-from propopt.explaining.conditional import ConditionalRow
+from propopt.explaining.conditional import ConditionalRows, told_of
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
     OF_TABLES,
@@ -325,13 +325,14 @@ class FittedDocuments(FittedReference):
             source=source,
             evaluations=sum(aim.evaluations for aim in aims),
         )
-        proof = joint_proof(rows)
+        found = told_of(rows)
+        proof = joint_proof(found)
         told = exact_target if exact else unknown_target
         parameters = dict(self.reference.parameters)
         del parameters["stability"]
         near = f"{self.plan.settings.n_neighbors} nearest of {len(self.plan.points)}"
         return self.answer(
-            rows,
+            found,
             Targets(estimate=estimate, **Targets.ends(parts)),
             began,
             attributions=schema.placed(documents, [row.w for row in rows]),
@@ -342,7 +343,7 @@ class FittedDocuments(FittedReference):
             target=told(source, proof.scale),
         )
 
-    def _beside_others(self, text: str) -> tuple[Document, Targets, ConditionalRow]:
+    def _beside_others(self, text: str) -> tuple[Document, Targets, ConditionalRows]:
         """A document beside the nearest, with the aim of a function of its words."""
         settings, points, f = self.plan.settings, self.plan.points, self.plan.function
         own = f.text_schema
@@ -362,7 +363,7 @@ class FittedDocuments(FittedReference):
         sums: dict[str, Any] = {}
         if known.base is not None and document.n_words:
             sums = {"axis": np.ones(document.n_words), "total": float(known.total[0])}
-        row = ConditionalRow(
+        row = ConditionalRows(
             target=known.estimate.values[0],
             near=near,
             similarities=cosines[near],

@@ -6,20 +6,23 @@ import hashlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import as_array, read_count, read_seed
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths
+from propopt.base.checks import as_array, read_count, read_seed, sealed
+from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
-from propopt.explaining.conditional import ConditionalRow
+from propopt.explaining.conditional import TOLD, ConditionalRows
 from propopt.explaining.contributions import AnyRule, ContributionRule
 from propopt.explaining.joint_parts import ColumnMetric
 from propopt.explaining.offsets import with_offset
@@ -46,7 +49,7 @@ from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _Recast
 from propopt.losses.graphs.neighbours import Near
-from propopt.losses.graphs.points import distances_between
+from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import OverPoints
 from propopt.results.certificate import Certificate
 from propopt.results.explanation import Explanation
@@ -57,6 +60,9 @@ from propopt.tables.schema import TableSchema
 
 _UNSCALED = 1e-9
 """Of what zero costs: an optimum of less than that has no scale of its own."""
+
+_SOON = 1.0
+"""Seconds: a bar that is not asked for is shown of work that takes longer."""
 
 _Asked = TypeVar("_Asked")
 
@@ -85,25 +91,29 @@ class FittedReference(ABC):
 
     @staticmethod
     def one_by_one(asked: Sequence[_Asked], progress: bool | None) -> Iterator[_Asked]:
-        """Each by itself, beside a bar."""
-        with progress_bar("explain", len(asked), progress) as bar:
-            for one in asked:
+        """Each by itself, beside a bar; unasked only where work takes a second."""
+        began, bar = time.perf_counter(), None
+        with ExitStack() as stack:
+            for n, one in enumerate(asked):
+                if bar is not None:
+                    bar.advance(bar.task_ids[0])
+                elif progress or time.perf_counter() - began > _SOON:
+                    shown = progress_bar("explain", len(asked), progress)
+                    bar = stack.enter_context(shown)
+                    bar.advance(bar.task_ids[0], n)
                 yield one
+            if bar is not None:
                 bar.advance(bar.task_ids[0])
 
     def answer(
-        self,
-        rows: Sequence[ConditionalRow],
-        known: Targets,
-        began: float,
-        **own: Any,
+        self, told: Mapping[str, Array], known: Targets, began: float, **own: Any
     ) -> Explanation:
         """Optima that do not know of each other, as one explanation."""
-        names, losses = self.reference.weights, np.array([row.losses for row in rows])
+        names, losses = self.reference.weights, told["losses"].sum(axis=0).tolist()
         return Explanation(
             method="optimized",
             weights=dict(names),
-            losses=dict(zip(names, losses.sum(axis=0).tolist(), strict=True)),
+            losses=dict(zip(names, losses, strict=True)),
             solver="conditional",
             quantity=self.function.quantity,
             units=self.reference.units,
@@ -113,19 +123,51 @@ class FittedReference(ABC):
         )
 
 
-def joint_proof(rows: Sequence[ConditionalRow], largest: float = 1.0) -> Certificate:
+def joint_proof(told: Mapping[str, Array], largest: float = 1.0) -> Certificate:
     """Of all rows, for the program that leaves the reference as it is."""
-    value = math.fsum(row.value for row in rows)
-    excess = math.fsum(row.excess for row in rows)
-    zero = math.fsum(row.value_of_zero for row in rows)
+    value, excess, zero = (
+        math.fsum(told[name].tolist()) for name in ("value", "excess", "value_of_zero")
+    )
     return Certificate(
         value=value,
         lower_bound=max(value - excess, 0.0),
         scale=max(value, _UNSCALED * zero),
         kind="strong convexity",
-        violation=max(row.violation for row in rows),
-        distance=largest * math.hypot(*(row.distance for row in rows)),
+        violation=float(told["violation"].max()),
+        distance=largest * math.hypot(*told["distance"].tolist()),
     )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsBeside:
+    """Rows, what they aim at, and their optima beside the reference rows near them."""
+
+    known: Targets
+    near: list[Near]  # (m,): the reference rows that each is compared with
+    own: Attributions  # (m, D): own values g, 0 without
+    moves: Truths  # (m, D): columns that move
+    told: Mapping[str, Array]  # of each row, w and what ConditionalRows tells
+    # (m, B, D): how optima move with the blocks of what they aim at, where it is drawn
+    moved: Array | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowsBeside], order: Positions) -> RowsBeside:
+        """All rows of parts that are as wide, in another order."""
+        every = [near for part in parts for near in part.near]
+
+        def both(arrays: Sequence[Array]) -> Any:
+            return np.concatenate(arrays)[order]
+
+        drawn = [part.moved for part in parts if part.moved is not None]
+        return cls(
+            known=Targets.joined([part.known for part in parts]).taken(order),
+            near=[every[n] for n in order],
+            own=both([part.own for part in parts]),
+            moves=both([part.moves for part in parts]),
+            told={k: both([part.told[k] for part in parts]) for k in parts[0].told},
+            moved=both(drawn) if len(drawn) == len(parts) else None,
+        )
 
 
 @final
@@ -153,22 +195,34 @@ class FittedRows(FittedReference):
         """How own values of a new row are made."""
         return None if self.own_values is None else self.plan.own_rule_of(self.rule)
 
-    def near(self, place: Array, point: Array) -> Near:
-        """The reference rows that a row (D,) is compared with, nearest first.
+    def near(self, places: Points, points: Points) -> list[Near]:
+        """The reference rows that rows (m, D) are compared with, nearest first.
 
         One that equals a reference row is compared with what that is joined with, so
         that it has its joint optimum.
         """
         plan = self.plan
         if self.metric is None:
-            apart = distances_between(place[None], plan.coordinates)[0]
-            nearest = np.argsort(apart, kind="stable")[: plan.n_neighbors]
-            return Near(nearest, np.ones(len(nearest)))
-        same = (plan.points == point) | (np.isnan(plan.points) & np.isnan(point))
-        known = np.flatnonzero(same.all(axis=1))
-        if len(known):
-            return plan.neighbours.joined(int(known[0]))
-        return plan.neighbours.of(place)
+            apart, k = self._distances.of(places), plan.n_neighbors
+            nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
+            return [Near(own, np.ones(k)) for own in nearest]
+        same = [self._place_of.get(row) for row in _keys(points)]
+        new = [n for n, place in enumerate(same) if place is None]
+        found = iter(plan.neighbours.of(places[new]) if new else ())
+        return [
+            next(found) if place is None else plan.neighbours.joined(place)
+            for place in same
+        ]
+
+    @cached_property
+    def _distances(self) -> Distances:
+        return Distances(self.plan.coordinates)
+
+    @cached_property
+    def _place_of(self) -> dict[bytes, int]:
+        """The first reference row that has some values."""
+        keys = _keys(self.plan.points)
+        return {row: n for n, row in reversed(list(enumerate(keys)))}
 
     def explain(
         self, X: object, progress: bool | None, offset: Any = None
@@ -177,56 +231,58 @@ class FittedRows(FittedReference):
         began = time.perf_counter()
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
-        schema, every = wide.function.schema, np.arange(len(points))
-        new = every[:0]
-        if wide is not self and schema is not None:
-            new = np.flatnonzero(schema.others(points).any(axis=1))
-            wide.function.value_at(points[new], labels.of_positions(new))  # or refused
-        # rows of known categories do not depend on the company of others
-        found: list[Any] = [None] * len(points)
-        for owner, some in ((self, np.setdiff1d(every, new)), (wide, new)):
-            said = owner.answers_at(points[some], labels.of_positions(some), progress)
-            for n, answer in zip(some.tolist(), said, strict=True):
-                found[n] = answer
-        parts = [part for part, _ in found]
-        beside = [row for _, row in found]
-        rows = [row for row, _, _ in beside]
-        axes = np.stack([axis for _, _, axis in beside])
-        named = (
-            labels if self.plan.players is None else self.plan.players.labels(labels)
-        )
-        known, largest = Targets.joined(parts, named), float(axes.max(initial=0.0))
-        proof = joint_proof(rows, largest)
-        moved = [row.joint_distance for row in rows]
-        W = np.stack([row.w for row in rows])
+        rows = self._beside(wide, points, labels, progress)
+        plan = self.plan
+        named = labels if plan.players is None else plan.players.labels(labels)
+        known = replace(rows.known, estimate=replace(rows.known.estimate, labels=named))
+        largest, W = 1.0, rows.told["w"]
         if self.metric is not None:
+            axes = np.where(rows.moves, self.metric.roots, 0.0)
+            largest = float(axes.max(initial=0.0))
             W = known.estimate.values + W * axes
-        best = self.answer(
-            rows,
+        told, best = rows.told, joint_proof(rows.told, largest)
+        explained = self.answer(
+            told,
             known,
             began,
             attributions=W,
-            labels=known.estimate.labels,
+            labels=named,
             parameters=with_note(
                 self.reference.parameters, note_on_others(wide.function, points)
             ),
             background=self.reference.background,
-            certificate=proof,
+            certificate=best,
             details={
-                "joint_excess": np.array([row.joint_excess for row in rows]),
-                "joint_distance": largest * np.array(moved),
-                "similarity": np.array([row.similarities.sum() for row in rows]),
-                "reference_rows": padded(
-                    [row.near for row in rows], self.plan.n_neighbors
-                ),
+                "joint_excess": told["joint_excess"],
+                "joint_distance": largest * told["joint_distance"],
+                "similarity": told["similarity"],
+                "reference_rows": padded(rows.near, plan.n_neighbors),
             },
             **wide.plan.told(points),
-            **self._errors(rows, axes, known, proof.scale),
-            **self._programs(rows, known, beside),
+            **self._errors(rows, best.scale),
+            **self._programs(replace(rows, known=known)),
             row_size=self.row_size,
         )
-        own = self.function, self.plan.model, points.shape[1]
-        return with_offset(best, offset, X, *own)
+        own = self.function, plan.model, points.shape[1]
+        return with_offset(explained, offset, X, *own)
+
+    def _beside(
+        self, wide: FittedRows, points: Points, labels: Labels, progress: bool | None
+    ) -> RowsBeside:
+        """Rows of known categories do not depend on the company of others."""
+        schema = wide.function.schema
+        if wide is self or schema is None:
+            return self.answers_at(points, labels, progress)
+        is_new = schema.others(points).any(axis=1)
+        order = np.argsort(is_new, kind="stable")
+        new = np.flatnonzero(is_new)
+        wide.function.value_at(points[new], labels.of_positions(new))  # or refused
+        parts = [
+            owner.answers_at(points[some], labels.of_positions(some), progress)
+            for owner, some in ((self, np.flatnonzero(~is_new)), (wide, new))
+            if len(some)
+        ]
+        return RowsBeside.joined(parts, np.argsort(order))
 
     def _taking(self, X: object) -> FittedRows:
         """The same, which also takes categories of X that data has not."""
@@ -253,25 +309,89 @@ class FittedRows(FittedReference):
 
     def answers_at(
         self, points: Points, labels: Labels, progress: bool | None
-    ) -> list[tuple[Targets, tuple[ConditionalRow, Array, Array]]]:
+    ) -> RowsBeside:
         """What each row aims at, and its optimum beside the reference rows near it."""
-        if len(points) == 0:
-            return []
-        parts = self._aims(points, labels, progress)
+        known = Targets.joined(self._aims(points, labels, progress))
         places = coordinates_of(self.function, points, self.plan.sizes)
-        names = labels.points or range(len(points))
-        asked = zip(parts, places, points, names, strict=True)
-        return [(one[0], self._row(*one)) for one in asked]
+        phi, near = known.estimate.values, self.near(places, points)
+        own = np.zeros(phi.shape)
+        moves, total = np.ones(phi.shape, bool), np.zeros(len(phi))
+        if self.metric is not None:
+            if self.own_rule is not None:
+                own = self.own_rule.of_rows(points, labels.of_columns())
+            moves = np.broadcast_to(self.metric.moves, phi.shape)
+            if self.metric.is_uniform:  # and what a row alone uses
+                moves = moves | (phi != 0.0)
+            total = known.total - [math.fsum(row) for row in phi.tolist()]
+            self._refuse_missed(known, total, moves, labels)
+        aim = known.estimate
+        drawn = None
+        if aim.blocks is not None and not aim.exact:
+            drawn = (aim.blocks - aim.blocks.mean(axis=0)).transpose(1, 0, 2)
+        told: dict[str, Array] = {}
+        parts = list[tuple[Positions, dict[str, Array]]]()
+        # rows that add up over no column have nothing in common with others
+        kinds = [len(own_near.places) for own_near in near], moves.any(axis=1).tolist()
+        kind = list(zip(*kinds, strict=True))
+        for one in dict.fromkeys(kind):
+            alike = np.array([n for n, own_kind in enumerate(kind) if own_kind == one])
+            for some in AT_ONCE.blocks(len(alike), 64 * (one[0] + 1) * phi.shape[1]):
+                rows = alike[some]
+                asked = self._asked(rows, phi, near, own, moves, total)
+                told = {name: getattr(asked, name) for name in ("w", *TOLD)}
+                told["similarity"] = asked.similarities.sum(axis=-1)
+                if drawn is not None:
+                    told["moved"] = self._moved(asked, drawn[rows], moves[rows])
+                parts.append((rows, told))
+        if len(parts) > 1:
+            order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+            told = {
+                name: np.concatenate([told[name] for _, told in parts])[order]
+                for name in told
+            }
+        moved = told.pop("moved", None)
+        return RowsBeside(
+            known=known, near=near, own=own, moves=moves, told=told, moved=moved
+        )
+
+    def _asked(
+        self,
+        rows: Positions,
+        phi: Attributions,
+        near: Sequence[Near],
+        own: Attributions,
+        moves: Truths,
+        total: Array,
+    ) -> ConditionalRows:
+        """Some rows that have as many rows near them; of contributions their z."""
+        places = np.stack([near[n].places for n in rows])
+        similarities = np.stack([near[n].similarities for n in rows])
+        target, fixed, metric = phi[rows], self._left[places], self.metric
+        sums: dict[str, Any] = {}
+        if metric is not None:
+            apart = fixed - (target - own[rows])[:, None]
+            fixed = np.where(moves[rows, None], apart / metric.roots, 0.0)
+            target = np.zeros(target.shape)
+            axis = np.where(moves[rows], metric.roots, 0.0)
+            if axis.any():
+                sums = {"axis": axis, "fixed_axis": metric.axis, "total": total[rows]}
+        return ConditionalRows(
+            target=target,
+            near=places,
+            similarities=similarities,
+            fixed=fixed,
+            weights=self.weights,
+            **sums,
+        )
 
     def _aims(
         self, points: Points, labels: Labels, progress: bool | None
     ) -> list[Targets]:
         """What rows aim at; in one call where a model answers each row by itself."""
-        rule = self.rule
-        if isinstance(rule, ContributionRule) and rule.answers_rows_alike:
-            base = self.reference.base_value
-            assert base is not None, "contributions have one"
-            return rule.of_rows(points, labels, float(base[0]))
+        rule, base = self.rule, self.reference.base_value
+        if rule.answers_rows_alike:
+            own = None if base is None else float(base[0])
+            return [rule.of_rows(points, labels, own)]
         # a model may answer many rows in other digits than one asked alone
         return [
             self.aim(points[[n]], labels.of_positions([n]))
@@ -287,76 +407,39 @@ class FittedRows(FittedReference):
     def _left(self) -> Attributions:
         """What reference rows do beside their own values, r_j (n, D)."""
         W = self.reference.attributions
-        return W if self.own_values is None else W - self.own_values
+        return W if self.own_values is None else sealed(W - self.own_values)
 
-    def _row(
-        self, known: Targets, place: Array, point: Array, name: Hashable
-    ) -> tuple[ConditionalRow, Array, Array]:
-        """A row beside the reference rows near it; g (D,); and √ω of what moves."""
-        near = self.near(place, point)
-        target, metric = known.estimate.values[0], self.metric
-        if metric is not None and metric.is_uniform:  # and what it alone uses
-            metric = replace(metric, moves=metric.moves | (target != 0.0))
-        own = np.zeros(len(target))
-        sums: dict[str, Any] = {}
-        fixed = self._left[near.places]
-        if metric is not None:
-            if self.own_rule is not None:
-                own = self.own_rule.at(point[None], self.plan.labels)[0]
-            fixed = metric.scaled(fixed - (target - own))
-            sums = self._sum(known, target, metric, name)
-            target = np.zeros(len(target))
-        row = ConditionalRow(
-            target=target,
-            near=near.places,
-            similarities=near.similarities,
-            fixed=fixed,
-            weights=self.weights,
-            **sums,
-        )
-        return row, own, np.ones(len(own)) if metric is None else metric.axis
-
-    def _sum(
-        self, known: Targets, phi: Array, metric: ColumnMetric, name: object
-    ) -> dict[str, Any]:
-        """What a row adds up to, over columns that move, and those it alone uses."""
-        assert self.metric is not None, "it is that of the row"
-        missed = float(known.total[0]) - math.fsum(phi)
-        if metric.moves.any():
-            axes = {"axis": metric.moves, "fixed_axis": self.metric.moves}
-            sums = {k: np.where(v, metric.roots, 0.0) for k, v in axes.items()}
-            return {**sums, "total": missed}
-        if abs(missed) > known.slack[0]:
+    def _refuse_missed(
+        self, known: Targets, missed: Array, moves: Truths, labels: Labels
+    ) -> None:
+        """Refuse a row that has a sum to make up, and no column to move for it."""
+        bad = ~moves.any(axis=1) & (np.abs(missed) > known.slack)
+        if bad.any():
+            n = int(bad.argmax())
             raise InvalidInput(
-                f"X: row {name!r}: no feature contributes, and its prediction "
-                f"differs from the base by {missed:.3g}: nothing can add up; give "
-                "fit() reference rows that differ in what the model reads"
+                f"X: row {labels.row(n)!r}: no feature contributes, and its "
+                f"prediction differs from the base by {missed[n]:.3g}: nothing can add "
+                "up; give fit() reference rows that differ in what the model reads"
             )
-        return {}
 
-    def _errors(
-        self,
-        rows: Sequence[ConditionalRow],
-        axes: Array,  # (m, D): √ω of what moves
-        known: Targets,
-        scale: float,
-    ) -> dict[str, Any]:
+    def _moved(self, asked: ConditionalRows, E: Array, moves: Truths) -> Array:
+        """How optima move with E (m, B, D); what does not move has the error of Φ."""
+        if self.metric is None:
+            return asked.moved(E)
+        still, roots = ~moves[:, None], self.metric.roots
+        step = asked.moved(np.where(still, 0.0, E / roots)) * roots
+        return np.where(still, E, step)
+
+    def _errors(self, rows: RowsBeside, scale: float) -> dict[str, Any]:
         """What errors of the target cost, A² ⟨E, H⁻¹E⟩ of all rows, and move."""
-        aim, errors = known.estimate, None
-        gram = None
-        if aim.blocks is not None and not aim.exact:
+        aim, errors, gram = rows.known.estimate, None, None
+        if rows.moved is not None and aim.blocks is not None:
             B = len(aim.blocks)
-            apart = aim.blocks - aim.blocks.mean(axis=0)
-            gram, squares = np.zeros((B, B)), []
-            each = zip(rows, axes, apart.transpose(1, 0, 2), strict=True)
-            for row, axis, E in each:  # what does not move has the error of Φ
-                moves = axis > 0.0
-                unit = np.where(moves, axis, 1.0)
-                step = row.moved(np.where(moves, E / unit, 0.0)) * axis
-                moved = np.where(moves, step, E)
-                gram += row.weights[0] * E @ moved.T
-                squares.append((moved**2).sum(axis=0))
-            errors = np.sqrt(np.stack(squares) / (B * (B - 1)))
+            apart = (aim.blocks - aim.blocks.mean(axis=0)).transpose(1, 0, 2)
+            gram = np.zeros((B, B))
+            for E, moved in zip(apart, rows.moved, strict=True):
+                gram += self.weights[0] * E @ moved.T
+            errors = np.sqrt((rows.moved**2).sum(axis=1) / (B * (B - 1)))
         if self.metric is not None:
             return {"target": error_of_parts(aim), "standard_errors": errors}
         excess = None if gram is None else TargetError.of_gram((gram + gram.T) / 2.0)
@@ -369,81 +452,79 @@ class FittedRows(FittedReference):
         squares = (self.reference.attributions**2).sum(axis=1)
         return float(np.sqrt(squares.mean()))
 
-    def _programs(
-        self,
-        rows: Sequence[ConditionalRow],
-        known: Targets,
-        beside: Sequence[tuple[ConditionalRow, Array, Array]],
-    ) -> dict[str, Any]:
-        """The conditional program of all rows; in a metric that of z."""
+    def _programs(self, rows: RowsBeside) -> dict[str, Any]:
+        """The program of all rows, made when asked for; in a metric of z."""
+        program = lazily(cache(partial(self._program, rows)))
+        told: dict[str, Any] = {"posed": self._posed(rows)}
+        if self.metric is None or self.metric.is_uniform:
+            return {"program": program, **told}
+        return {"scaled_program": program, "metric": self.metric.axis**2, **told}
+
+    def _program(self, rows: RowsBeside) -> Program:
         own, pairs = self.reference.weights
-        metric = self.metric
+        metric, known = self.metric, rows.known
+        phi = known.estimate.values
         in_metric = metric is not None and not metric.is_uniform
         # of ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖², where w_j stays as it is
-        each = [np.sqrt(2.0 * row.similarities)[:, None] for row in rows]
-        owner = np.repeat(np.arange(len(rows)), [len(root) for root in each])
-        places = np.arange(len(owner)), owner
-        shape = len(owner), len(rows)
-        apart = OverPoints(sp.csr_array((np.concatenate(each)[:, 0], places), shape))
+        counts = [len(near.places) for near in rows.near]
+        owner = np.repeat(np.arange(len(counts)), counts)
+        places = np.concatenate([near.places for near in rows.near])
+        similarities = np.concatenate([near.similarities for near in rows.near])
+        roots = np.sqrt(2.0 * similarities)
+        at = np.arange(len(owner)), owner
+        pulled = OverPoints(sp.csr_array((roots, at), (len(owner), len(counts))))
         squared = GradientMatching(self.reference.attributions, name=pairs)
-        fixed = np.concatenate(
-            [
-                root * (row.fixed if in_metric else self._left[row.near] + g)
-                for root, (row, g, _) in zip(each, beside, strict=True)
-            ]
-        )
-        anchored, aim = _Recast(squared, apart, fixed), known.estimate
-        total = np.zeros(len(rows)) if known.base is None else known.total
+        fixed, g = self._left[places], rows.own[owner]
+        aim, none = known.estimate, np.zeros(phi.shape)
+        total = np.zeros(len(counts)) if known.base is None else known.total
+        axes = none if metric is None else np.where(rows.moves, metric.roots, 0.0)
         if in_metric and metric is not None:
-            phi, blocks = aim.values, aim.blocks
+            apart = (fixed - (phi[owner] - g)) / metric.roots
+            fixed, g = np.where(rows.moves[owner], apart, 0.0), none[owner]
+            blocks = aim.blocks
             blocks = None if blocks is None else metric.scaled(blocks - phi)
-            aim = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
-            total = np.array([row.total for row in rows])
+            aim = replace(aim, values=none, blocks=blocks)
+            total = total - [math.fsum(row) for row in phi.tolist()]
+        anchored = _Recast(squared, pulled, roots[:, None] * (fixed + g))
         losses = GradientMatching(aim, name=own), anchored
-        none = np.zeros(known.estimate.values.shape[1])
-        masks = np.stack([none if x.axis is None else x.axis for x in rows])
-        program = Program(losses)
-        if masks.any():
-            shared = bool((masks == masks[0]).all())
-            adding_up = Completeness(total, masks[0] if shared else masks)
-            program = Program(losses, (adding_up.bound(len(none)),))
-        told: dict[str, Any] = {"posed": self._posed(rows, known, beside)}
-        if not in_metric or metric is None:
-            return {"program": program, **told}
-        return {"scaled_program": program, "metric": metric.axis**2, **told}
+        if not axes.any():
+            return Program(losses)
+        shared = bool((axes == axes[0]).all())
+        adding_up = Completeness(total, axes[0] if shared else axes)
+        return Program(losses, (adding_up.bound(phi.shape[1]),))
 
-    def _posed(
-        self,
-        rows: Sequence[ConditionalRow],
-        known: Targets,
-        beside: Sequence[tuple[ConditionalRow, Array, Array]],
-    ) -> dict[str, NDArray[Any]]:
+    def _posed(self, rows: RowsBeside) -> dict[str, NDArray[Any]]:
         """What a file says of it, of :mod:`propopt.results.posed`."""
         own, pairs = self.reference.weights
-        phi = known.estimate.values
-        count = max(len(row.near) for row in rows)
-        similarities = np.zeros((len(rows), count))
-        for n, row in enumerate(rows):
-            similarities[n, : len(row.near)] = row.similarities
+        known, phi = rows.known, rows.known.estimate.values
+        count = max(len(near.places) for near in rows.near)
+        similarities = np.zeros((len(phi), count))
+        for row, near in zip(similarities, rows.near, strict=True):
+            row[: len(near.places)] = near.similarities
         posed = {
             f"{own}.target": phi,
-            f"{pairs}.near": padded([row.near for row in rows], count),
+            f"{pairs}.near": padded(rows.near, count),
             f"{pairs}.similarities": similarities,
             f"{pairs}.fixed": self._left,
-            f"{pairs}.beside": np.stack([g for _, g, _ in beside]),
+            f"{pairs}.beside": rows.own,
         }
         if known.base is not None:
-            moves = np.stack([axis > 0.0 for _, _, axis in beside])
-            posed["completeness.parts"] = np.ones(phi.shape) * moves
+            posed["completeness.parts"] = rows.moves.astype(np.float64)
             posed["completeness.totals"] = known.total
         return posed
 
 
-def padded(near: Sequence[NDArray[np.intp]], count: int) -> NDArray[np.intp]:
+def _keys(points: Points) -> list[bytes]:
+    """The values of each row as bytes; NaN and zero are one each."""
+    plain = np.where(np.isnan(points), np.nan, points + 0.0)
+    return [row.tobytes() for row in plain]
+
+
+def padded(near: Sequence[Near], count: int) -> NDArray[np.intp]:
     """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
     places = np.full((len(near), count), -1, np.intp)
     for row, own in zip(places, near, strict=True):
-        row[: len(own)] = own[:count]
+        row[: len(own.places)] = own.places[:count]
     return places
 
 

@@ -69,6 +69,13 @@ class OwnValueRule:
         )
         return np.asarray(G - self._base)
 
+    def of_rows(self, points: Points, labels: Labels) -> Attributions:
+        """The same of each row as if it was asked alone."""
+        if isinstance(self.checked.read, SumOfProducts):
+            return self.at(points, labels)
+        # a model may answer many rows in other digits than one asked alone
+        return np.concatenate([self.at(row, labels) for row in points[:, None]])
+
     @cached_property
     def _base(self) -> float:
         values = self.function.value_at(self.background.points, Labels())

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Values
+from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import read_nonnegative, sealed
 from propopt.base.errors import (
     InvalidInput,
@@ -24,6 +24,7 @@ from propopt.explaining.joint_parts import ColumnMetric
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
+from propopt.functions.means import ExactMean
 from propopt.laws.data_law import Reference, constant_in_words
 from propopt.losses import (
     Completeness,
@@ -39,6 +40,7 @@ from propopt.losses.graphs.points import Graph, read_graph, share_across_pattern
 from propopt.results.explanation import Explanation, Parameter
 from propopt.results.target_error import TargetError
 from propopt.solvers import solve
+from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
 
@@ -76,6 +78,14 @@ class TargetRule:
         """Those of one row (1, D), the same whoever else is asked."""
         del base
         return Targets(estimate=self.at(points, labels))
+
+    @property
+    def answers_rows_alike(self) -> bool:
+        """Whether rows have the same digits in any company: means of trees do."""
+        own = self.function
+        return isinstance(own, ExactMean) and isinstance(own.structure, Boxes)
+
+    of_rows = of_row
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
@@ -144,8 +154,10 @@ class Targets:
     tolerance: float = 0.0
 
     @classmethod
-    def joined(cls, parts: Sequence[Targets], labels: Labels) -> Targets:
-        """Those of all rows; exact ones have the same blocks each."""
+    def joined(cls, parts: Sequence[Targets]) -> Targets:
+        """Those of all rows, of no names; exact ones have the same blocks each."""
+        if len(parts) == 1:
+            return parts[0]
         aims = [part.estimate for part in parts]
         first = next((aim for aim in aims if not aim.exact), aims[0])
         n_blocks = max((len(x.blocks) for x in aims if x.blocks is not None), default=0)
@@ -162,26 +174,18 @@ class Targets:
             exact=all(x.exact for x in aims),
             blocks=np.concatenate(known, axis=1) if len(known) == len(aims) else None,
             evaluations=sum(x.evaluations for x in aims),
-            labels=labels,
+            labels=first.labels.of_columns(),
             notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
         )
         return cls(estimate=estimate, **cls.ends(parts))
 
-    def split(self) -> list[Targets]:
-        """Those of each row by itself."""
-        base, prediction = self._both
-        aim, parts = self.estimate, []
-        for n in range(len(base)):
-            own = replace(
-                aim,
-                values=aim.values[[n]],
-                blocks=None if aim.blocks is None else aim.blocks[:, [n]],
-                evaluations=aim.evaluations if n == 0 else 0,
-                labels=aim.labels.of_positions([n]),
-            )
-            ends = {"base": base[[n]], "prediction": prediction[[n]]}
-            parts.append(Targets(estimate=own, tolerance=self.tolerance, **ends))
-        return parts
+    def taken(self, order: Positions) -> Targets:
+        """The same rows in another order."""
+        aim, ends = self.estimate, (self.base, self.prediction)
+        base, prediction = (None if x is None else x[order] for x in ends)
+        blocks = None if aim.blocks is None else aim.blocks[:, order]
+        estimate = replace(aim, values=aim.values[order], blocks=blocks)
+        return replace(self, estimate=estimate, base=base, prediction=prediction)
 
     @staticmethod
     def ends(parts: Sequence[Targets]) -> dict[str, Any]:

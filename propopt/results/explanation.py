@@ -329,8 +329,8 @@ class Explanation(
         factory=dict, missing=True, infinite=True
     )
     posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
-    program: Program | None = left(default=None)
-    scaled_program: Program | None = left(default=None)
+    program: Program | None = left(default=None, lazy=True)
+    scaled_program: Program | None = left(default=None, lazy=True)
 
     rows_are_named: ClassVar[bool] = True
     _words: ClassVar[WordKind | None] = "explanation"

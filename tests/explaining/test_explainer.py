@@ -238,7 +238,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     fitted = explainer.fitted_
     points = fitted.function.read(part.rows, "rows")[0]
     place = coordinates_of(fitted.function, points, fitted.plan.sizes)[n]
-    near, s = fitted.near(place, points[n])
+    ((near, s),) = fitted.near(place[None], points[[n]])
     h = 1 + 2 * b * s.sum()
     p = (own + 2 * b * s @ reference.attributions[near]) / h
     ones = np.ones((used.sum(), 1))
@@ -309,7 +309,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     p = result.contributions[1] / h
     fitted = explainer.fitted_
     place = coordinates_of(fitted.function, rows, fitted.plan.sizes)[1]
-    near = fitted.near(place, rows[1])
+    (near,) = fitted.near(place[None], rows[[1]])
     others = explainer.reference_.attributions[near.places]
     p = p + 2 * 0.2 * near.similarities @ others / h
     total = switched(rows)[1] - result.base_value[1]

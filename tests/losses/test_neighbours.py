@@ -37,7 +37,7 @@ def test_near_a_new_row_are_those_of_a_loop(k):
     known = RowNeighbours(rows, k)
     reach = reach_of(rows, k)
     for place in np.random.default_rng(1).normal(size=(20, 3)) * 2.0:
-        near = known.of(place)
+        (near,) = known.of(place[None])
         expected, _ = nearest_of(np.linalg.norm(rows - place, axis=1), k, reach)
         found = np.zeros(len(rows))
         found[near.places] = near.similarities

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from propopt.base.arrays import Array, Points, Positions, Sparse
 from propopt.base.resources import AT_ONCE
 from propopt.losses.graphs.points import (
+    Distances,
     SimilarityGraph,
     distances_between,
     nearest_neighbours,
@@ -53,14 +54,17 @@ class RowNeighbours:
     coordinates: Points  # (n, M)
     count: int  # k: how many each row is compared with
 
-    def of(self, place: Array) -> Near:
-        """Of a new row (M,), which equals none of them."""
-        apart = distances_between(place[None], self.coordinates)[0]
-        return self._nearest(np.arange(len(apart)), apart)
+    def of(self, places: Points) -> list[Near]:
+        """Of new rows (m, M), each of which equals none of them."""
+        return [self._nearest(apart) for apart in self._distances.of(places)]
 
-    def _nearest(self, places: Positions, apart: Array) -> Near:
+    @cached_property
+    def _distances(self) -> Distances:
+        return Distances(self.coordinates)
+
+    def _nearest(self, apart: Array) -> Near:
         chosen, shares = shared_places(apart, self.count)
-        return Near(places[chosen], shares * self.falling(apart[chosen]))
+        return Near(chosen, shares * self.falling(apart[chosen]))
 
     def falling(self, apart: Array) -> Array:
         """Min(1, (h/d)⁴) of distances d."""

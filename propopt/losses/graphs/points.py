@@ -326,9 +326,11 @@ def _path(n_nodes: int) -> Sparse:
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
     """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...)."""
     squares = (first - second) ** 2
-    odd = np.isnan(first) != np.isnan(second)
-    filled = np.where(np.isnan(squares), odd * mismatch, squares)
-    return np.asarray(filled.sum(axis=-1))
+    absent = np.isnan(squares)
+    if absent.any():
+        odd = np.isnan(first) != np.isnan(second)
+        squares = np.where(absent, odd * mismatch, squares)
+    return np.asarray(squares.sum(axis=-1))
 
 
 def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
@@ -443,6 +445,29 @@ def distances_between(rows: Points, points: Points) -> Array:
     unit = Unit.of(np.concatenate([rows, points]))
     near, others = unit.points[: len(rows)], unit.points[len(rows) :]
     return unit.restored(np.sqrt(squares_between(near, others, unit.mismatch)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances of any rows to points that stay, as :func:`distances_between` them."""
+
+    points: Points  # (m, D)
+
+    def of(self, rows: Points) -> Array:
+        """Of all pairs, (n, m)."""
+        unit, largest = self._unit
+        if not np.abs(rows).max() < largest:  # or one is missing
+            return distances_between(rows, self.points)
+        near = np.ldexp(rows, -unit.exponent)
+        return unit.restored(np.sqrt(squares_between(near, unit.points, 0.0)))
+
+    @cached_property
+    def _unit(self) -> tuple[Unit, float]:
+        """The points in their unit, and below what rows have the same one."""
+        unit = Unit.of(self.points)
+        known = unit.complete and bool(unit.points.any())
+        return unit, float(np.ldexp(1.0, unit.exponent)) if known else 0.0
 
 
 def pairs_within(points: Points, radius: float) -> Edges:
