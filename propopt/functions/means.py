@@ -102,6 +102,8 @@ def _not_compared(gaps: Truths, known_missing: Truths | None) -> Positions:
     else:
         first = np.zeros(0, np.intp)
         absent &= ~known_missing
+        if not absent.any():
+            return first
     columns = np.flatnonzero(absent.any(axis=0))
     new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
     return np.unique(np.concatenate([first, *new]))

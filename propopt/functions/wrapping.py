@@ -40,6 +40,7 @@ from propopt.functions.outputs import (
     check_data,
     check_model,
     check_target,
+    direct_call,
     exact_scores,
     has_method,
     name_of,
@@ -377,7 +378,8 @@ def _wrapped(
         readout = _readout(model, quantity, index)
     else:
         method, said = call_of(model, quantity)
-        readout = Readout(method, schema.decode, said, index)
+        direct = direct_call(model, quantity) if schema.is_numeric else None
+        readout = Readout(method, schema.decode, said, index, direct=direct)
     return NumericalModel(
         name,
         readout,

@@ -162,6 +162,16 @@ class DataLaw:
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """What a reader of attributions at these rows has to know, a sentence each."""
+        if np.isnan(points).any():
+            return self._notes(points)
+        return self._of_complete_rows if len(points) else ()
+
+    @cached_property
+    def _of_complete_rows(self) -> tuple[str, ...]:
+        """Notes on rows in which nothing is missing: they are the same for all."""
+        return self._notes(np.zeros((1, self.reference.points.shape[1])))
+
+    def _notes(self, points: Points) -> tuple[str, ...]:
         present = ~np.isnan(self.reference.points)
         return tuple(
             note

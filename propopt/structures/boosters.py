@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -342,6 +343,48 @@ def margins_of(model: Any) -> Margins | None:
     method, settings, find_logit = rule
     scores = partial(getattr(final, method), **settings)
     return Margins(behind_steps(before, scores), partial(find_logit, final))
+
+
+_TAKE_NUMBERS: Final = (
+    "catboost.CatBoostClassifier",
+    "catboost.CatBoostRegressor",
+    "xgboost.XGBClassifier",
+    "xgboost.XGBRegressor",
+)
+"""Classes that take an array in place of the frame that they were fitted on."""
+
+
+def takes_numbers(model: Any) -> bool:
+    """Whether a model takes an array of its columns as readily as a frame of them."""
+    return inherits(model, *_TAKE_NUMBERS)
+
+
+def lightgbm_call(model: Any) -> Callable[..., Array] | None:
+    """A LightGBM model as its booster answers a table of numbers; None of others."""
+    if isinstance(model, LightGBMBooster):
+        return partial(_of_booster, model, "booster", {})
+    if not inherits(model, "lightgbm.LGBMClassifier", "lightgbm.LGBMRegressor"):
+        return None
+    # what an estimator does not know by name, its booster is given at prediction
+    known = signature(type(model)).parameters
+    others = {key: x for key, x in model.get_params().items() if key not in known}
+    if any("thread" in key for key in others):
+        return None
+    return partial(_of_booster, model, "booster_", others)
+
+
+def _of_booster(
+    model: Any,
+    name: str,
+    settings: Mapping[str, Any],
+    table: Any,
+    raw_score: bool = False,
+) -> Array:
+    booster = getattr(model, name)  # of a model that is fitted again it is another
+    said: Array = booster.predict(
+        table, raw_score=raw_score, **{**settings, "num_threads": 1}
+    )
+    return said
 
 
 def has_own_objective(model: Any) -> bool:
