@@ -10,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, final
+from typing import Final, Self, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.resources import AT_ONCE
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
+from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
+
+
+_MOST_CELLS: Final = 2**26
+"""Cells times sets of which tables of own values are made."""
 
 
 @final
@@ -108,15 +114,49 @@ class OwnValueRule:
 
     def _of_products(self, read: SumOfProducts, points: Points) -> Attributions:
         """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
-        c, mean = self._shared
         G = np.zeros(points.shape)
-        for j, numbers, factors in read.by_column:
+        if self._tables is not None:
+            for j, (ends, values) in self._tables.items():
+                G[:, j] = values[ends.searchsorted(points[:, j])]
+            return G
+        for j in read.columns.tolist():
             distinct, place = distinct_values(points[:, j])
+            G[:, j] = self._of_column(j, distinct)[place]
+        return G
+
+    def _of_column(self, j: int, values: Values) -> Values:
+        """Own values of column j, each as if it was asked alone."""
+        (c, mean), g = self._shared, np.zeros(len(values))
+        for numbers, factors in self._read.of_column(j):
             # sums along rows of their own: no product of matrices, which adds in
             # another order for other numbers of rows
-            parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(distinct)).T)
-            G[:, j] += (parts.sum(axis=1) - mean[numbers].sum())[place]
-        return G
+            parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(values)).T)
+            g += parts.sum(axis=1) - mean[numbers].sum()
+        return g
+
+    @cached_property
+    def _tables(self) -> dict[int, tuple[Array, Values]] | None:
+        """Of trees by column the ends of cells in which own values are the same.
+
+        With the own value of each cell; None where rows are as quickly asked.
+        """
+        read = self._read
+        if not isinstance(read, Boxes):
+            return None
+        cells = {
+            j: np.unique(np.concatenate([own.cells for _, own in read.of_column(j)]))
+            for j in read.columns.tolist()
+        }
+        counts = np.bincount(read.column, minlength=read.n_columns)
+        if sum(len(x) * int(counts[j]) for j, x in cells.items()) > _MOST_CELLS:
+            return None
+        tables = {}
+        for j, x in cells.items():
+            values = np.empty(len(x))
+            for some in AT_ONCE.blocks(len(x), 24 * int(counts[j])):
+                values[some] = self._of_column(j, x[some])
+            tables[j] = x[:-1], values  # the last cell is behind all ends
+        return tables
 
     def _of_players(self, points: Points) -> Attributions:
         """The same of joint factors of players, one sum along rows of its own each."""

@@ -182,6 +182,17 @@ class Sets:
         inside = _contain(self, values.ravel()).astype(np.float64)
         return inside.reshape(len(self), *values.shape)
 
+    @property
+    def cells(self) -> Array:
+        """The codes of sets of one column; or a number between any two ends, then NaN.
+
+        Each is the largest of those that the same sets hold.
+        """
+        if self.coded.any():
+            return np.arange(self.members.shape[1], dtype=np.float64)
+        ends = np.concatenate([self.low, self.high])
+        return np.append(np.unique(ends[np.isfinite(ends)]), [np.inf, np.nan])
+
     def under(self, normals: Normals) -> Array:
         """The probability of each set, all of one column, under normals, (U, S)."""
         shape = (-1, *(1,) * len(normals.shape))
