@@ -23,7 +23,7 @@ from packaging.tags import platform_tags
 SOURCE = "propopt/base/kernels.c"
 LIBRARY = "propopt/base/libkernels." + ("dll" if sys.platform == "win32" else "so")
 COMPILERS = ("cc", "gcc", "clang")
-FLAGS = ("-std=c11", "-O2", "-ftree-vectorize", "-ffp-contract=off", "-fPIC", "-shared")
+FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-shared")
 """Those of every machine: no -march, no -ffast-math."""
 
 

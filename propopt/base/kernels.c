@@ -30,14 +30,10 @@ EXPORT const char *propopt_source(void) { return AS_TEXT(PROPOPT_SOURCE); }
 
 /* ---- Sums of products: sum_l v_l prod_u P_u, and contrasts in each column */
 
-/* For n rows: total (n) += the sums, contrast (D, n) += sum_l v_l R_u prod_{w != u} P_w
- * at the column of each factor u. P and R are (U, n). Each of the L paths has at most K
- * factors, with -1 behind them. Scratch: pull (U, n), which comes as zeros, and
- * front (K + 1, n). */
-EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *value,
-                              const index *paths, const index *column, const double *P,
-                              const double *R, double *total, double *contrast,
-                              double *pull, double *front) {
+static inline void contrasts(index L, index K, index U, index n, const double *value,
+                             const index *paths, const index *column, const double *P,
+                             const double *R, double *total, double *contrast,
+                             double *pull, double *front) {
   for (index l = 0; l < L; l++) {
     const index *path = paths + l * K;
     index length = 0;
@@ -64,6 +60,88 @@ EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *
   for (index u = 0; u < U; u++) {
     double *out = contrast + column[u] * n;
     for (index r = 0; r < n; r++) out[r] += pull[u * n + r] * R[u * n + r];
+  }
+}
+
+/* For n rows: total (n) += the sums, contrast (D, n) += sum_l v_l R_u prod_{w != u} P_w
+ * at the column of each factor u. P and R are (U, n). Each of the L paths has at most K
+ * factors, with -1 behind them. Scratch: pull (U, n), which comes as zeros, and
+ * front (K + 1, n). */
+EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *value,
+                              const index *paths, const index *column, const double *P,
+                              const double *R, double *total, double *contrast,
+                              double *pull, double *front) {
+  if (n == 1) /* by itself, so that loops over rows vanish */
+    contrasts(L, K, U, 1, value, paths, column, P, R, total, contrast, pull, front);
+  else
+    contrasts(L, K, U, n, value, paths, column, P, R, total, contrast, pull, front);
+}
+
+/* ---- The law of columns of numbers by tables of cumulative moments (panels.py) */
+
+#define PAIRS 4 /* of cuts, which stay in registers */
+#define LANE (2 * PAIRS)
+typedef double pair __attribute__((vector_size(16)));
+
+/* The series of LANE cuts at d, and their derivatives, by Horner. */
+static inline void horner(const double *table, index degree, index stride, double d,
+                          pair *sum, pair *moment) {
+  pair next[PAIRS];
+  memcpy(sum, table + degree * stride, sizeof next);
+  memset(moment, 0, sizeof next);
+  for (index q = degree - 1; q >= 0; q--) {
+    memcpy(next, table + q * stride, sizeof next);
+    for (int i = 0; i < PAIRS; i++) {
+      moment[i] = moment[i] * d + sum[i];
+      sum[i] = sum[i] * d + next[i];
+    }
+  }
+}
+
+/* Means P and contrasts R (U, n) of the sets of C columns at n places. place (C, n) is
+ * the panel of each, -1 where it has no table and nothing is written; shift (C, n) is d.
+ * Column c has n_cuts[c] cuts, and tables (panels, degree + 1, cuts rounded up to LANE)
+ * from offset[c] in moments. It has the sets first[c] to first[c + 1]: factor is their
+ * number among U, start and stop are their ends among the cuts. Scratch: two rows of
+ * the most cuts, rounded up. */
+EXPORT void propopt_panels(index C, index n, index degree, const index *place,
+                           const double *shift, const double *moments,
+                           const index *offset, const index *n_cuts,
+                           const double *width, const index *first,
+                           const index *factor, const index *start, const index *stop,
+                           double *P, double *R, double *scratch) {
+  for (index c = 0; c < C; c++) {
+    index last = n_cuts[c] - 1, stride = (last + LANE) / LANE * LANE;
+    double *law = scratch, *contrast = scratch + stride;
+    for (index r = 0; r < n; r++) {
+      if (place[c * n + r] < 0) continue;
+      double d = shift[c * n + r];
+      const double *table = moments + offset[c] + place[c * n + r] * (degree + 1) * stride;
+      double mass = table[degree * stride + last], first_moment = 0.0, half_second = 0.0;
+      for (index q = degree - 1; q >= 0; q--) {
+        half_second = half_second * d + first_moment;
+        first_moment = first_moment * d + mass;
+        mass = mass * d + table[q * stride + last];
+      }
+      double mean = first_moment / mass, by_mass = 1.0 / mass;
+      double by_spread = 1.0 / ((2.0 * half_second - mean * first_moment) * width[c]);
+      for (index k = 0; k < stride; k += LANE) {
+        pair sum[PAIRS], moment[PAIRS];
+        horner(table + k, degree, stride, d, sum, moment);
+        for (int i = 0; i < PAIRS; i++) {
+          moment[i] = (moment[i] - mean * sum[i]) * by_spread;
+          sum[i] *= by_mass;
+        }
+        memcpy(law + k, sum, sizeof sum);
+        memcpy(contrast + k, moment, sizeof moment);
+      }
+      law[last] = 1.0;
+      contrast[last] = 0.0; /* contrasts add up to 0 */
+      for (index u = first[c]; u < first[c + 1]; u++) {
+        P[factor[u] * n + r] = law[stop[u]] - law[start[u]];
+        R[factor[u] * n + r] = contrast[stop[u]] - contrast[start[u]];
+      }
+    }
   }
 }
 

@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import numpy as np
-from numpy.ctypeslib import ndpointer
+from numpy.typing import NDArray
 
 from propopt.base.errors import InvalidInput, Refused
 
@@ -31,15 +31,39 @@ LIBRARY: Final = KERNEL_SOURCE.with_name(
     "libkernels." + ("dll" if sys.platform == "win32" else "so")
 )
 
+
+@final
+class _Contiguous:
+    """An array in C order as an argument; NumPy's ``ndpointer`` takes much longer."""
+
+    def __init__(self, dtype: type, writes: bool = False) -> None:
+        self.dtype = np.dtype(dtype)
+        self.writes = writes
+
+    def from_param(self, array: NDArray[Any]) -> Any:
+        """What ctypes passes: a pointer to its first entry."""
+        flags = array.flags
+        if array.dtype != self.dtype or not flags.c_contiguous:
+            raise TypeError(
+                f"expected {self.dtype} in C order, got {array.dtype} of strides "
+                f"{array.strides}"
+            )
+        if flags.writeable and array.size > 0:
+            return ctypes.byref(ctypes.c_char.from_buffer(array))
+        if self.writes and array.size > 0:
+            raise TypeError("expected an array that can be written, got a sealed one")
+        return ctypes.c_void_p(array.ctypes.data)
+
+
 _SIZE: Final = ctypes.c_ssize_t
-_NUMBERS: Final = ndpointer(np.float64, flags="C")
-_INDICES: Final = ndpointer(np.intp, flags="C")
-_BYTES: Final = ndpointer(np.uint8, flags="C")
-_BITS: Final = ndpointer(np.uint64, flags="C")
-_OUT: Final = ndpointer(np.float64, flags=("C", "W"))
-_BYTES_OUT: Final = ndpointer(np.uint8, flags=("C", "W"))
-_MASKS: Final = ndpointer(np.uint32, flags=("C", "W"))
-_PATTERNS: Final = ndpointer(np.uint64, flags=("C", "W"))
+_NUMBERS: Final = _Contiguous(np.float64)
+_INDICES: Final = _Contiguous(np.intp)
+_BYTES: Final = _Contiguous(np.uint8)
+_BITS: Final = _Contiguous(np.uint64)
+_OUT: Final = _Contiguous(np.float64, writes=True)
+_BYTES_OUT: Final = _Contiguous(np.uint8, writes=True)
+_MASKS: Final = _Contiguous(np.uint32, writes=True)
+_PATTERNS: Final = _Contiguous(np.uint64, writes=True)
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "contrasts": (
@@ -60,6 +84,10 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "visit": (
         *(*(_SIZE,) * 6, _BITS, _INDICES, _INDICES, _BYTES, *(_NUMBERS,) * 3),
         *(_OUT, _PATTERNS, _PATTERNS),
+    ),
+    "panels": (
+        *(*(_SIZE,) * 3, _INDICES, _NUMBERS, _NUMBERS, _INDICES, _INDICES, _NUMBERS),
+        *(*(_INDICES,) * 4, *(_OUT,) * 3),
     ),
 }
 """The arguments of each kernel, in the order of ``kernels.c``."""

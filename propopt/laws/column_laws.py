@@ -46,6 +46,11 @@ class Tempered(NamedTuple):
     nearest: Positions  # (n,): k
 
 
+def least_beside(shares: Array) -> float:
+    """The share ρ that stays beside the nearest value."""
+    return min(LEAST_BESIDE, (1.0 - float(shares.max())) / 2.0)
+
+
 def deviation(values: Array, shares: Array) -> float:
     """The standard deviation of values, over their range (values increase)."""
     offsets = (values - values[0]) / (values[-1] - values[0])
@@ -66,7 +71,7 @@ def temper(values: Array, shares: Array, unit: float, x: Array) -> Tempered:
     masses *= shares
     totals = masses.sum(axis=1)
     slack = np.ones(len(x))
-    beside = min(LEAST_BESIDE, (1.0 - shares.max()) / 2.0)
+    beside = least_beside(shares)
     narrow = np.flatnonzero(1.0 - shares[nearest] / totals < beside)
     if len(narrow) > 0:
         slack[narrow] = _slack(gain[narrow], shares, nearest[narrow], beside)
@@ -142,6 +147,33 @@ def _between(
     P[also] += law[-1]
     R[also] += contrast[-1]
     return P, R
+
+
+FEW_VALUES: Final = 32
+"""Of a column of so many values at most measures are kept for each."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AtValues:
+    """Measures of sets, kept at each value of a column, and found elsewhere."""
+
+    mixing: Mixing
+    values: Array  # (m,): increasing
+
+    def __call__(self, x: Array) -> tuple[Array, Array]:
+        """Both measures at places x (n,), (U, n) each."""
+        place = np.minimum(np.searchsorted(self.values, x), len(self.values) - 1)
+        other = np.flatnonzero(self.values[place] != x)
+        P, R = (measure.take(place, 1) for measure in self._kept)
+        if len(other) > 0:
+            P[:, other], R[:, other] = self.mixing(x[other])
+        return P, R
+
+    @cached_property
+    def _kept(self) -> tuple[Array, Array]:
+        """At each value, (U, m) each."""
+        return self.mixing(self.values)
 
 
 # ---- A column of numbers: its law near a row, and its contrast
@@ -241,8 +273,10 @@ class NumericLaw:
     def mixing(self, factors: Factors) -> Mixing:
         """Σ_v q(v) g(v) and Σ_v r(v) g(v); of sets from cumulative sums."""
         if isinstance(factors, Sets):
-            ends, whole = self._runs(factors), np.array([0, len(self.values)])
-            return of_runs(ends, factors.missing, whole, self._tables)
+            ends, whole = self.runs(factors), np.array([0, len(self.values)])
+            runs = of_runs(ends, factors.missing, whole, self._tables)
+            few = 0 < len(self.values) <= FEW_VALUES
+            return AtValues(runs, self.values) if few else runs
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
@@ -278,12 +312,12 @@ class NumericLaw:
 
     def told_apart(self, sets: Sets) -> Sets:
         """Sets of numbers of this column, those that hold the same values alike."""
-        start, stop = self._runs(sets)
+        start, stop = self.runs(sets)
         ends = np.append(-np.inf, self.values)
         high = np.where(stop == len(self.values), np.inf, ends[stop])
         return replace(sets, low=ends[start], high=high)
 
-    def _runs(self, sets: Sets) -> tuple[Positions, Positions]:
+    def runs(self, sets: Sets) -> tuple[Positions, Positions]:
         """Where the values in each set start and stop; 0 and 0 where there are none."""
         ends = np.stack([sets.low, sets.high])
         start, stop = np.searchsorted(self.values, ends, side="right")
@@ -340,10 +374,11 @@ class NumericLaw:
 
 def _centered(local: Tempered) -> tuple[Array, Array, Array]:
     """With offsets z: masses q (z − z̄), the centers z̄, and Σ q (z − z̄)²."""
-    centers = np.einsum("nm,nm->n", local.masses, local.offsets) / local.totals
+    # einsum would add up one row alone in another order
+    centers = (local.masses * local.offsets).sum(axis=1) / local.totals
     offsets = local.offsets - centers[:, None]
     masses = local.masses * offsets
-    return masses, centers, np.einsum("nm,nm->n", masses, offsets)
+    return masses, centers, (masses * offsets).sum(axis=1)
 
 
 def _summed(masses: Array, cuts: Positions) -> Array:

@@ -20,7 +20,9 @@ from propopt.laws.column_laws import (
     NumericLaw,
     Observed,
 )
+from propopt.laws.panels import Cuts, Panels
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
@@ -255,8 +257,33 @@ class Means:
 
     def _block(self, x: Points) -> Array:
         """Both of some rows, (n, 1 + D)."""
-        measures = self._known.mixed(self._mixings, x.T, len(x))
-        return np.column_stack(self._known.contrasts(*measures))
+        return np.column_stack(self._known.contrasts(*self._measures(x)))
+
+    def _measures(self, x: Points) -> tuple[Array, Array]:
+        """P and R of all factors at some rows, (U, n) each."""
+        P, R = np.zeros((2, self._known.n_factors, len(x)))
+        done = np.zeros((len(self._mixings), len(x)), dtype=bool)
+        done[self.panels.parts] = self.panels.measures(x, P, R)
+        for part in np.flatnonzero(~done.all(axis=1)):
+            (j, numbers, _), mixing = self._known.by_column[part], self._mixings[part]
+            rest = np.flatnonzero(~done[part])
+            if len(rest) == len(x):
+                P[numbers], R[numbers] = mixing(x[:, j])
+            else:
+                at = np.arange(len(P))[numbers][:, None], rest
+                P[at], R[at] = mixing(x[rest, j])
+        return P, R
+
+    @cached_property
+    def panels(self) -> Panels:
+        """Tables of the laws of columns of numbers, where factors are sets."""
+        every = np.arange(self._known.n_factors)
+        return Panels.of(
+            Cuts.of(part, j, law, factors, every[numbers])
+            for part, (j, numbers, factors) in enumerate(self._known.by_column)
+            if isinstance(law := self.law.columns[j], NumericLaw)
+            and isinstance(factors, Sets)
+        )
 
     @cached_property
     def _known(self) -> SumOfProducts:

@@ -1,0 +1,249 @@
+"""Slopes by tables: within their bound, in any company, and otherwise by values."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import propopt as po
+from propopt.base.kernels import why_none
+from propopt.base.resources import Budget
+from propopt.laws import panels
+from propopt.laws.column_laws import NumericLaw, least_beside, temper
+from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.panels import Cuts, Panels, has_table, truncation
+
+
+def draws(name, n):
+    """A column of n reference rows."""
+    rng = np.random.default_rng(7)
+    z, u = rng.normal(size=n), rng.random(n)
+    return {
+        "normal": z,
+        "skewed": np.exp(1.5 * z),
+        "counts": rng.poisson(3, n).astype(float),
+        "heavy": rng.standard_cauchy(n),
+        "zeros": np.where(u < 0.6, 0.0, np.abs(z)),
+        "two groups": z + np.where(u < 0.5, -5.0, 5.0),
+        "far groups": z + np.where(u < 0.5, -50.0, 50.0),
+        "large": 1e9 + z,
+        "tiny": 1e-200 * z,
+        "three values": rng.integers(0, 3, n).astype(float),
+    }[name]
+
+
+NAMES = ("normal", "skewed", "counts", "heavy", "zeros", "two groups", "far groups")
+NAMES += ("large", "tiny", "three values")
+
+
+def each_cut(law, most=60):
+    """A column of which the factors are all values up to each of so many cuts."""
+    m = len(law.values)
+    cuts = np.unique(np.linspace(0, m, min(most, m + 1)).astype(np.intp))
+    every = np.arange(len(cuts))
+    return Cuts(0, 0, law, cuts, every, np.zeros(len(cuts), np.intp), every)
+
+
+def measured(own, x):
+    """Law and contrast up to each cut (c, n), and where there are tables (n,)."""
+    P, R = np.full((2, len(own.cuts), len(x)), np.nan)
+    done = Panels((own,)).measures(x[:, None], P, R)[0]
+    return P, R, done
+
+
+def in_digits(law, cuts, x):
+    """Law and contrast up to each cut by their definition, in 50 digits."""
+    with mp.workdps(50):
+        values, h = [mpf(v) for v in law.values], mpf(law.spread) / 2
+        weights = [
+            mpf(share) * mp.exp(-(((v - mpf(x)) / h) ** 2) / 2)
+            for v, share in zip(values, law.shares, strict=True)
+        ]
+        total = mp.fsum(weights)
+        q = [w / total for w in weights]
+        mean = mp.fdot(q, values)
+        pulls = [p * (v - mean) for p, v in zip(q, values, strict=True)]
+        variance = mp.fsum(a * (v - mean) for a, v in zip(pulls, values, strict=True))
+        r = [a / variance for a in pulls]
+        found = [(float(mp.fsum(q[:k])), float(mp.fsum(r[:k]))) for k in cuts]
+        return np.array(found).T, float(mp.fsum(map(abs, r)))
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("name", NAMES)
+def test_law_and_contrast_are_their_definition(name):
+    law = NumericLaw.of(draws(name, 400), "x")
+    own = each_cut(law, 20)
+    x = np.random.default_rng(3).choice(law.values, 12)
+    P, R, done = measured(own, x + 0.1 * law.spread)
+    assert done.sum() >= (2 if name in ("three values", "far groups") else 8)
+    for r in np.flatnonzero(done):
+        (masses, contrasts), size = in_digits(law, own.cuts, x[r] + 0.1 * law.spread)
+        # rounding: γ ≤ 8, and sums of some 400 terms, well below n ε
+        np.testing.assert_allclose(P[:, r], masses, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(R[:-1, r], contrasts[:-1], rtol=0, atol=2e-14 * size)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_agree_with_value_by_value(name):
+    law = NumericLaw.of(draws(name, 10_000), "x")
+    own = each_cut(law)
+    x = np.linspace(law.values[0] - law.spread, law.values[-1] + law.spread, 301)
+    x = np.concatenate([x, law.values[::97]])
+    P, R, done = measured(own, x)
+    assert done.any()
+    masses, contrasts = law.cumulative(x[done], own.cuts)
+    _, slopes = law.cumulative(x[done], np.arange(len(law.values) + 1))
+    size = np.abs(np.diff(slopes, axis=1)).sum(axis=1)
+    assert np.abs(P[:, done].T - masses).max() <= 1e-12
+    assert (np.abs(R[:, done].T - contrasts).max(axis=1) <= 1e-12 * size).all()
+    assert np.isnan(P[:, ~done]).all()  # nothing is written
+    assert np.isnan(R[:, ~done]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_law_is_widened_nowhere_in_a_panel_with_a_table(name):
+    law = NumericLaw.of(draws(name, 2000), "x")
+    x = np.linspace(law.values[0] - law.spread, law.values[-1] + law.spread, 1001)
+    _, _, done = measured(each_cut(law, 2), x)
+    widening = temper(law.values, law.shares, law.unit, x).widening
+    assert (widening[done] == 1.0).all()
+    if name in ("skewed", "heavy", "three values"):
+        assert (widening[~done] > 1.0).any()
+
+
+# ---- the bound of the truncation
+
+
+def random_panel(rng):
+    """Weights that add up to 1, and y with mean 0."""
+    m = rng.integers(2, 30)
+    weights = rng.dirichlet(np.full(m, rng.choice([0.1, 1.0])))
+    y = rng.normal(size=m) * rng.choice([0.1, 1.0, 3.0])
+    return weights, y - weights @ y
+
+
+def test_the_bound_holds_for_the_series_and_the_variance(rng):
+    worst, nearest = 0.0, np.inf
+    for _ in range(60):
+        weights, y = random_panel(rng)
+        error, least = truncation(weights, y)
+        with mp.workdps(60):
+            e, places = list(map(mpf, weights)), list(map(mpf, y))
+            for d in map(mpf, (-0.5, -0.3, 0.2, 0.5)):
+                sums = [
+                    mp.fsum(
+                        w * v**j * mp.exp(d * v) for w, v in zip(e, places, strict=True)
+                    )
+                    for j in range(3)
+                ]
+                cut = mp.fsum(
+                    w * v**2 * (d * v) ** q / mp.factorial(q)
+                    for w, v in zip(e, places, strict=True)
+                    for q in range(panels.DEGREE - 1)
+                )
+                off = float(abs(sums[2] - cut))
+                variance = float(sums[2] / sums[0] - (sums[1] / sums[0]) ** 2)
+                worst = max(worst, off / error)
+                nearest = min(nearest, variance / least)
+    assert 0.05 < worst <= 1.0  # a bound, and not a loose one
+    assert 1.0 <= nearest < 3.0
+
+
+def test_panels_without_a_table():
+    even = np.full(2000, 1 / 2000)
+    y = np.linspace(-3, 3, 2000)
+    assert has_table(even, y, 0.02)
+    apart = y + np.where(y < 0, -8.0, 8.0)
+    assert not has_table(even, apart, 0.02)  # two groups, far apart
+    one = np.array([0.985, *np.full(15, 0.001)])
+    place = np.array([0.0, *np.linspace(-1, 1, 15)])
+    assert not has_table(one, place, 0.02)  # the law may be widened
+    assert has_table(one, place, 0.005)
+    assert not has_table(np.array([0.5, 0.5]), np.zeros(2), 0.02)  # no spread
+
+
+# ---- as part of slopes
+
+
+def model(rng, n=1500):
+    """Boosted trees on columns of each kind, their table, and new rows."""
+    lightgbm = pytest.importorskip("lightgbm")
+    names = ("normal", "skewed", "counts", "heavy", "zeros", "far groups")
+    X = np.stack([rng.permutation(draws(name, n)) for name in names], axis=1)
+    X[:, 5] = X[:, 5] > 0  # two values
+    X[rng.random(n) < 0.1, 0] = np.nan
+    y = np.nan_to_num(X[:, 0]) * X[:, 2] + np.sin(X[:, 1]) + X[:, 4] * X[:, 5]
+    fitted = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
+    fitted.fit(X, y)
+    return fitted, X, X[rng.permutation(n)[:90]] + np.array([0.01, 0, 0, 0, 0.1, 0])
+
+
+def means(fitted, X):
+    """Means and contrasts under the law of the table, with nothing made yet."""
+    read = po.wrap(fitted, data=X).boxes
+    return Means(read, DataLaw(Reference.of(X)))
+
+
+def test_rows_are_the_same_in_any_company_and_order(kernels, rng):
+    del kernels
+    fitted, X, rows = model(rng)
+    values, slopes = means(fitted, X).of(rows)
+    fresh = means(fitted, X)
+    for r in rng.permutation(len(rows)):
+        value, slope = fresh.of(rows[[r]])
+        assert value[0] == values[r]
+        np.testing.assert_array_equal(slope[0], slopes[r])
+    order = rng.permutation(len(rows))
+    np.testing.assert_array_equal(fresh.of(rows[order])[1], slopes[order])
+
+
+def test_tables_change_slopes_by_rounding_alone(kernels, rng, monkeypatch):
+    del kernels
+    fitted, X, rows = model(rng)
+    values, slopes = means(fitted, X).of(rows)
+    monkeypatch.setattr(Cuts, "pays", False)
+    exact = means(fitted, X)
+    assert exact.panels.columns == ()
+    by_value, contrasts = exact.of(rows)
+    np.testing.assert_allclose(values, by_value, rtol=1e-12)
+    scale = np.abs(contrasts).max(axis=0)
+    assert (np.abs(slopes - contrasts) <= 1e-12 * scale).all()
+
+
+@pytest.mark.skipif(why_none() is not None, reason=str(why_none()))
+def test_both_kernels_give_the_same_slopes(rng, monkeypatch):
+    fitted, X, rows = model(rng)
+    found = {}
+    for choice in ("c", "numpy"):
+        monkeypatch.setenv("PROPOPT_KERNELS", choice)
+        found[choice] = means(fitted, X).of(rows)
+    for mine, theirs in zip(*found.values(), strict=True):
+        scale = np.abs(theirs).max(axis=0)
+        assert (np.abs(mine - theirs) <= 1e-13 * scale).all()
+        assert (mine != theirs).any()  # two ways, not one
+
+
+def test_tables_keep_to_their_budget_small_ones_first(rng):
+    fitted, X, rows = model(rng)
+    whole = means(fitted, X)
+    parts = sorted(whole.panels.columns, key=lambda own: own.n_bytes)
+    assert sum(own.n_bytes for own in parts) == whole.panels.moments.nbytes
+    most = parts[0].n_bytes + parts[1].n_bytes
+    assert Panels.of(parts, Budget(most)).columns == tuple(parts[:2])
+    assert Panels.of(parts, Budget(most - 1)).columns == tuple(parts[:1])
+    few = means(fitted, X)
+    few.__dict__["panels"] = Panels.of(parts, Budget(most))
+    np.testing.assert_allclose(
+        few.of(rows)[1], whole.of(rows)[1], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_columns_of_few_values_and_few_rows():
+    for values in ([1.0], [1.0, 2.0], []):
+        law = NumericLaw.of(np.array(values), "x")
+        assert not Cuts(0, 0, law, np.arange(2), *[np.arange(1)] * 3).pays
+    law = NumericLaw.of(np.arange(600.0), "x")
+    assert Cuts(0, 0, law, np.arange(256), *[np.arange(1)] * 3).pays
+    assert not Cuts(0, 0, law, np.arange(300), *[np.arange(1)] * 3).pays  # too many
+    assert least_beside(law.shares) == 0.02
