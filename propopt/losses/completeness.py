@@ -30,7 +30,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.words_of_others import knows_other_words
-from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
+from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _Recast
 from propopt.losses.maps import (
     Composed,
     Identity,
@@ -201,7 +201,7 @@ def bounds_of(
 def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -> Bound:
     if isinstance(constraint, Bound):
         return constraint
-    if callable(constraint):
+    if callable(constraint) and not isinstance(constraint, PropertyLoss | Objective):
         raise Refused(
             "subject_to: constraints of cvxpy, as in lambda W: [W[:, 0] >= 0], are "
             "taken by po.solve and po.results.certify alone"
