@@ -211,25 +211,27 @@ static void background_patterns(const uint64_t *holding, index W, const index *p
 OVER_SUPERSETS(over_supersets_of_counts, uint16_t)
 OVER_SUPERSETS(over_supersets_of_weights, double)
 
+typedef double pair __attribute__((vector_size(16)));
+
 /* A and B (2^p each) of one box, from Z_s[m] in cells. */
 #define VECTORS(NAME, TYPE)                                                            \
   static void NAME(const TYPE *cells, index p, index lanes, double scale,              \
                    const double *gains, double *A) {                                   \
-    double own[TABLE_SETS + 1][TABLE_SETS + 1], *B = A + ((index)1 << p);              \
+    double *B = A + ((index)1 << p);                                                   \
+    pair own[TABLE_SETS + 1][TABLE_SETS + 1];                                          \
     for (index q = 0; q <= p; q++)                                                     \
-      for (index s = 0; s <= p; s++) own[q][s] = gains[(p - s) * GAINS + q];           \
+      for (index s = 0; s <= p; s++) {                                                 \
+        const double *g = gains + (p - s) * GAINS + q;                                 \
+        own[q][s] = (pair){g[0], g[q > 0 ? -1 : 0]};                                   \
+      }                                                                                \
     for (index m = 0; m < (index)1 << p; m++) {                                        \
       int q = bits_of((uint64_t)m);                                                    \
-      const double *g = own[q], *before = own[q > 0 ? q - 1 : 0];                      \
       const TYPE *Z = cells + m * lanes;                                               \
-      double a = 0.0, b = 0.0;                                                         \
-      for (index s = q; s <= p; s++) {                                                 \
-        double z = (double)Z[s];                                                       \
-        a += z * g[s];                                                                 \
-        b += z * before[s];                                                            \
-      }                                                                                \
-      A[m] = a * scale;                                                                \
-      B[m] = b * scale;                                                                \
+      pair sum = {0.0, 0.0};                                                           \
+      for (index s = q; s <= p; s++)                                                   \
+        sum += own[q][s] * (pair){(double)Z[s], (double)Z[s]};                         \
+      A[m] = sum[0] * scale;                                                           \
+      B[m] = sum[1] * scale;                                                           \
     }                                                                                  \
   }
 VECTORS(vectors_of_counts, uint16_t)

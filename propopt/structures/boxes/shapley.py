@@ -263,7 +263,7 @@ class Prepared:
                 _look_up(phi, lacking, *lot.asked(kept), self.kept(kept))
             p, rest = lot.p, max(lot.start, self.n_kept)
             # a table that is forgotten, or every background row for every row
-            if self._by_table(lot, n_points):
+            if self._by_table(lot, n_points, by_numpy=True):
                 for some in _within(rest, lot.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
                     self.make(lot, some, tables)
@@ -291,7 +291,7 @@ class Prepared:
             some = slice(max(lot.start, self.n_kept), lot.stop)
             if some.start >= some.stop:
                 continue
-            if self._by_table(lot, n):
+            if self._by_table(lot, n, by_numpy=False):
                 size = 2 << lot.p
                 for own in _within(some.start, some.stop, 8 * size):
                     (paths, owner), n_boxes = lot.asked(own), own.stop - own.start
@@ -310,10 +310,17 @@ class Prepared:
                 *(counts, _GAINS, phi, np.empty(64 * words.shape[1], np.uint64), masks),
             )
 
-    def _by_table(self, lot: Lot, n_points: int) -> bool:
-        """Whether tables that are forgotten cost less than to visit rows."""
-        p = lot.p
-        return p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows
+    def _by_table(self, lot: Lot, n_points: int, by_numpy: bool) -> bool:
+        """Whether tables that are forgotten cost less than to visit rows; both count.
+
+        In nanoseconds, as they were measured; the digits are those of either.
+        """
+        p, M = lot.p, self.n_rows
+        if p > TABLE_SETS:
+            return False
+        if by_numpy:
+            return (p + 2) ** 2 << p < 4 * n_points * M
+        return (16 << p) + 4 * M < n_points * (40 + M // 5)
 
     def _patterns(self, paths: Positions) -> _Words:
         """Which sets of each path hold each background row, (l, M)."""
@@ -404,6 +411,9 @@ def _within(start: int, stop: int, each: int) -> Iterator[slice]:
 _PAIR: Final = 16
 """Bytes for a row beside a background row, few of which are looked at closely."""
 
+ROWS_AT_ONCE: Final = Budget(2**27, 4096)
+"""Points whose sets are told at once: tables that are forgotten serve all of them."""
+
 _NEAR: Final = Budget(2**20)
 """What is added up over and over stays near the processor."""
 
@@ -472,7 +482,7 @@ class BoxShapley:
         game, leaves = self.game, self.leaves
         phi = np.empty((len(points), game.n_blocks, game.n_players))
         row_bytes = len(leaves.owner) + 8 * game.n_players
-        for rows in AT_ONCE.blocks(len(points), row_bytes):
+        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
             lacking = leaves.lacking(points[rows])
             for block, part in enumerate(self.parts):
                 own = np.zeros((game.n_players, lacking.shape[1]))
