@@ -49,7 +49,7 @@ class _Contiguous:
                 f"{array.strides}"
             )
         if flags.writeable and array.size > 0:
-            return ctypes.byref(ctypes.c_char.from_buffer(array))
+            return ctypes.byref(ctypes.c_char.from_buffer(array.data))
         if self.writes and array.size > 0:
             raise TypeError("expected an array that can be written, got a sealed one")
         return ctypes.c_void_p(array.ctypes.data)

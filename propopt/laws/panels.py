@@ -137,6 +137,10 @@ class Panels:
             chosen.append(own)
         return cls(tuple(chosen))
 
+    def __getstate__(self) -> dict[str, tuple[Cuts, ...]]:
+        """Without tables, which are made anew where they are asked for."""
+        return {"columns": self.columns}
+
     @cached_property
     def parts(self) -> Positions:
         """The part that each column is, (C,)."""

@@ -1,5 +1,7 @@
 """Slopes by tables: within their bound, in any company, and otherwise by values."""
 
+import pickle
+
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -222,6 +224,17 @@ def test_both_kernels_give_the_same_slopes(rng, monkeypatch):
         scale = np.abs(theirs).max(axis=0)
         assert (np.abs(mine - theirs) <= 1e-13 * scale).all()
         assert (mine != theirs).any()  # two ways, not one
+
+
+def test_tables_are_made_anew_after_a_copy_between_processes(rng):
+    fitted, X, rows = model(rng)
+    made = means(fitted, X)
+    values, slopes = made.of(rows)
+    sent = pickle.dumps(made)
+    assert len(sent) < made.panels.moments.nbytes / 2
+    again = pickle.loads(sent)
+    np.testing.assert_array_equal(again.of(rows)[0], values)
+    np.testing.assert_array_equal(again.of(rows)[1], slopes)
 
 
 def test_tables_keep_to_their_budget_small_ones_first(rng):
