@@ -1,5 +1,6 @@
 """What a function explains, in words and digits: one quantity, whatever the model."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from quiet_boosters import booster
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn import discriminant_analysis
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
@@ -319,3 +321,82 @@ def test_words_of_documents_say_what_they_change():
         SAME["behind a scaler"].fit(TISSUE, SICK), FEW[:2], data=TISSUE, outcome="c"
     )
     assert rows.subject.function.quantity.in_words() == "probability of c = 1"
+
+
+NUMBERS = pd.DataFrame(
+    {
+        "a": TABLE["a"].where(RNG.random(N_ROWS) < 0.9),
+        "b": TABLE["b"].astype(np.float32),
+        "n": RNG.integers(0, 5, N_ROWS),
+    }
+)
+CLASSIFIED = ["margin", "probability", "log_odds"]
+ANSWERS = [("Regressor", "value"), *(("Classifier", output) for output in CLASSIFIED)]
+
+
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost", "catboost"])
+@pytest.mark.parametrize(("kind", "output"), ANSWERS)
+def test_boosters_are_asked_without_a_frame_where_no_bit_differs(package, kind, output):
+    model = booster(package, kind)
+    response = TABLE["a"] * TABLE["b"] if kind == "Regressor" else LABELS == "no"
+    model.fit(NUMBERS, response)
+    function = po.wrap(model, data=NUMBERS, output=output)
+    direct = function.readout.direct
+    if direct is None:
+        assert (package, output) == ("lightgbm", "probability")
+        return
+    points, labels = function.read(NUMBERS)
+    expected = replace(function.readout, direct=None)(points, labels)
+    assert not direct.is_known
+    first = function.value_at(points, labels)
+    assert direct.is_known
+    own = function.value_at(points, labels)
+    assert expected.tobytes() == first.tobytes() == own.tobytes()
+    # another fit of the same model
+    model.fit(NUMBERS, response[::-1])
+    again = replace(function.readout, direct=None)(points, labels)
+    assert again.tobytes() == function.value_at(points, labels).tobytes()
+    assert again.tobytes() != own.tobytes()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_booster_that_answers_otherwise_is_asked_no_more(fails):
+    model = booster("lightgbm").fit(NUMBERS, TABLE["a"])
+    function = po.wrap(model, data=NUMBERS)
+    direct, asked = function.readout.direct, []
+
+    def ask(points):
+        asked.append(len(points))
+        if fails:
+            raise TypeError("frames alone")
+        return np.nextafter(model.booster_.predict(points), np.inf)
+
+    direct.ask = ask
+    points, labels = function.read(NUMBERS)
+    for _ in range(3):
+        expected = model.predict(NUMBERS)
+        assert function.value_at(points, labels).tobytes() == expected.tobytes()
+    assert (direct.agrees, asked) == (False, [64])
+
+
+def test_settings_of_prediction_are_given_to_the_booster():
+    settings = {"pred_early_stop": True, "pred_early_stop_margin": 0.01}
+    plain = booster("lightgbm", "Classifier", pred_early_stop_freq=1, n_estimators=40)
+    model = clone(plain).set_params(**settings).fit(NUMBERS, LABELS)
+    values = [
+        po.wrap(own.fit(NUMBERS, LABELS), data=NUMBERS).value(NUMBERS)
+        for own in (model, plain)
+    ]
+    function = po.wrap(model, data=NUMBERS)
+    twice = [function.value(NUMBERS) for _ in range(2)]
+    assert function.readout.direct.is_known
+    assert twice[0].tobytes() == twice[1].tobytes() == values[0].tobytes()
+    assert values[0].tobytes() != values[1].tobytes()
+    threads = booster("lightgbm", "Classifier", num_threads=1).fit(NUMBERS, LABELS)
+    assert po.wrap(threads, data=NUMBERS).readout.direct is None
+
+
+def test_tables_with_categories_are_given_to_boosters_as_frames():
+    table = TABLE.assign(c=TABLE["c"].astype("category"))
+    model = booster("lightgbm", "Classifier").fit(table, LABELS)
+    assert po.wrap(model, data=table).readout.direct is None

@@ -45,6 +45,22 @@ def test_boxes_are_the_sum_of_their_trees(seed):
     np.testing.assert_allclose(boxes_of(trees, 0.25).value(rows), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_few_rows_are_in_the_sets_that_hold_them_among_many(seed, monkeypatch):
+    own = boxes_of(forest(seed)).sets
+    rng = np.random.default_rng(seed)
+    rows = some_rows(rng, 40, D, coded=CODED, n_codes=K)
+    rows[:, 0] = rng.choice(own.low[(own.column == 0) & np.isfinite(own.low)], 40)
+    rows[::3, 1] = np.nan
+    few = own.contain(rows)
+    assert few.any()
+    assert not few.all()
+    monkeypatch.setattr(sets, "_FEW", 0)
+    np.testing.assert_array_equal(own.contain(rows), few)
+    for n in range(40):  # one by one
+        np.testing.assert_array_equal(own.contain(rows[[n]])[:, 0], few[:, n])
+
+
 def test_products_are_collected_alike_in_any_order():
     whole = Boxes.sum_of([boxes_of(forest(3)), boxes_of(forest(4))])
     order = np.random.default_rng(0).permutation(len(whole.values))

@@ -12,7 +12,14 @@ from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.tables.frames import Labels, names_of, some_columns, with_exchanged
+from propopt.tables.frames import (
+    Labels,
+    names_of,
+    plain_floats,
+    read_numbers,
+    some_columns,
+    with_exchanged,
+)
 from propopt.tables.schema import array_scales
 
 
@@ -265,3 +272,53 @@ def forged(change):
 def test_what_is_refused(line, said):
     with pytest.raises(InvalidInput, match=said):
         eval(line)
+
+
+NUMERIC = {
+    "doubles": pd.DataFrame({"a": [0.1, np.nan, -3e8], "b": [1.0, 2.0, 3.0]}),
+    "singles": pd.DataFrame({"a": [0.1, np.nan, 3.0]}, dtype=np.float32),
+    "integers": pd.DataFrame({"a": [1, -(2**53), 7], "b": [0.5, 0.1, np.nan]}),
+    "codes": pd.DataFrame({"a": pd.Categorical([3, 1, 3]), "b": [0.5, 0.1, 1.0]}),
+}
+OTHERS = {
+    "large": pd.DataFrame({"a": [2.0**60, 1.5]}),
+    "wide integers": pd.DataFrame({"a": [2**53 + 2, 1]}),
+    "infinite": pd.DataFrame({"a": [np.inf, 1.5]}),
+    "truth": pd.DataFrame({"a": [True, False]}),
+    "text": pd.DataFrame({"a": ["1", "2"]}),
+    "objects": pd.DataFrame({"a": [1, 2.5]}, dtype=object),
+    "longer": pd.DataFrame({"a": np.array([1.0, 2.5], np.longdouble)}),
+}
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_columns_of_numbers_are_read_at_once_as_each_by_itself(name):
+    table = pd.concat([NUMERIC[name]] * 2)
+    each = [read_numbers(table[label], "X") for label in table]
+    found = plain_floats(table)
+    assert found.flags["C_CONTIGUOUS"]
+    assert found.tobytes() == np.stack(each, axis=1).tobytes()
+    found[:] = 7.0  # an array of our own
+    assert not (table == 7.0).all(axis=None)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_columns_are_read_one_by_one(name):
+    assert plain_floats(OTHERS[name]) is None
+
+
+def test_a_table_of_numbers_is_encoded_as_one_beside_categories():
+    table = NUMERIC["doubles"]
+    alone = po.functions.TableSchema.of(table)
+    beside = po.functions.TableSchema.of(table.assign(kind=list("xyx")))
+    points, labels = alone.encode(table)
+    assert (points.tobytes(), labels.points) == (
+        beside.encode(table.assign(kind=list("xyx")))[0][:, :2].tobytes(),
+        (0, 1, 2),
+    )
+    sizes = alone.scales()
+    far = beside.coordinates_of(*(np.c_[x, [0, 1, 0]] for x in [points]), [*sizes, 1.0])
+    assert alone.coordinates_of(points, sizes).tobytes() == far[:, :2].tobytes()
+    for wrong in (table[["b", "a"]], table.assign(c=1.0), table[["a"]]):
+        with pytest.raises(InvalidInput, match="columns"):
+            alone.encode(wrong)

@@ -1,0 +1,245 @@
+"""A row costs a row: blocks have the bits of single rows, and nothing is made twice."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from explainer_cases import same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import Booster, LGBMClassifier, LGBMRegressor
+from sklearn.ensemble import RandomForestRegressor
+
+import propopt as po
+from propopt.explaining import fitted_rows, own_rule
+from propopt.explaining.conditional import TOLD, ConditionalRows
+from propopt.explaining.fitted_rows import FittedReference, FittedRows
+from propopt.laws.data_law import DataLaw
+from propopt.losses.graphs.points import Distances, distances_between
+from propopt.results.posed import in_units_of_w, posed_of
+from propopt.tables.schema import TableSchema
+
+
+N, N_NEW = 240, 40
+SMALL = {"n_estimators": 15, "num_leaves": 8, "verbose": -1, "n_jobs": 1}
+
+
+def table(seed, n):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 5)), columns=list("abcde"))
+    X["kind"] = pd.Categorical(rng.choice(["u", "v", "w"], n), list("uvw"))
+    X.loc[rng.random(n) < 0.1, "b"] = np.nan
+    return X
+
+
+X, X_NEW = table(0, N), table(1, N_NEW)
+SCORE = X.a * X.c + np.sin(2 * X.d) + (X.kind == "u") + X.b.fillna(1.0)
+NUMBERS = X.drop(columns="kind").fillna(0.5)
+NEW_NUMBERS = X_NEW.drop(columns="kind").fillna(0.5)
+
+
+def boosted():
+    return LGBMRegressor(**SMALL).fit(X, SCORE)
+
+
+def classifier():
+    return LGBMClassifier(**SMALL).fit(NUMBERS, (SCORE > 1.0).astype(int))
+
+
+def explained(model, data, **settings):
+    return po.Explainer(model, data=data, n_reference=50, **settings).fit()
+
+
+CASES = {
+    "slopes": lambda: (explained(boosted(), X, kind="slopes"), X_NEW),
+    "beside own values": lambda: (explained(boosted(), X), X_NEW),
+    "alike": lambda: (explained(boosted(), X, beside=None), X_NEW),
+    "groups": lambda: (explained(boosted(), X, groups={"ab": ["a", "b"]}), X_NEW),
+    "forest": lambda: (
+        explained(
+            RandomForestRegressor(6, max_depth=5, random_state=0).fit(NUMBERS, SCORE),
+            NUMBERS,
+        ),
+        pd.concat([NEW_NUMBERS[:-9], NUMBERS[:9]]),  # and rows of the reference
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    explainer, rows = CASES[request.param]()
+    return explainer, rows, explainer.explain(rows)
+
+
+@settings(max_examples=30)
+@given(chosen=st.lists(st.integers(0, N_NEW - 1), min_size=1, max_size=60))
+def test_a_row_has_the_same_bits_in_any_block(case, chosen):
+    explainer, rows, whole = case
+    found = explainer.explain(rows.iloc[chosen])
+    same(found, whole, chosen)
+    for name in ("gradient", "contributions", "prediction", "completeness_gap"):
+        own, all_ = getattr(found, name), getattr(whole, name)
+        assert (own is None) == (all_ is None)
+        assert own is None or own.tobytes() == all_[chosen].tobytes()
+
+
+def test_many_rows_are_solved_as_each_by_itself():
+    rng = np.random.default_rng(0)
+    axis = np.where(rng.random((7, 6)) < 0.2, 0.0, rng.uniform(0.3, 2.0, (7, 6)))
+    fields = {
+        "target": rng.normal(size=(7, 6)),
+        "near": rng.integers(0, 9, (7, 9)),
+        "similarities": rng.random((7, 9)),
+        "fixed": rng.normal(size=(7, 9, 6)),
+        "shared": rng.random((7, 9, 6)) < 0.8,
+        "axis": axis,
+        "total": rng.normal(size=7),
+    }
+    common = {"weights": (0.7, 0.4), "fixed_axis": axis[0]}
+    E = rng.normal(size=(7, 3, 6))
+    for left_out in ((), ("axis", "total"), ("shared",), ("shared", "axis", "total")):
+        own = {name: x for name, x in fields.items() if name not in left_out}
+        many = ConditionalRows(**own, **common)
+        for n in range(7):
+            one = ConditionalRows(**{name: x[n] for name, x in own.items()}, **common)
+            for name in ("w", *TOLD):
+                now = np.asarray(getattr(one, name))
+                assert now.tobytes() == getattr(many, name)[n].tobytes(), name
+            assert one.moved(E[n]).tobytes() == many.moved(E)[n].tobytes()
+
+
+class Counted:
+    """Calls of a function that goes on doing what it did."""
+
+    def __init__(self, monkeypatch, owner, name):
+        self.count, before = 0, getattr(owner, name)
+
+        def counting(*args, **named):
+            self.count += 1
+            return before(*args, **named)
+
+        monkeypatch.setattr(owner, name, counting)
+
+
+@pytest.mark.parametrize("kind", ["slopes", "contributions"])
+def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkeypatch):
+    explainer = explained(classifier(), NUMBERS, kind=kind)
+    explainer.explain(NEW_NUMBERS[:1])  # what all rows have in common
+    monkeypatch.setattr(fitted_rows, "progress_bar", None)  # there is no time for it
+    parts = kind == "contributions"
+    expected = {
+        (TableSchema, "encode"): 1,
+        (LGBMClassifier, "predict"): 0,  # its booster is asked
+        (Booster, "predict"): int(parts),
+        (DataLaw, "_notes"): 0,
+        (FittedRows, "_program"): 0,
+        (own_rule.OwnValueRule, "_of_column"): 0,
+    }
+    counts = {key: Counted(monkeypatch, *key) for key in expected}
+    one = explainer.explain(NEW_NUMBERS.iloc[[3]])
+    assert {key: one.count for key, one in counts.items()} == expected
+    many = explainer.explain(NEW_NUMBERS)
+    assert {key: one.count for key, one in counts.items()} == {
+        key: 2 * count for key, count in expected.items()
+    }
+    made = counts[FittedRows, "_program"]
+    for explanation in (one, many):
+        before = made.count
+        first = explanation.program or explanation.scaled_program
+        assert (explanation.program or explanation.scaled_program) is first
+        assert (copy.copy(explanation).program or first) is first
+        assert made.count == before + 1
+
+
+@pytest.mark.parametrize("settings", [{"kind": "slopes"}, {}, {"beside": None}])
+def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
+    explainer = explained(boosted(), X, **settings)
+    result = explainer.explain(X_NEW[:7])
+    name = "scaled_program" if settings == {} else "program"
+    assert not isinstance(vars(result)[name], po.losses.Program)
+    again = pickle.loads(pickle.dumps(explainer.explain(X_NEW[:7])))
+    for own in (result, again):
+        program = getattr(own, name)
+        posed = posed_of(program, own.shape)
+        if own.scales is not None:
+            posed = in_units_of_w(posed, own.contributions, own.scales)
+        assert len(posed) == (1 if "kind" in settings else 3)
+        for key, said in posed.items():
+            known = result.posed[key]  # of rows that share them the parts stand once
+            said = np.broadcast_to(said, known.shape)
+            np.testing.assert_allclose(said, known, atol=1e-12)
+        Z = own.attributions
+        if name == "scaled_program":
+            Z = np.where(own.metric > 0, Z - own.contributions, 0.0)
+            Z = Z / np.sqrt(np.where(own.metric > 0, own.metric, 1.0))
+        for loss in program.losses:
+            told = own.losses[loss.name]
+            assert loss.value(Z) == pytest.approx(told, rel=1e-9, abs=1e-12)
+
+
+def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
+    made, now = [], [0.0]
+
+    class Bar:
+        task_ids = (0,)
+
+        def __enter__(self):
+            made.append(0)
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def advance(self, _, count=1):
+            made[-1] += count
+
+    monkeypatch.setattr(fitted_rows, "progress_bar", lambda *_: Bar())
+    monkeypatch.setattr(fitted_rows.time, "perf_counter", lambda: now[0])
+
+    def shown(seconds, progress):
+        made.clear()
+        for _ in FittedReference.one_by_one(range(5), progress):
+            now[0] += seconds
+        return list(made)
+
+    assert shown(0.19, None) == shown(0.19, False) == []
+    assert shown(0.3, None) == shown(0.0, True) == [5]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_own_values_of_tables_are_those_of_the_sets_to_the_last_bit(seed, monkeypatch):
+    model = LGBMRegressor(**SMALL, random_state=seed).fit(X, SCORE * (seed + 1))
+    rule = explained(model, X).fitted_.own_rule
+    points, labels = rule.function.read(table(seed + 2, 200))
+    points = points.copy()
+    for j in range(5):  # at the ends of sets, and beside them
+        ends = np.concatenate(
+            [own.cells for _, own in rule.checked.read.of_column(j)],
+        )[:-2]
+        ends = np.concatenate([ends, np.nextafter(ends, np.inf), [1e300, -1e300]])
+        points[: len(ends[:120]), j] = ends[:120]
+    made = Counted(monkeypatch, own_rule.OwnValueRule, "_of_column")
+    quick = rule.at(points, labels)
+    assert made.count == 0
+    monkeypatch.setattr(own_rule, "_MOST_CELLS", 0)
+    slow = dataclasses.replace(rule).at(points, labels)
+    assert made.count == 6
+    assert quick.tobytes() == slow.tobytes()
+
+
+def test_distances_to_rows_that_stay_are_those_of_all_pairs():
+    rng = np.random.default_rng(0)
+    points, rows = rng.normal(size=(50, 4)), rng.normal(size=(6, 4))
+    rows[1] *= 1e3  # its unit is a larger one
+    rows[2, 1], rows[3] = np.nan, 0.0
+    gaps = points.copy()
+    gaps[4, 2] = np.nan
+    for own in (points, gaps, np.zeros((5, 4)), points * 1e200):
+        known = Distances(own)
+        for n in range(len(rows)):
+            found = known.of(rows[[n]])
+            assert found.tobytes() == distances_between(rows[[n]], own).tobytes()
+        assert known.of(rows).tobytes() == distances_between(rows, own).tobytes()
