@@ -22,6 +22,7 @@ from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.shapley import Leaves
 from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -100,8 +101,11 @@ class OwnValueRule:
     def _shared(self) -> tuple[Array, Array]:
         """Of each factor u its mean slope c_u, and the mean of slope times factor."""
         read, rows = self._read, self.background.points
+        weights, own = self.background.weights, self.checked.read
+        if isinstance(own, Boxes):
+            players = None if self.players is None else self.players.of_column
+            return Leaves.of(own, players).shares(rows, weights)
         c, mean = np.zeros((2, read.n_factors))
-        weights = self.background.weights
         for some, known in read.factors_at(rows):
             slopes = read.slopes(known)[1]
             if weights is None:

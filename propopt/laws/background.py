@@ -23,6 +23,7 @@ from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.frames import numbers_of_rows
 
@@ -33,10 +34,10 @@ N_BACKGROUND: Final = 100
 N_DRAWN_BLOCKS: Final = 10
 """Parts of a drawn background, whose spread is its error."""
 
-_COUNTED: Final = 5e7
-"""Leaves times rows of background, which are counted once."""
+_PREPARED: Final = 5e9
+"""Operations that prepare a sum of trees, once."""
 
-_STEPS: Final = 1e8
+_STEPS: Final = 5e7
 """Operations for each explained row, of a sum of trees."""
 
 _PRODUCT_STEPS: Final = 5e6
@@ -206,8 +207,8 @@ def affordable_rows(read: SumOfProducts | Reason | None) -> int:
         return N_BACKGROUND
     low, high, most = N_BACKGROUND, MOST_ROWS, _PRODUCT_STEPS
     if isinstance(read, Boxes):
-        counted = _COUNTED / max(len(read.values), 1)
-        high, most = max(min(high, int(counted)), low), _STEPS
+        prepared, most = box_steps(read, 1)[0], _STEPS
+        high = max(min(high, int(_PREPARED / max(prepared, 1.0))), low)
     while low < high:
         middle = (low + high + 1) // 2
         affordable = steps_of_row(read, middle) <= most
@@ -217,9 +218,7 @@ def affordable_rows(read: SumOfProducts | Reason | None) -> int:
 
 def steps_of_row(read: SumOfProducts, n_background: int) -> float:
     """Operations for the Shapley values of a row against so many others."""
+    if isinstance(read, Boxes):
+        return box_steps(read, n_background)[1]
     lengths = read.lengths.astype(float)
-    if not isinstance(read, Boxes):
-        return float((lengths * -(-lengths // 2)).sum()) * n_background
-    # a leaf of K sets has at most 2^K patterns, of K steps each
-    patterns = np.minimum(2.0 ** np.minimum(lengths, 30.0), n_background)
-    return float((lengths * patterns).sum())
+    return float((lengths * -(-lengths // 2)).sum()) * n_background

@@ -11,8 +11,11 @@ from propopt.laws.background import (
     N_DRAWN_BLOCKS,
     Background,
     affordable_rows,
+    steps_of_row,
 )
 from propopt.laws.data_law import Reference
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
 
 
 def table(n, seed=0):
@@ -120,3 +123,38 @@ def test_another_background_is_refused():
     known.refuse_another(known.digest, "own values")
     with pytest.raises(InvalidInput, match=f"{other.digest[:12]}.*give the same data"):
         known.refuse_another(other.digest, "own values")
+
+
+def of_lengths(counts):
+    """Boxes, so many of each number of sets, of which nothing is asked but these."""
+    width = max(counts)
+    paths = np.full((sum(counts.values()), width), -1)
+    each = np.repeat([*counts], [*counts.values()])
+    for row, length in zip(paths, each, strict=True):
+        row[:length] = np.arange(length)
+    sets = Sets.of_numbers(
+        np.arange(width), np.zeros(width), np.ones(width), np.zeros(width, bool)
+    )
+    return Boxes(0.0, np.ones(len(paths)), paths, (sets,), width)
+
+
+@pytest.mark.parametrize(
+    ("counts", "rows"),
+    [
+        ({8: 3_000, 16: 3}, 10_000),  # boosted trees: all rows of a reference
+        ({6: 30_000}, 10_000),
+        # 2^28 bytes are tables of 60,000 boxes and 43 others: 5,957 times each row
+        ({8: 60_000, 15: 6_000}, int((5e7 - 9 * 60_000 - 16 * 43) / 5_957 - 15)),
+        ({21: 50_000}, 1_000 - 21),  # no tables: every row meets every row
+        ({21: 1_000_000}, 100),
+    ],
+)
+def test_trees_afford_all_rows_unless_their_boxes_have_no_tables(counts, rows):
+    assert affordable_rows(of_lengths(counts)) == rows
+
+
+def test_a_row_against_more_background_rows_costs_no_more():
+    read = of_lengths({8: 3_000, 16: 3})
+    assert steps_of_row(read, 10_000) == steps_of_row(read, 100) == 9 * 3_000 + 17 * 3
+    deep = of_lengths({19: 10})
+    assert steps_of_row(deep, 1_000) == 10 * (1_000 + 19)

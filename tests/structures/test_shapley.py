@@ -12,8 +12,8 @@ from random_trees import boxes_of_trees, random_tree, some_rows
 from propopt.base.resources import Budget
 from propopt.structures.boxes import shapley
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.boxes.shapley import BoxShapley
-from propopt.structures.products.sums import Game
+from propopt.structures.boxes.shapley import BoxShapley, Leaves
+from propopt.structures.products.sums import Game, PlayerProducts
 
 
 D, CODED, K = 6, (3,), 4
@@ -232,3 +232,25 @@ def test_kept_tables_are_bounded_in_bytes(monkeypatch):
             assert sum(own) <= kept
             if kept == 2**28:
                 assert own == [(16 << read.lengths[read.lengths > 0]).sum()] * n_blocks
+
+
+@pytest.mark.parametrize("kind", GAMES)
+def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
+    """Own values are made of them: boxes have the means that all products have."""
+    read, game = boxes_of(5), GAMES[kind]
+    products = read
+    if game.players is not None:
+        products = PlayerProducts.of_players(read, game.players)
+    ((_, known),) = products.factors_at(game.background)
+    slopes = products.slopes(known)[1]
+    weights = game.weights
+    if weights is None:
+        weights = np.full(len(game.background), 1 / len(game.background))
+    leaves, size = Leaves.of(read, game.players), np.abs(read.values).sum()
+    for budget in (Budget(2**25), Budget(2_000)):
+        monkeypatch.setattr(shapley, "AT_ONCE", budget)
+        c, mean = leaves.shares(game.background, game.weights)
+        np.testing.assert_allclose(c, slopes @ weights, rtol=0, atol=1e-14 * size)
+        whole = (slopes * known) @ weights
+        np.testing.assert_allclose(mean, whole, rtol=0, atol=1e-14 * size)
+    assert np.abs(c).max() > 0.1

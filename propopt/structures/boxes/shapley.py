@@ -98,12 +98,6 @@ class Leaves:
         owner = sets.column
         if players is not None:
             paths, members, owner = joint_paths(paths, players[sets.column])
-        if paths.shape[1] > MOST_SETS:
-            whose = "columns" if players is None else "players"
-            raise Refused(
-                f"a path asks for {paths.shape[1]} {whose}, and Shapley values are "
-                f"counted for at most {MOST_SETS}"
-            )
         lengths = np.asarray((paths >= 0).sum(axis=1))
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
@@ -149,6 +143,41 @@ class Leaves:
             bits = np.packbits(held, axis=1, bitorder="little")
             packed[:, start // 8 : start // 8 + bits.shape[1]] = bits
         return packed
+
+    def shares(self, rows: Points, weights: Values | None) -> tuple[Array, Array]:
+        """Of each set u two means over rows, (V,) each.
+
+        Σ_{l with u} v_l Π_{w≠u} 1[row ∈ A_w], and the same with A_u.
+        """
+        held, n_rows = self.holding(rows).view(np.uint64), len(rows)
+        every = np.packbits(np.ones((1, n_rows), bool), bitorder="little")
+        full = np.zeros(8 * held.shape[1], np.uint8)
+        full[: len(every)] = every
+
+        def share(bits: NDArray[np.uint64]) -> Array:  # (l, W)
+            if weights is None:
+                return np.asarray(np.bitwise_count(bits).sum(axis=1) / n_rows)
+            packed = bits.view(np.uint8)
+            own = np.unpackbits(packed, axis=1, count=n_rows, bitorder="little")
+            return np.asarray((own * weights).sum(axis=1))
+
+        means = np.zeros((2, len(self.owner)))
+        for lot in self.lots:
+            row_bytes = 16 * (lot.p + 2) * held.shape[1] + 16 * n_rows
+            for some in _within(lot.start, lot.stop, row_bytes):
+                paths, values = lot.asked(some)[0], self.values[some]
+                front = [
+                    np.broadcast_to(full.view(np.uint64), (len(paths), held.shape[1]))
+                ]
+                for column in paths.T:
+                    front.append(front[-1] & held[column])
+                whole = values * share(front[-1])
+                behind = front[0]
+                for before, column in zip(front[-2::-1], paths.T[::-1], strict=True):
+                    others = values * share(before & behind)
+                    np.add.at(means, (slice(None), column), np.stack([others, whole]))
+                    behind = behind & held[column]
+        return means[0], means[1]
 
     @cached_property
     def lots(self) -> list[Lot]:
@@ -223,12 +252,11 @@ class Prepared:
         cls, leaves: Leaves, rows: Points, weights: Values | None, most: int
     ) -> Self:
         """With at most so many bytes of tables."""
-        sizes = np.cumsum(_sizes(leaves.lengths))
-        n_kept = int(np.searchsorted(8.0 * sizes, most, side="right"))
+        n_kept = n_with_tables(leaves.lengths, most)
         counts = None if len(rows) < _MOST_EQUAL else np.ones(len(rows))
         if weights is not None:
             counts = np.rint(weights * 2.0**52)
-        tables = np.empty(int(sizes[n_kept - 1]) if n_kept > 0 else 0)
+        tables = np.empty(int(_sizes(leaves.lengths[:n_kept]).sum()))
         own = cls(leaves, len(rows), counts, leaves.holding(rows), tables, n_kept)
         for lot in leaves.lots:
             some = slice(lot.start, min(lot.stop, n_kept))
@@ -427,7 +455,8 @@ def _sizes(lengths: Positions) -> Array:
 def _added(phi: Values, place: Positions, changes: Array) -> Values:
     """Phi with changes at places, added one after the other."""
     where = np.concatenate([np.arange(len(phi)), place.ravel()])
-    return np.bincount(where, np.concatenate([phi, changes.ravel()]), len(phi))
+    total = np.bincount(where, np.concatenate([phi, changes.ravel()]), len(phi))
+    return total.astype(np.float64, copy=False)
 
 
 def _look_up(
@@ -471,7 +500,14 @@ class BoxShapley:
     @classmethod
     def of(cls, boxes: Boxes, game: Game) -> Self:
         """Refuses paths of too many sets."""
-        return cls(boxes, game, Leaves.of(boxes, game.players))
+        leaves = Leaves.of(boxes, game.players)
+        if (longest := int(leaves.lengths.max(initial=0))) > MOST_SETS:
+            whose = "columns" if game.players is None else "players"
+            raise Refused(
+                f"a path asks for {longest} {whose}, and Shapley values are counted "
+                f"for at most {MOST_SETS}"
+            )
+        return cls(boxes, game, leaves)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
@@ -537,5 +573,23 @@ _N_KEPT: Final = 3
 
 def shapley_against(read: SumOfProducts, game: Game) -> BoxShapley | ProductShapley:
     """Shapley values against background rows: of boxes they are found faster."""
-    of = BoxShapley.of if isinstance(read, Boxes) else ProductShapley.of
-    return of(read, game)
+    if isinstance(read, Boxes):
+        return BoxShapley.of(read, game)
+    return ProductShapley.of(read, game)
+
+
+# ---- What they cost, counted: the same on every machine, with any kernels
+
+
+def n_with_tables(lengths: Positions, most: int = KEPT) -> int:
+    """How many of some boxes have tables of so many bytes, by increasing lengths."""
+    sizes = 8.0 * np.cumsum(_sizes(np.sort(lengths)))
+    return int(np.searchsorted(sizes, most, side="right"))
+
+
+def box_steps(boxes: Boxes, n_background: int) -> tuple[float, float]:
+    """Operations to prepare boxes, and for the Shapley values of each row."""
+    lengths = np.sort(boxes.lengths)
+    kept, others = np.split(lengths, [n_with_tables(lengths)])
+    row = float((kept + 1).sum() + others.sum()) + float(n_background) * len(others)
+    return float(n_background) * float(lengths.sum()), row
