@@ -22,7 +22,7 @@ from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.shapley import Leaves
+from propopt.structures.boxes.shapley import OrderedBoxes
 from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -104,7 +104,7 @@ class OwnValueRule:
         weights, own = self.background.weights, self.checked.read
         if isinstance(own, Boxes):
             players = None if self.players is None else self.players.of_column
-            return Leaves.of(own, players).shares(rows, weights)
+            return OrderedBoxes.of(own, players).shares(rows, weights)
         c, mean = np.zeros((2, read.n_factors))
         for some, known in read.factors_at(rows):
             slopes = read.slopes(known)[1]

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from random_trees import boxes_of_trees, random_tree, some_rows
 from propopt.base.resources import Budget
 from propopt.structures.boxes import shapley
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.boxes.shapley import BoxShapley, Leaves
+from propopt.structures.boxes.shapley import BoxShapley, OrderedBoxes
 from propopt.structures.products.sums import Game, PlayerProducts
 
 
@@ -80,7 +81,7 @@ GAMES = {
 @pytest.mark.parametrize("kind", GAMES)
 @pytest.mark.parametrize("kept", [0, 4096, 2**28], ids=["none", "some", "all"])
 def test_values_are_those_of_all_coalitions(kind, seed, kept, monkeypatch):
-    monkeypatch.setattr(shapley, "KEPT", kept)
+    monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
     read, game, points = boxes_of(seed), GAMES[kind], rows_of(seed + 50, 12)
     exact = by_coalitions(read, points, game)
     found = prepared(read, game).values(points)
@@ -138,7 +139,7 @@ def by_pairs(read, points, background):
 @pytest.mark.parametrize("kept", [0, 2**20, 2**28])
 def test_boxes_of_many_sets(kept, monkeypatch):
     """Of 33 columns and more a mask has more bits than a word of 32."""
-    monkeypatch.setattr(shapley, "KEPT", kept)
+    monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
     rng = np.random.default_rng(0)
     read = boxes_of_trees([chain(40, rng)], n_columns=40)
     assert read.lengths.max() == 40
@@ -158,7 +159,7 @@ def test_all_ways_and_all_blocks_have_the_same_digits(kind, monkeypatch):
     whole = prepared(read, game).values(points)
     budgets = [Budget(2**25), Budget(30_000)]
     for kept, budget in itertools.product((0, 20_000, 2**28), budgets):
-        monkeypatch.setattr(shapley, "KEPT", kept)
+        monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
         monkeypatch.setattr(shapley, "AT_ONCE", budget)
         exact = prepared(read, game)
         np.testing.assert_array_equal(exact.values(points), whole)
@@ -208,7 +209,7 @@ def test_compiled_kernels_give_the_digits_of_numpy(kind, seed, monkeypatch):
     wanted = prepared(read, game).values(points)
     monkeypatch.setenv("PROPOPT_KERNELS", "")
     for kept in (0, 10_000, 2**28):
-        monkeypatch.setattr(shapley, "KEPT", kept)
+        monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
         found = prepared(read, game)
         np.testing.assert_array_equal(found.values(points), wanted)
         np.testing.assert_array_equal(found.values(points[:3]), wanted[:3])
@@ -225,7 +226,7 @@ def test_more_background_rows_than_sixteen_bits_count():
 def test_kept_tables_are_bounded_in_bytes(monkeypatch):
     read, rows = boxes_of(2), rows_of(13, 8)
     for kept in (0, 5_000, 2**28):
-        monkeypatch.setattr(shapley, "KEPT", kept)
+        monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
         for n_blocks in (1, 2):
             parts = prepared(read, Game(rows, n_blocks)).parts
             own = [part.tables.nbytes for part in parts]
@@ -246,7 +247,7 @@ def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
     weights = game.weights
     if weights is None:
         weights = np.full(len(game.background), 1 / len(game.background))
-    leaves, size = Leaves.of(read, game.players), np.abs(read.values).sum()
+    leaves, size = OrderedBoxes.of(read, game.players), np.abs(read.values).sum()
     for budget in (Budget(2**25), Budget(2_000)):
         monkeypatch.setattr(shapley, "AT_ONCE", budget)
         c, mean = leaves.shares(game.background, game.weights)
@@ -254,3 +255,13 @@ def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
         whole = (slopes * known) @ weights
         np.testing.assert_allclose(mean, whole, rtol=0, atol=1e-14 * size)
     assert np.abs(c).max() > 0.1
+
+
+def test_a_pickle_has_no_tables():
+    read, game, points = boxes_of(6), GAMES["rows"], rows_of(16, 4)
+    exact = prepared(read, game)
+    wanted = exact.values(points)
+    data, tables = pickle.dumps(exact), exact.parts[0].tables.tobytes()
+    assert tables in pickle.dumps(exact.parts)
+    assert tables not in data
+    np.testing.assert_array_equal(pickle.loads(data).values(points), wanted)

@@ -503,10 +503,11 @@ class TreeShap(ExactShap):
     with neither draws nor packages. It takes all models that are read as boxes
     (``function.boxes``): scikit-learn's trees, forests and boosting, LightGBM, XGBoost,
     CatBoost, and pipelines, votes and sums of these, with categories and missing
-    values. What is counted of trees and background is kept by the explainer for as long
-    as it is asked of the same function: rows of a second call cost only themselves. Of
-    a boosted classifier that is the margin or the log-odds, not the
-    probability. A column that no tree asks for has exactly zero.
+    values. Tables are made once for a function and a background, and are kept for the
+    last three that were asked: rows of a second call cost only themselves, and boosted
+    trees cost the same whatever the number of background rows. Of a boosted classifier
+    that is the margin or the log-odds, not the probability. A column that no tree asks
+    for has exactly zero.
 
     Of documents it takes every model that is read as a function of which words are kept
     (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,

@@ -53,7 +53,7 @@ MOST_SETS: Final = 62
 TABLE_SETS: Final = 18
 """Sets of a path that has tables, of 2^p numbers."""
 
-KEPT: Final = 2**28
+TABLE_BYTES: Final = 2**28
 """Bytes of tables that are kept, of all blocks of a background together."""
 
 _Words = NDArray[np.unsignedinteger[Any]]
@@ -78,7 +78,7 @@ _GAINS: Final = _gains()
 
 @final
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class OrderedBoxes:
     """Boxes in the order of their lengths, with the player of each of their sets.
 
     Sets of one player in one box are one set, which holds what all of them hold.
@@ -240,7 +240,7 @@ _FEW_ROWS: Final = 24
 class Prepared:
     """The tables of the first boxes, and what is asked for those of the others."""
 
-    leaves: Leaves
+    leaves: OrderedBoxes
     n_rows: int  # M
     counts: Values | None  # (M,): whole numbers in proportion to weights
     holding: _Bytes  # (V, 8 W): which background rows each set holds
@@ -249,7 +249,7 @@ class Prepared:
 
     @classmethod
     def of(
-        cls, leaves: Leaves, rows: Points, weights: Values | None, most: int
+        cls, leaves: OrderedBoxes, rows: Points, weights: Values | None, most: int
     ) -> Self:
         """With at most so many bytes of tables."""
         n_kept = n_with_tables(leaves.lengths, most)
@@ -439,7 +439,7 @@ def _within(start: int, stop: int, each: int) -> Iterator[slice]:
 _PAIR: Final = 16
 """Bytes for a row beside a background row, few of which are looked at closely."""
 
-ROWS_AT_ONCE: Final = Budget(2**27, 4096)
+POINTS_AT_ONCE: Final = Budget(2**27, 4096)
 """Points whose sets are told at once: tables that are forgotten serve all of them."""
 
 _NEAR: Final = Budget(2**20)
@@ -495,12 +495,12 @@ class BoxShapley:
 
     boxes: Boxes  # f
     game: Game
-    leaves: Leaves
+    leaves: OrderedBoxes
 
     @classmethod
     def of(cls, boxes: Boxes, game: Game) -> Self:
         """Refuses paths of too many sets."""
-        leaves = Leaves.of(boxes, game.players)
+        leaves = OrderedBoxes.of(boxes, game.players)
         if (longest := int(leaves.lengths.max(initial=0))) > MOST_SETS:
             whose = "columns" if game.players is None else "players"
             raise Refused(
@@ -508,6 +508,9 @@ class BoxShapley:
                 f"for at most {MOST_SETS}"
             )
         return cls(boxes, game, leaves)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "parts"}
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
@@ -518,7 +521,7 @@ class BoxShapley:
         game, leaves = self.game, self.leaves
         phi = np.empty((len(points), game.n_blocks, game.n_players))
         row_bytes = len(leaves.owner) + 8 * game.n_players
-        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
+        for rows in POINTS_AT_ONCE.blocks(len(points), row_bytes):
             lacking = leaves.lacking(points[rows])
             for block, part in enumerate(self.parts):
                 own = np.zeros((game.n_players, lacking.shape[1]))
@@ -558,7 +561,7 @@ class BoxShapley:
         for boxes, known, parts in RECENT:
             if boxes() is self.boxes and known == digest:
                 return parts
-        game, most = self.game, KEPT // self.game.n_blocks
+        game, most = self.game, TABLE_BYTES // self.game.n_blocks
         parts = [
             Prepared.of(self.leaves, rows, game.weights, most) for rows in game.blocks
         ]
@@ -581,7 +584,7 @@ def shapley_against(read: SumOfProducts, game: Game) -> BoxShapley | ProductShap
 # ---- What they cost, counted: the same on every machine, with any kernels
 
 
-def n_with_tables(lengths: Positions, most: int = KEPT) -> int:
+def n_with_tables(lengths: Positions, most: int = TABLE_BYTES) -> int:
     """How many of some boxes have tables of so many bytes, by increasing lengths."""
     sizes = 8.0 * np.cumsum(_sizes(np.sort(lengths)))
     return int(np.searchsorted(sizes, most, side="right"))

@@ -184,8 +184,8 @@ def deep():
 
 def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch):
     monkeypatch.setattr(shapley, "AT_ONCE", Budget(2**18))
-    monkeypatch.setattr(shapley, "ROWS_AT_ONCE", Budget(2**18))
-    monkeypatch.setattr(shapley, "KEPT", 2**16)
+    monkeypatch.setattr(shapley, "POINTS_AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(shapley, "TABLE_BYTES", 2**16)
     shapley.RECENT.clear()
     exact, rows = BoxShapley.of(deep.boxes, Game(X.to_numpy())), X.to_numpy()
     exact.values(rows[:1])
