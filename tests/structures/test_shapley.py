@@ -169,14 +169,14 @@ def test_all_ways_and_all_blocks_have_the_same_digits(kind, monkeypatch):
 
 def test_what_is_prepared_is_kept_for_the_last_few_and_no_longer():
     made = []
-    monkeypatched = shapley.Prepared.of.__func__
+    monkeypatched = shapley.BoxTables.of.__func__
 
     def counted(*own):
         made.append(own)
-        return monkeypatched(shapley.Prepared, *own)
+        return monkeypatched(shapley.BoxTables, *own)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shapley.Prepared, "of", counted)
+        patch.setattr(shapley.BoxTables, "of", counted)
         shapley.RECENT.clear()
         read, points, rows = boxes_of(0), rows_of(11, 3), rows_of(12, 9)
         first = BoxShapley.of(read, Game(rows)).values(points)

@@ -237,7 +237,7 @@ _FEW_ROWS: Final = 24
 
 @final
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class BoxTables:
     """The tables of the first boxes, and what is asked for those of the others."""
 
     leaves: OrderedBoxes
@@ -555,7 +555,7 @@ class BoxShapley:
         return phi.reshape(len(points), n_rows, P).swapaxes(0, 1)
 
     @cached_property
-    def parts(self) -> list[Prepared]:
+    def parts(self) -> list[BoxTables]:
         """The boxes and each block, prepared; kept for the last few that were asked."""
         digest = self.game.digest
         for boxes, known, parts in RECENT:
@@ -563,14 +563,14 @@ class BoxShapley:
                 return parts
         game, most = self.game, TABLE_BYTES // self.game.n_blocks
         parts = [
-            Prepared.of(self.leaves, rows, game.weights, most) for rows in game.blocks
+            BoxTables.of(self.leaves, rows, game.weights, most) for rows in game.blocks
         ]
         RECENT.insert(0, (weakref.ref(self.boxes), digest, parts))
         RECENT[:] = [one for one in RECENT[:_N_KEPT] if one[0]() is not None]
         return parts
 
 
-RECENT: Final[list[tuple[weakref.ref[Boxes], str, list[Prepared]]]] = []
+RECENT: Final[list[tuple[weakref.ref[Boxes], str, list[BoxTables]]]] = []
 _N_KEPT: Final = 3
 
 

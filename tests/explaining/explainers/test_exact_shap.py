@@ -199,9 +199,9 @@ def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch)
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
 def test_a_second_call_prepares_nothing(kind, deep, monkeypatch):
     prepared = []
-    own = shapley.Prepared.of
+    own = shapley.BoxTables.of
     monkeypatch.setattr(
-        shapley.Prepared, "of", lambda *a: prepared.append(a) or own(*a)
+        shapley.BoxTables, "of", lambda *a: prepared.append(a) or own(*a)
     )
     shapley.RECENT.clear()
     function, explainer = deep, kind(data=BACKGROUND)
