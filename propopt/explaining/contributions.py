@@ -110,15 +110,20 @@ class ContributionRule:
 
     def of_rows(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """Those of rows (N, D), each as if it was asked alone."""
+        if isinstance(replace(self.checked).at(points, labels), Reason):
+            rows = range(len(points))  # of which some were read wrongly
+            parts = (
+                self.of_row(points[[n]], labels.of_positions([n]), base) for n in rows
+            )
+            return Targets.joined(list(parts))
         assert base is not None, "those of the reference have one"
-        stream = np.random.default_rng(read_seed(self.rng))
-        return self.shapley(points, labels, stream, base=base, alone=True)
+        return self.shapley(points, labels, None, base=base, alone=True)
 
     def shapley(
         self,
         points: Points,
         labels: Labels,
-        generator: np.random.Generator,
+        generator: np.random.Generator | None,  # None where nothing is drawn
         *,
         base: float | None = None,
         alone: bool = False,
@@ -142,6 +147,7 @@ class ContributionRule:
                 exact = self._linked(points, prediction)
                 by = "all sets of the features, from its scores"
         if exact is None:
+            assert generator is not None, "orders are drawn"
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
         else:

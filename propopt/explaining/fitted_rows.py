@@ -234,8 +234,7 @@ class FittedRows(FittedReference):
         rows = self._beside(wide, points, labels, progress)
         plan = self.plan
         named = labels if plan.players is None else plan.players.labels(labels)
-        known = replace(rows.known, estimate=replace(rows.known.estimate, labels=named))
-        largest, W = 1.0, rows.told["w"]
+        known, largest, W = rows.known, 1.0, rows.told["w"]
         if self.metric is not None:
             axes = np.where(rows.moves, self.metric.roots, 0.0)
             largest = float(axes.max(initial=0.0))
@@ -260,7 +259,7 @@ class FittedRows(FittedReference):
             },
             **wide.plan.told(points),
             **self._errors(rows, best.scale),
-            **self._programs(replace(rows, known=known)),
+            **self._programs(rows, named),
             row_size=self.row_size,
         )
         own = self.function, plan.model, points.shape[1]
@@ -452,15 +451,16 @@ class FittedRows(FittedReference):
         squares = (self.reference.attributions**2).sum(axis=1)
         return float(np.sqrt(squares.mean()))
 
-    def _programs(self, rows: RowsBeside) -> dict[str, Any]:
+    def _programs(self, rows: RowsBeside, labels: Labels) -> dict[str, Any]:
         """The program of all rows, made when asked for; in a metric of z."""
-        program = lazily(cache(partial(self._program, rows)))
+        program = lazily(cache(partial(self._program, rows, labels)))
         told: dict[str, Any] = {"posed": self._posed(rows)}
         if self.metric is None or self.metric.is_uniform:
             return {"program": program, **told}
         return {"scaled_program": program, "metric": self.metric.axis**2, **told}
 
-    def _program(self, rows: RowsBeside) -> Program:
+    def _program(self, rows: RowsBeside, labels: Labels) -> Program:
+        """Of rows that have names, and stay beside the reference as it is."""
         own, pairs = self.reference.weights
         metric, known = self.metric, rows.known
         phi = known.estimate.values
@@ -475,7 +475,7 @@ class FittedRows(FittedReference):
         pulled = OverPoints(sp.csr_array((roots, at), (len(owner), len(counts))))
         squared = GradientMatching(self.reference.attributions, name=pairs)
         fixed, g = self._left[places], rows.own[owner]
-        aim, none = known.estimate, np.zeros(phi.shape)
+        aim, none = replace(known.estimate, labels=labels), np.zeros(phi.shape)
         total = np.zeros(len(counts)) if known.base is None else known.total
         axes = none if metric is None else np.where(rows.moves, metric.roots, 0.0)
         if in_metric and metric is not None:

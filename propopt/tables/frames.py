@@ -501,11 +501,17 @@ class Labels:
                 return names and names[rows]
             return tuple(names[n] for n in rows)
 
-        return replace(self, points=some(self.points), texts=some(self.texts))
+        return self._with(some(self.points), some(self.texts))
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
-        return replace(self, points=None, texts=None)
+        return self._with(None, None)
+
+    def _with(
+        self, points: tuple[Hashable, ...] | None, texts: tuple[str, ...] | None
+    ) -> Labels:
+        """The same names of features for other points."""
+        return Labels(points, self.features, self.columns, self.kind, texts)
 
     def of_features(self, order: NDArray[np.intp]) -> Labels:
         """The names of features in another order."""

@@ -160,9 +160,9 @@ def shared_places(apart: Array, count: int) -> tuple[Positions, Array]:
         order = np.argsort(apart, kind="stable")
         return order, np.ones(len(order))
     last = float(np.partition(apart, count - 1)[count - 1])
-    inside = apart < last * (1.0 - _TIED)
-    tied = ~inside & (apart <= last * (1.0 + _TIED))
-    shares = np.where(inside, 1.0, (count - inside.sum()) / max(int(tied.sum()), 1))
-    chosen = np.flatnonzero(inside | tied)
-    order = chosen[np.argsort(apart[chosen], kind="stable")]
-    return order, shares[order]
+    near = np.flatnonzero(apart <= last * (1.0 + _TIED))
+    near = near[np.argsort(apart[near], kind="stable")]
+    inside = apart[near] < last * (1.0 - _TIED)
+    n_inside = int(inside.sum())
+    left = (count - n_inside) / max(len(near) - n_inside, 1)
+    return near, np.where(inside, 1.0, left)
