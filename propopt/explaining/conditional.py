@@ -82,8 +82,10 @@ class ConditionalRows:
     @cached_property
     def losses(self) -> Array:
         """‖w − g‖², and the ordered pairs 2 Σ_j s_j ‖w − w_j‖², (..., 2)."""
-        pairs = 2.0 * (self.similarities * self._apart).sum(axis=-1)
-        return np.stack([_square(self.w - self.target), pairs], axis=-1)
+        losses = np.empty((*self.w.shape[:-1], 2))
+        losses[..., 0] = _square(self.w - self.target)
+        losses[..., 1] = 2.0 * (self.similarities * self._apart).sum(axis=-1)
+        return losses
 
     @property
     def value(self) -> Array:

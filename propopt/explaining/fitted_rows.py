@@ -156,7 +156,7 @@ class RowsBeside:
         """All rows of parts that are as wide, in another order."""
         every = [near for part in parts for near in part.near]
 
-        def both(arrays: Sequence[Array]) -> Any:
+        def both(arrays: Sequence[NDArray[Any]]) -> Any:
             return np.concatenate(arrays)[order]
 
         drawn = [part.moved for part in parts if part.moved is not None]
@@ -330,8 +330,8 @@ class FittedRows(FittedReference):
         told: dict[str, Array] = {}
         parts = list[tuple[Positions, dict[str, Array]]]()
         # rows that add up over no column have nothing in common with others
-        kinds = [len(own_near.places) for own_near in near], moves.any(axis=1).tolist()
-        kind = list(zip(*kinds, strict=True))
+        counts = [len(one.places) for one in near]
+        kind = list(zip(counts, map(bool, moves.any(axis=1)), strict=True))
         for one in dict.fromkeys(kind):
             alike = np.array([n for n, own_kind in enumerate(kind) if own_kind == one])
             for some in AT_ONCE.blocks(len(alike), 64 * (one[0] + 1) * phi.shape[1]):
@@ -363,8 +363,8 @@ class FittedRows(FittedReference):
         total: Array,
     ) -> ConditionalRows:
         """Some rows that have as many rows near them; of contributions their z."""
-        places = np.stack([near[n].places for n in rows])
-        similarities = np.stack([near[n].similarities for n in rows])
+        places = np.array([near[n].places for n in rows])
+        similarities = np.array([near[n].similarities for n in rows])
         target, fixed, metric = phi[rows], self._left[places], self.metric
         sums: dict[str, Any] = {}
         if metric is not None:

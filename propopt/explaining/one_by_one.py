@@ -184,9 +184,9 @@ class Explainer:
     ) -> Explanation:
         """Explain each row by itself, given the reference rows.
 
-        Takes about a millisecond for each row, and what its target takes: the model is
-        asked about one row at a time, for many have other digits in the answers of some
-        models.
+        Rows of trees are answered in blocks. Other models are asked about one row at a
+        time, for some answer many rows with other digits. So a row has the same bits
+        alone and in any block.
 
         Parameters
         ----------
@@ -195,7 +195,8 @@ class Explainer:
         offset : Series or array (m,), optional
             As for :func:`propopt.explain`: what is added to the margin of each row.
         progress : bool, optional
-            Show a bar on standard error; by default only on a terminal.
+            Show a bar on standard error; by default only on a terminal, and of work
+            that takes more than a second.
 
         Returns
         -------

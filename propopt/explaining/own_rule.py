@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self, final
+from typing import Final, Self, cast, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.shapley import OrderedBoxes
 from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
@@ -120,6 +121,8 @@ class OwnValueRule:
         """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
         G = np.zeros(points.shape)
         if self._tables is not None:
+            if len(points) == 1:
+                return self._of_row(points)
             for j, (ends, values) in self._tables.items():
                 G[:, j] = values[ends.searchsorted(points[:, j])]
             return G
@@ -127,6 +130,37 @@ class OwnValueRule:
             distinct, place = distinct_values(points[:, j])
             G[:, j] = self._of_column(j, distinct)[place]
         return G
+
+    def _of_row(self, points: Points) -> Attributions:
+        """The same of one row (1, D), from the ends of all columns at once."""
+        columns, column, ends, starts, first, values = self._joined
+        G = np.zeros(points.shape)
+        if len(columns):
+            # NaN is behind all ends
+            passed = ~(points[0, column] <= ends)
+            cell = np.add.reduceat(passed, starts, dtype=np.intp)
+            G[0, columns] = values[first + cell]
+        return G
+
+    @cached_property
+    def _joined(
+        self,
+    ) -> tuple[Positions, Positions, Array, Positions, Positions, Array]:
+        """Tables of all columns behind each other; each begins with an end at −∞."""
+        tables = self._tables or {}
+        columns = np.array(list(tables), np.intp)
+        lengths = [1 + len(ends) for ends, _ in tables.values()]
+        starts = np.cumsum([0, *lengths])[:-1]
+        ends = [np.append(-np.inf, ends) for ends, _ in tables.values()]
+        none = np.zeros(0)
+        return (
+            columns,
+            np.repeat(columns, lengths),
+            np.concatenate([none, *ends]),
+            starts,
+            starts - 1,  # for all values are above −∞
+            np.concatenate([none, *(values for _, values in tables.values())]),
+        )
 
     def _of_column(self, j: int, values: Values) -> Values:
         """Own values of column j, each as if it was asked alone."""
@@ -148,7 +182,7 @@ class OwnValueRule:
         if not isinstance(read, Boxes):
             return None
         cells = {
-            j: np.unique(np.concatenate([own.cells for _, own in read.of_column(j)]))
+            j: np.unique(np.concatenate([own.cells for own in _sets_of(read, j)]))
             for j in read.columns.tolist()
         }
         counts = np.bincount(read.column, minlength=read.n_columns)
@@ -172,6 +206,11 @@ class OwnValueRule:
                 parts = np.ascontiguousarray((c[own][:, None] * known[own]).T)
                 G[rows, player] = parts.sum(axis=1) - mean[own].sum()
         return G
+
+
+def _sets_of(read: Boxes, j: int) -> list[Sets]:
+    """The sets of a column, by families."""
+    return [cast(Sets, own) for _, own in read.of_column(j)]
 
 
 def distinct_values(values: Values) -> tuple[Values, Positions]:
