@@ -18,6 +18,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
+from propopt.losses.operators import LatticeLaplacian
 from propopt.tables.frames import listed
 
 
@@ -127,7 +128,9 @@ class ImageShape:
             "height": self.height,
             "width": self.width,
         }
-        return SimilarityGraph(all_channels, "pixel", parameters)
+        sizes = (self.channels, self.height, self.width)
+        lattice = LatticeLaplacian(sizes, (0.0, 1.0, 1.0))
+        return SimilarityGraph(all_channels, "pixel", parameters, lattice)
 
 
 # ---- Image classifiers by name, with weights that the user has: nothing is downloaded

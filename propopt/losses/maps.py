@@ -33,7 +33,7 @@ from propopt.losses.linear_algebra import (
     Rounding,
     centred,
 )
-from propopt.losses.operators import Operator
+from propopt.losses.operators import LatticeLaplacian, Operator
 
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class Coupling(LinearMap):
     matrix: Sparse | Array  # (E, N) or (E, D): B
     # parts of what is coupled; B maps what is constant on each to zero
     components: Components | None = None
+    # BᵀB as that of a lattice, where it is
+    lattice: LatticeLaplacian | None = None
 
     @cached_property
     def sees_all_but_constants(self) -> bool:
@@ -181,6 +183,8 @@ class ImplicitOverPoints(LinearMap):
         return self.explicit().adjoint(R)
 
     def energy(self, W: Attributions) -> float:
+        if isinstance(self.gram, LatticeLaplacian):  # sees differences alone
+            return self.gram.energy(np.ascontiguousarray(W))
         columns = centred(W, self.components).T
         return math.fsum(self.gram.energy(np.ascontiguousarray(w)) for w in columns)
 
@@ -188,9 +192,13 @@ class ImplicitOverPoints(LinearMap):
         return self.gram @ W
 
     def gradient(self, W: Attributions) -> Attributions:
+        if isinstance(self.gram, LatticeLaplacian):
+            return self.gram @ W
         return self.gram @ centred(W, self.components)
 
     def rounding(self, W: Attributions) -> Rounding:
+        if isinstance(self.gram, LatticeLaplacian):
+            return Rounding(0.0, self.gram.product_rounding(np.ascontiguousarray(W)))
         size = float(np.linalg.norm(centred(W, self.components)))
         return Rounding(0.0, self.gram.rounding * size)
 

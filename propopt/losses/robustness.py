@@ -464,7 +464,8 @@ class Smoothness(PropertyLoss):
 
     @cached_property
     def map(self) -> LinearMap:
-        return OverFeatures(self.graph.root, self.graph.components)
+        graph = self.graph
+        return OverFeatures(graph.root, graph.components, graph.lattice)
 
 
 @final

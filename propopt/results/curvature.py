@@ -41,7 +41,7 @@ from propopt.losses.maps import (
     Squared,
     dense_matrix,
 )
-from propopt.losses.operators import Operator
+from propopt.losses.operators import LatticeLaplacian, Operator
 
 
 # ---- The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖²
@@ -68,6 +68,8 @@ class Quadratic:
     feature_parts: Components | None
     # where the three losses stand among those of the program
     places: tuple[int | None, int | None, int | None]
+    # P and Q as those of lattices, where they are
+    lattices: tuple[LatticeLaplacian | None, LatticeLaplacian | None] = (None, None)
 
     @classmethod
     def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
@@ -91,6 +93,7 @@ class Quadratic:
             point_parts=None if points is None else points.components,
             feature_parts=None if features is None else features.components,
             places=(own, over_points, over_features),
+            lattices=(lattice_of(points), lattice_of(features)),
         )
 
     @property
@@ -126,6 +129,17 @@ class Quadratic:
             if place is not None:
                 losses[place] = loss
         return losses
+
+
+def lattice_of(map_: LinearMap | None) -> LatticeLaplacian | None:
+    """BᵀB of a map, where it is that of a lattice."""
+    match map_:
+        case ImplicitOverPoints(gram=LatticeLaplacian() as lattice):
+            return lattice
+        case OverPoints(lattice=lattice) | OverFeatures(lattice=lattice):
+            return lattice
+        case _:
+            return None
 
 
 def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -358,10 +372,49 @@ def _norm(P: Array) -> float:
     return float(np.abs(P).sum(axis=1).max(initial=0.0))
 
 
-def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+@final
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """The eigenbasis of a lattice, which no one has to store."""
+
+    lattice: LatticeLaplacian
+
+    @property
+    def values(self) -> Array:
+        """Eigenvalues ≥ 0, shape (n,)."""
+        return self.lattice.eigenvalues
+
+    @cached_property
+    def errors(self) -> Array:
+        """To what the eigenvalues are known, shape (n,)."""
+        return 8.0 * EPSILON * self.values
+
+    @property
+    def rounding(self) -> float:
+        """What :meth:`forward` adds to a vector, over its norm, is at most this."""
+        return self.lattice.transform_rounding
+
+    def forward(self, X: Array) -> Array:
+        """Uᵀ X for X (n, k)."""
+        return self.lattice.forward(np.ascontiguousarray(X))
+
+    def backward(self, X_hat: Array) -> Array:
+        """U X̂ for X̂ (n, k), which may be overwritten."""
+        return self.lattice.backward(np.ascontiguousarray(X_hat))
+
+
+Basis: TypeAlias = Eigenbasis | Waves
+
+
+def eigenbases(quadratic: Quadratic) -> tuple[Basis, Basis]:
     """U over points and V over features."""
     n_points, n_features = quadratic.G.shape
+    points, features = quadratic.lattices
     return (
-        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
-        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+        Waves(points)
+        if points is not None
+        else Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
+        Waves(features)
+        if features is not None
+        else Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
     )

@@ -207,10 +207,10 @@ def _exchanged(loss: PropertyLoss) -> _Recast:
     target = loss.target
     turned = target.T.copy() if isinstance(target, np.ndarray) else target
     match loss.map:
-        case OverPoints(matrix=B, components=components):
-            return _Recast(loss, OverFeatures(B, components), turned)
-        case OverFeatures(matrix=C, components=components):
-            return _Recast(loss, OverPoints(C, components), turned)
+        case OverPoints(matrix=B, components=components, lattice=lattice):
+            return _Recast(loss, OverFeatures(B, components, lattice), turned)
+        case OverFeatures(matrix=C, components=components, lattice=lattice):
+            return _Recast(loss, OverPoints(C, components, lattice), turned)
         case other:
             return _Recast(loss, other, turned)
 

@@ -78,7 +78,7 @@ class Auto(Dispatcher):
     ======================================================  =========================
     gradient matching (l2), at most one robustness and one  ``spectral``: closed form
     smoothness loss, where an eigenbasis is cheaper than
-    products with the graph
+    products with the graph, or known, as that of lattices
     the same, where the graph is narrow, such as a chain    ``factored``
     the same, otherwise: many points, few neighbours        ``krylov``, and factors
                                                             where that is in vain

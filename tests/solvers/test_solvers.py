@@ -222,7 +222,7 @@ def wide(rng):
 def test_wide_programs_are_exchanged_and_have_the_optimum_of_the_eigenbasis(wide):
     assert po.solve(wide + 0.1 * po.Sparsity()).solver == "lasso, transposed"
     result, exact = po.solve(wide), po.solve(wide, solver="spectral")
-    assert result.solver == "factored, transposed"
+    assert result.solver == "spectral, transposed"
     # strongly convex with modulus 1: ‖W − W*‖² is at most the excess
     assert result.gap < 1e-6
     distance = np.linalg.norm(result.attributions - exact.attributions)

@@ -12,7 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Sparse
-from propopt.base.checks import read_array, read_count, read_positive
+from propopt.base.checks import (
+    read_array,
+    read_count,
+    read_nonnegative,
+    read_positive,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.base.words_of_others import knows_other_words
@@ -37,24 +42,56 @@ from propopt.tables.frames import named_by, read_table
 class LatticeGraph(Graph):
     """Points of a box in row-major order, each with its neighbours along the axes.
 
+    Squared losses are solved by cosine and Fourier transforms, in time N log N.
+
     Parameters
     ----------
     box : sequence of int
         Number of points along each axis.
+    weights : sequence of float, optional
+        Similarity ≥ 0 of neighbours along each axis; 1 by default. An axis of weight 0
+        has no edges.
+    periodic : sequence of bool, optional
+        Axes whose last point is a neighbour of the first, such as hours of the day;
+        none by default. An axis of two points has one edge either way.
 
     Examples
     --------
     >>> import propopt as po
     >>> po.graphs.LatticeGraph((100, 100, 100))
     <lattice graph: 1000000 nodes, 2970000 edges>
+    >>> po.graphs.LatticeGraph((7, 24), weights=(0.5, 1), periodic=(False, True))
+    <lattice graph: 168 nodes, 312 edges>
     """
 
     kind = "lattice"
+    lattice: LatticeLaplacian
 
-    def __init__(self, box: Sequence[int]) -> None:
+    def __init__(
+        self,
+        box: Sequence[int],
+        weights: Sequence[float] | None = None,
+        periodic: Sequence[bool] | None = None,
+    ) -> None:
         if len(box) == 0:
             raise InvalidInput("box: expected the number of points along each axis")
         self.box: tuple[int, ...] = tuple(read_count(n, "box") for n in box)
+        one, none = [1.0] * len(box), [False] * len(box)
+        own = (
+            one
+            if weights is None
+            else [read_nonnegative(w, "weights") for w in weights]
+        )
+        closed = none if periodic is None else list(periodic)
+        for name, given in (("weights", own), ("periodic", closed)):
+            if len(given) != len(box):
+                raise InvalidInput(
+                    f"{name}: expected one for each of {len(box)} axes, got "
+                    f"{len(given)}"
+                )
+        if not all(isinstance(flag, bool | np.bool_) for flag in closed):
+            raise InvalidInput(f"periodic: expected True or False, got {closed!r}")
+        self.lattice = LatticeLaplacian(self.box, tuple(own), tuple(map(bool, closed)))
         self.parameters: dict[str, float] = {}
 
     @property
@@ -63,30 +100,42 @@ class LatticeGraph(Graph):
 
     @property
     def n_edges(self) -> int:
-        return sum(self.n_nodes // n * (n - 1) for n in self.box)
+        return sum(count for _, count in self._edges_by_axis)
 
     @property
     def total(self) -> float:
-        return 2.0 * self.n_edges
+        return 2.0 * sum(weight * count for weight, count in self._edges_by_axis)
+
+    @property
+    def _edges_by_axis(self) -> list[tuple[float, int]]:
+        """Similarities along axes, and how many edges have them."""
+        return [
+            (weight, self.n_nodes // self.box[axis] * (self.box[axis] - (not closed)))
+            for axis, weight, closed in self.lattice.axes
+        ]
 
     @cached_property
     def components(self) -> Components:
-        return Components.single(self.n_nodes)
+        coupled = {axis for axis, _, _ in self.lattice.axes}
+        labels = np.zeros(1, dtype=np.intp)
+        for axis, n in enumerate(self.box):
+            apart = np.zeros(n, np.intp) if axis in coupled else np.arange(n)
+            labels = np.add.outer(labels * (apart[-1] + 1), apart).ravel()
+        return Components(labels) if labels[-1] else Components.single(self.n_nodes)
 
     @cached_property
     def similarities(self) -> Sparse:
         n_bytes = 176.0 * self.n_nodes
         require_memory(n_bytes, "the lattice as a matrix", "use solver='krylov'")
-        return box_neighbours(self.box)
+        return box_neighbours(self.lattice)
 
     @cached_property
     def differences(self) -> LinearMap:
-        laplacian = LatticeLaplacian(self.box)
-        return ImplicitOverPoints(laplacian, self._explicit, self.components)
+        return ImplicitOverPoints(self.lattice, self._explicit, self.components)
 
     def _explicit(self) -> OverPoints:
         require_memory(100.0 * self.n_edges, "the list of edges", "use solver='krylov'")
-        return OverPoints(self.root, self.components)
+        return OverPoints(self.root, self.components, self.lattice)
 
 
 @final

@@ -26,7 +26,7 @@ that lack other columns makes them alike.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, Literal, final
@@ -44,6 +44,7 @@ from propopt.base.resources import AT_ONCE, if_threads_start, require_memory
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
+from propopt.losses.operators import LatticeLaplacian
 from propopt.tables.frames import named_by, read_points
 
 
@@ -63,6 +64,8 @@ class Graph(ABC):
     """Those of the rows, or columns, of the DataFrame that it was made of."""
     again: Callable[[int], Graph] | None = None
     """The same graph with another number of neighbours, where it is one of those."""
+    lattice: LatticeLaplacian | None = None
+    """2L of a lattice, which cosine and Fourier transforms diagonalise."""
 
     @property
     @abstractmethod
@@ -181,6 +184,8 @@ class SimilarityGraph(Graph):
         How the graph was made.
     parameters : mapping
         The numbers that made it, such as a lengthscale chosen from the data.
+    lattice : LatticeLaplacian, optional
+        2L of the same graph, where that is a lattice.
     """
 
     similarities: Sparse
@@ -191,8 +196,10 @@ class SimilarityGraph(Graph):
         similarities: Sparse,
         kind: str = "precomputed",
         parameters: Mapping[str, float] | None = None,
+        lattice: LatticeLaplacian | None = None,
     ) -> None:
         self.similarities = canonical(similarities)
+        self.lattice = lattice
         self.kind = kind
         self.parameters = dict(parameters or {})
 
@@ -206,7 +213,7 @@ class SimilarityGraph(Graph):
 
     @cached_property
     def differences(self) -> LinearMap:
-        return OverPoints(self.root, self.components)
+        return OverPoints(self.root, self.components, self.lattice)
 
 
 def canonical(similarities: Sparse) -> Sparse:
@@ -304,14 +311,20 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
     rows, columns = read_count(height, "height"), read_count(width, "width")
     require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
     parameters = {"height": rows, "width": columns}
-    return SimilarityGraph(box_neighbours((rows, columns)), "pixel", parameters)
+    lattice = LatticeLaplacian((rows, columns))
+    return SimilarityGraph(box_neighbours(lattice), "pixel", parameters, lattice)
 
 
-def box_neighbours(box: Sequence[int]) -> Sparse:
-    """Ones between points of a box, in row-major order, one step along one axis."""
+def box_neighbours(lattice: LatticeLaplacian) -> Sparse:
+    """Similarities of a lattice: of points one step apart along one axis."""
+    coupled = {axis: own for axis, *own in lattice.axes}
     total = sp.csr_array((1, 1))
-    for n in box:
-        total = sp.kronsum(_path(n), total)
+    for axis, n in enumerate(lattice.box):
+        weight, closed = coupled.get(axis, (0.0, False))
+        line = weight * _path(n).tolil()
+        if closed:
+            line[0, n - 1] = line[n - 1, 0] = weight
+        total = sp.kronsum(line, total)
     return canonical(total)
 
 

@@ -1,0 +1,242 @@
+"""Lattices by cosine and Fourier transforms, against dense linear algebra."""
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+
+import propopt as po
+from propopt.losses import Program, operators
+from propopt.losses.operators import LatticeLaplacian
+from propopt.solvers import curves
+from propopt.solvers.curves import Nodes, Spectral, binned
+
+
+CASES = {
+    "path": ((7,), (2.0,), (False,)),
+    "circle": ((7,), (1.0,), (True,)),
+    "even circle": ((6,), (0.5,), (True,)),
+    "circle of two": ((2,), (3.0,), (True,)),
+    "one point": ((1,), (1.0,), (True,)),
+    "one and two": ((1, 2), (1.0, 0.3), (True, False)),
+    "plane": ((4, 6), (1.0, 0.25), (False, False)),
+    "tube": ((5, 4), (1.0, 7.0), (True, False)),
+    "tube on its side": ((4, 5), (1.0, 7.0), (False, True)),
+    "torus": ((4, 3), (1e-3, 1.0), (True, True)),
+    "box": ((2, 3, 4), (1.0, 2.0, 0.5), (False, True, False)),
+    "planes apart": ((3, 4, 2), (0.0, 1.0, 1.0), (True, True, False)),
+    "columns apart": ((3, 4), (1.0, 0.0), (False, False)),
+    "four axes": ((2, 1, 3, 3), (1.0, 1.0, 2.0, 3.0), (True, True, True, False)),
+}
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def similarities(box, weights, periodic):
+    """Point by point: one step along one axis, and around circles of three or more."""
+    place = np.arange(np.prod(box)).reshape(box)
+    S = np.zeros((place.size, place.size))
+    for here, n in np.ndenumerate(place):
+        for axis, size in enumerate(box):
+            step = here[axis] + 1
+            if step == size and periodic[axis] and size > 2:
+                step = 0
+            if step < size:
+                there = place[(*here[:axis], step, *here[axis + 1 :])]
+                S[n, there] = S[there, n] = weights[axis]
+    return S
+
+
+def laplacian(case):
+    S = similarities(*case)
+    return 2.0 * (np.diag(S.sum(axis=1)) - S)
+
+
+@each_case
+def test_graph_is_that_of_its_points(case, rng):
+    graph, S = po.graphs.LatticeGraph(*case), similarities(*case)
+    np.testing.assert_array_equal(graph.similarities.toarray(), S)
+    assert graph.n_edges == np.count_nonzero(S) / 2
+    assert graph.total == pytest.approx(S.sum(), rel=1e-15)
+    stored = po.graphs.graph_from_matrix(S)
+    assert graph.n_components == stored.n_components
+    np.testing.assert_array_equal(graph.components.labels, stored.components.labels)
+    W = rng.normal(size=(len(S), 3))
+    loss, other = po.PairwiseRobustness(graph), po.PairwiseRobustness(stored)
+    assert loss.value(W) == pytest.approx(other.value(W), rel=1e-14, abs=1e-300)
+    assert loss.gradient(W) == pytest.approx(other.gradient(W), rel=1e-13, abs=1e-13)
+
+
+@each_case
+@pytest.mark.parametrize("slab", [operators.SLAB, 5])
+def test_products_and_transforms(case, slab, rng, monkeypatch):
+    monkeypatch.setattr(operators, "SLAB", slab)
+    lattice, P = LatticeLaplacian(*case), laplacian(case)
+    W = rng.normal(size=(len(P), 3))
+    atol = 1e-14 * (1.0 + lattice.largest)
+    close = {"rtol": 0, "atol": 10 * atol}
+    np.testing.assert_allclose(lattice @ W, P @ W, **close)
+    np.testing.assert_allclose(lattice @ W[:, 0], P @ W[:, 0], **close)
+    assert lattice.energy(W) == pytest.approx(np.vdot(W, P @ W), rel=1e-13, abs=atol)
+    U = lattice.forward(np.eye(len(P)))
+    np.testing.assert_allclose(U @ U.T, np.eye(len(P)), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(U @ P @ U.T, np.diag(lattice.eigenvalues), **close)
+    np.testing.assert_allclose(lattice.forward(W[:, 1]), U @ W[:, 1], **close)
+    assert lattice.backward(lattice.forward(W)) == pytest.approx(W, abs=1e-14)
+    assert lattice.eigenvalues.max(initial=0.0) <= lattice.largest
+
+
+@pytest.mark.parametrize("n", [5, 97, 128, 1009])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_rounding_of_transforms_is_within_its_bound(n, periodic, rng):
+    """Against extended precision, which is a thousand times finer."""
+    lattice = LatticeLaplacian((n,), (1.0,), (periodic,))
+    x = rng.normal(size=(n, 2))
+    j, k = np.arange(n, dtype=np.longdouble), np.arange(n, dtype=np.longdouble)[:, None]
+    pi = np.longdouble("3.14159265358979323846264338327950288")
+    if periodic:
+        angles = 2 * pi * np.fmod(j * k, n) / n
+        U = (np.cos(angles) + np.sin(angles)) / np.sqrt(np.longdouble(n))
+    else:
+        angles = pi * np.fmod((2 * j + 1) * k, 4 * n) / (2 * n)
+        U = np.cos(angles) * np.sqrt(np.longdouble(2) / n)
+        U[0] /= np.sqrt(np.longdouble(2))
+    wrong = np.linalg.norm((lattice.forward(x) - U @ x).astype(float))
+    assert wrong <= lattice.transform_rounding * np.linalg.norm(x)
+    assert lattice.transform_rounding < 1e-13
+
+
+@each_case
+@pytest.mark.parametrize("smooth", [False, True])
+def test_optimum_is_that_of_the_dense_system(case, smooth, rng):
+    P, k = laplacian(case), 3
+    Q = 2.0 * po.graphs.chain_graph(k).laplacian.toarray()
+    G = rng.normal(size=(len(P), k))
+    objective = po.GradientMatching(G)
+    objective += po.PairwiseRobustness(po.graphs.LatticeGraph(*case))
+    objective += (1.0 if smooth else 0.0) * po.Smoothness(po.graphs.chain_graph(k))
+    program = Program(objective.losses)
+    curve = Spectral().prepare(program)
+    assert po.solvers.Auto().select(program).name == "spectral"
+    for b in (1e-9, 1e-2, 1.0, 1e4):
+        c = 0.7 * smooth
+        H = np.kron(np.eye(len(P)) + b * P, np.eye(k)) + c * np.kron(np.eye(len(P)), Q)
+        pull = b * (P @ G) + c * (G @ Q)
+        W = G - la.solve(H, pull.ravel(), assume_a="pos").reshape(G.shape)
+        weights = np.array([1.0, b, c])
+        # the condition of H times rounding
+        atol = 4e-16 * np.linalg.cond(H) * np.abs(G).max() + 1e-14
+        np.testing.assert_allclose(curve.solve(weights, 1e-6).W, W, rtol=0, atol=atol)
+        exact = np.array([loss.value(W) for loss in objective.losses])
+        found = curve.measure(weights, 1e-6)
+        np.testing.assert_allclose(found.losses, exact, rtol=1e-7, atol=1e-11)
+        F = float(weights @ exact)
+        assert abs(weights @ found.losses - F) <= found.excess + 1e-13 * F
+        assert found.excess <= 1e-11 * F + 1e-25
+
+
+def test_certificates_of_lattices(rng):
+    graph = po.graphs.LatticeGraph((9, 8), weights=(1, 0.2), periodic=(True, False))
+    objective = po.GradientMatching(rng.normal(size=(72, 2))) + po.PairwiseRobustness(
+        graph
+    )
+    weights = {"pairwise_robustness": np.geomspace(1e-6, 1e6, 13)}
+    swept = po.sweep(objective, weights)
+    for best in swept.optimized:
+        assert best.gap <= 1e-11
+        losses = dict(best.losses)  # of the curve
+        W = best.attributions
+        for loss in objective.losses:
+            assert losses[loss.name] == pytest.approx(loss.value(W), rel=1e-9)
+        assert (
+            po.solve(
+                best.weights["gradient_matching"] * objective.losses[0]
+                + best.weights["pairwise_robustness"] * objective.losses[1]
+            ).gap
+            <= 1e-11
+        )
+
+
+# ---- many masses as few
+ABC = np.array(
+    [(1.0, b, c) for b in (1e-14, 1e-6, 0.1, 1.0, 1e3, 1e9) for c in (0.0, 0.3)]
+)
+
+
+def nodes(theta, nu, tau):
+    none = np.zeros((len(theta), 1))
+    return Nodes(theta[:, None], nu, tau, none, np.zeros(len(nu)))
+
+
+def test_binned_masses_have_the_same_sums(rng):
+    nu = np.array([0.0, 2.0])
+    for theta in (
+        10.0 ** rng.uniform(-12, 6, 5000),
+        np.append(np.zeros(7), rng.random(4000)),
+        np.full(3000, 0.5),
+        np.zeros(2500),
+        np.exp2(rng.integers(-3, 4, 3000)),
+    ):
+        tau = rng.random((len(theta), 2)) ** 8
+        few, masses = binned(theta, tau)
+        every, other = nodes(theta, nu, tau), nodes(few, nu, masses)
+        assert len(few) <= 11 * 8 * 61 + 1
+        for abc in ABC:
+            np.testing.assert_allclose(
+                other.losses(abc), every.losses(abc), rtol=2e-14, atol=1e-300
+            )
+            assert other.optimum(abc) == pytest.approx(every.optimum(abc), rel=2e-14)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_curves_of_many_points_are_as_without_bins(smooth, rng, monkeypatch):
+    graph = po.graphs.LatticeGraph((13, 14, 15), (1, 0.1, 3), (False, True, False))
+    G = rng.normal(size=(graph.n_nodes, 3))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
+    if smooth:
+        objective += po.Smoothness(po.graphs.chain_graph(3))
+    program = Program(objective.losses)
+    few = Spectral().prepare(program)
+    found = [few.measure(abc[: 2 + smooth], 1e-6) for abc in ABC]
+    monkeypatch.setattr(curves, "_FEW", 10**9)
+    every = Spectral().prepare(program)
+    for abc, one in zip(ABC, found, strict=True):
+        other = every.measure(abc[: 2 + smooth], 1e-6)
+        np.testing.assert_allclose(one.losses, other.losses, rtol=3e-14, atol=1e-300)
+
+
+# ---- pixels are a lattice too
+def dense(graph):
+    return po.graphs.graph_from_matrix(graph.similarities)
+
+
+def test_pixels_are_solved_by_transforms(rng):
+    graph = po.graphs.pixel_graph(9, 11)
+    G = rng.normal(size=(99, 2))
+    found, expected = (
+        po.solve(po.GradientMatching(G) + 3.0 * po.PairwiseRobustness(g))
+        for g in (graph, dense(graph))
+    )
+    assert found.solver == "spectral"
+    np.testing.assert_allclose(
+        found.attributions, expected.attributions, rtol=0, atol=1e-12
+    )
+    assert found.gap <= 1e-12
+
+
+@pytest.mark.parametrize("n_images", [3, 40])
+def test_images_are_smoothed_by_transforms(n_images, rng):
+    shape = po.functions.ImageShape(3, 6, 7)
+    graph = shape.pixel_graph()
+    G = rng.normal(size=(n_images, shape.n_features))
+    alike = po.PairwiseRobustness(po.graphs.knn_graph(G, 2))
+    for smooth in (graph, dense(graph)):
+        objective = po.GradientMatching(G) + 0.4 * alike + 2.0 * po.Smoothness(smooth)
+        exact = po.solve(objective, solver="spectral")
+        assert exact.gap <= 1e-11
+        if smooth is graph:
+            found = exact.attributions
+    np.testing.assert_allclose(found, exact.attributions, rtol=0, atol=1e-11)
+    assert shape.pixel_graph().lattice.box == (3, 6, 7)
+    np.testing.assert_array_equal(
+        po.graphs.LatticeGraph((3, 6, 7), (0, 1, 1)).similarities.toarray(),
+        graph.similarities.toarray(),
+    )
