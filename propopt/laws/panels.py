@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple, Self, final
 
@@ -116,7 +116,7 @@ class Cuts(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Panels:
     """Tables of C columns; that of a panel is made when a row asks for it first.
 
@@ -124,6 +124,9 @@ class Panels:
     """
 
     columns: tuple[Cuts, ...]
+    # M of all panels, column by column; memory is taken as they are made
+    moments: Array = field(init=False, repr=False)
+    _state: NDArray[np.int8] = field(init=False, repr=False)
 
     @classmethod
     def of(cls, parts: Iterable[Cuts], budget: Budget = TABLES) -> Panels:
@@ -137,9 +140,14 @@ class Panels:
             chosen.append(own)
         return cls(tuple(chosen))
 
-    def __getstate__(self) -> dict[str, tuple[Cuts, ...]]:
+    def __post_init__(self) -> None:
+        # at once, and not when first read: threads share them
+        self.moments = np.empty(int(self._offset[-1]))
+        self._state = np.full(int(self._n_panels.sum()), _NOT_MADE, np.int8)
+
+    def __reduce__(self) -> tuple[type[Panels], tuple[tuple[Cuts, ...]]]:
         """Without tables, which are made anew where they are asked for."""
-        return {"columns": self.columns}
+        return type(self), (self.columns,)
 
     @cached_property
     def parts(self) -> Positions:
@@ -206,10 +214,11 @@ class Panels:
             terms[0] = weights
             for q in range(1, DEGREE + 1):
                 np.multiply(terms[q - 1], y / q, out=terms[q])
-            table = self._table(c)[panel]
-            table[:] = 0.0
+            table = np.zeros((DEGREE + 1, self.columns[c].stride))
             sums = np.add.reduceat(terms, cuts[:-1], axis=1)
             np.cumsum(sums, axis=1, out=table[:, 1 : len(cuts)])
+        # whole, so that another thread that makes it again changes nothing
+        self._table(c)[panel] = table
         self._state[number] = _MADE
 
     def _cumulative(
@@ -260,11 +269,6 @@ class Panels:
         return np.asarray(np.cumsum(self._n_panels, axis=0) - self._n_panels)
 
     @cached_property
-    def _state(self) -> NDArray[np.int8]:
-        """Of each panel of all columns, whether it was made, or has no table."""
-        return np.full(int(self._n_panels.sum()), _NOT_MADE, np.int8)
-
-    @cached_property
     def _n_cuts(self) -> Positions:
         return np.array([len(own.cuts) for own in self.columns], np.intp)
 
@@ -272,11 +276,6 @@ class Panels:
     def _offset(self) -> Positions:
         """Where the tables of each column start, and where the last end, (C + 1,)."""
         return np.cumsum([0, *(own.n_bytes // 8 for own in self.columns)])
-
-    @cached_property
-    def moments(self) -> Array:
-        """M of all panels; memory is taken as they are made."""
-        return np.empty(int(self._offset[-1]))
 
     def _table(self, c: int) -> Array:
         """M of the panels of a column, (panels, K + 1, stride)."""

@@ -1,6 +1,7 @@
 """Slopes by tables: within their bound, in any company, and otherwise by values."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -224,6 +225,18 @@ def test_both_kernels_give_the_same_slopes(rng, monkeypatch):
         scale = np.abs(theirs).max(axis=0)
         assert (np.abs(mine - theirs) <= 1e-13 * scale).all()
         assert (mine != theirs).any()  # two ways, not one
+
+
+@pytest.mark.usefixtures("kernels")
+def test_threads_share_tables(rng):
+    fitted, X, rows = model(rng)
+    _, slopes = means(fitted, X).of(rows)
+    shared = means(fitted, X)
+    _ = shared.panels
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: shared.of(rows)[1], range(8)))
+    for each in found:
+        np.testing.assert_array_equal(each, slopes)
 
 
 def test_tables_are_made_anew_after_a_copy_between_processes(rng):
