@@ -1,13 +1,10 @@
-/* Inner loops, compiled where there is a compiler; NumPy does the same elsewhere.
+/* Inner loops, compiled where there is a compiler; NumPy does the same elsewhere. Kernels:
  *
- * What every kernel keeps to:
- *
- * - Each has a reference in NumPy, and equals it within rounding. Tests compare them.
+ * - Each equals a reference in NumPy within rounding; tests compare them.
  * - Rows are independent: a row has the same bits alone and in any block.
- * - No call of libm, no fused multiply-add, no flag of one processor: the results are
- *   the same on every machine.
- * - Nothing is allocated, and nothing is kept: arrays and scratch come from NumPy, in
- *   C order. `kernels.py` declares each signature, and checks types and order.
+ * - No call of libm, no fused multiply-add, no flag of one processor: results are the same on every machine.
+ * - Nothing is allocated or kept: arrays and scratch come from NumPy, in C order. `kernels.py` declares
+ *   signatures, and checks types and order.
  * - No header of Python: one library serves all versions of it.
  */
 
@@ -23,17 +20,16 @@
 
 typedef ptrdiff_t index; /* intp of NumPy */
 
-/* The digest of this file, so that a library of another version is not called. */
 #define TEXT_OF(x) #x
 #define AS_TEXT(x) TEXT_OF(x)
+/* The digest of this file, so that a library of another version is not called. */
 EXPORT const char *propopt_source(void) { return AS_TEXT(PROPOPT_SOURCE); }
 
 /* ---- Sums of products: sum_l v_l prod_u P_u, and contrasts in each column */
 
-static inline void contrasts(index L, index K, index U, index n, const double *value,
-                             const index *paths, const index *column, const double *P,
-                             const double *R, double *total, double *contrast,
-                             double *pull, double *front) {
+static inline void contrasts(index L, index K, index U, index n, const double *value, const index *paths,
+                             const index *column, const double *P, const double *R, double *total,
+                             double *contrast, double *pull, double *front) {
   for (index l = 0; l < L; l++) {
     const index *path = paths + l * K;
     index length = 0;
@@ -63,18 +59,15 @@ static inline void contrasts(index L, index K, index U, index n, const double *v
   }
 }
 
-/* For n rows: total (n) += the sums, contrast (D, n) += sum_l v_l R_u prod_{w != u} P_w
- * at the column of each factor u. P and R are (U, n). Each of the L paths has at most K
- * factors, with -1 behind them. Scratch: pull (U, n), which comes as zeros, and
- * front (K + 1, n). */
-EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *value,
-                              const index *paths, const index *column, const double *P,
-                              const double *R, double *total, double *contrast,
-                              double *pull, double *front) {
+/* For n rows: total (n) += the sums, contrast (D, n) += sum_l v_l R_u prod_{w != u} P_w at the column of each
+ * factor u. P and R are (U, n). Each of the L paths has at most K factors, with -1 behind them. Scratch: pull
+ * (U, n), which comes as zeros, and front (K + 1, n). */
+EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *value, const index *paths,
+                              const index *column, const double *P, const double *R, double *total,
+                              double *contrast, double *pull, double *front) {
   if (n == 1) /* by itself, so that loops over rows vanish */
     contrasts(L, K, U, 1, value, paths, column, P, R, total, contrast, pull, front);
-  else
-    contrasts(L, K, U, n, value, paths, column, P, R, total, contrast, pull, front);
+  else contrasts(L, K, U, n, value, paths, column, P, R, total, contrast, pull, front);
 }
 
 /* ---- The law of columns of numbers by tables of cumulative moments (panels.py) */
@@ -83,33 +76,15 @@ EXPORT void propopt_contrasts(index L, index K, index U, index n, const double *
 #define LANE (2 * PAIRS)
 typedef double pair __attribute__((vector_size(16)));
 
-/* The series of LANE cuts at d, and their derivatives, by Horner. */
-static inline void horner(const double *table, index degree, index stride, double d,
-                          pair *sum, pair *moment) {
-  pair next[PAIRS];
-  memcpy(sum, table + degree * stride, sizeof next);
-  memset(moment, 0, sizeof next);
-  for (index q = degree - 1; q >= 0; q--) {
-    memcpy(next, table + q * stride, sizeof next);
-    for (int i = 0; i < PAIRS; i++) {
-      moment[i] = moment[i] * d + sum[i];
-      sum[i] = sum[i] * d + next[i];
-    }
-  }
-}
-
-/* Means P and contrasts R (U, n) of the sets of C columns at n places. place (C, n) is
- * the panel of each, -1 where it has no table and nothing is written; shift (C, n) is d.
- * Column c has n_cuts[c] cuts, and tables (panels, degree + 1, cuts rounded up to LANE)
- * from offset[c] in moments. It has the sets first[c] to first[c + 1]: factor is their
- * number among U, start and stop are their ends among the cuts. Scratch: two rows of
- * the most cuts, rounded up. */
-EXPORT void propopt_panels(index C, index n, index degree, const index *place,
-                           const double *shift, const double *moments,
-                           const index *offset, const index *n_cuts,
-                           const double *width, const index *first,
-                           const index *factor, const index *start, const index *stop,
-                           double *P, double *R, double *scratch) {
+/* Means P and contrasts R (U, n) of the sets of C columns at n places. place (C, n) is the panel of each, -1
+ * where it has no table and nothing is written; shift (C, n) is d. Column c has n_cuts[c] cuts, and tables
+ * (panels, degree + 1, cuts rounded up to LANE) from offset[c] in moments. It has the sets first[c] to
+ * first[c + 1]: factor is their number among U, start and stop are their ends among the cuts. Scratch: two
+ * rows of the most cuts, rounded up. */
+EXPORT void propopt_panels(index C, index n, index degree, const index *place, const double *shift,
+                           const double *moments, const index *offset, const index *n_cuts,
+                           const double *width, const index *first, const index *factor, const index *start,
+                           const index *stop, double *P, double *R, double *scratch) {
   for (index c = 0; c < C; c++) {
     index last = n_cuts[c] - 1, stride = (last + LANE) / LANE * LANE;
     double *law = scratch, *contrast = scratch + stride;
@@ -126,8 +101,15 @@ EXPORT void propopt_panels(index C, index n, index degree, const index *place,
       double mean = first_moment / mass, by_mass = 1.0 / mass;
       double by_spread = 1.0 / ((2.0 * half_second - mean * first_moment) * width[c]);
       for (index k = 0; k < stride; k += LANE) {
-        pair sum[PAIRS], moment[PAIRS];
-        horner(table + k, degree, stride, d, sum, moment);
+        pair sum[PAIRS], moment[PAIRS] = {{0.0}}, next[PAIRS];
+        memcpy(sum, table + degree * stride + k, sizeof sum);
+        for (index q = degree - 1; q >= 0; q--) { /* Horner, with derivatives */
+          memcpy(next, table + q * stride + k, sizeof next);
+          for (int i = 0; i < PAIRS; i++) {
+            moment[i] = moment[i] * d + sum[i];
+            sum[i] = sum[i] * d + next[i];
+          }
+        }
         for (int i = 0; i < PAIRS; i++) {
           moment[i] = (moment[i] - mean * sum[i]) * by_spread;
           sum[i] *= by_mass;
@@ -166,28 +148,23 @@ static inline uint64_t spread(uint64_t word, int shift) {
 }
 
 /* Four bits as four counts of 16 bits. */
-static inline uint64_t four_counts(uint64_t bits) {
-  return bits * 0x0000200040008001u & 0x0001000100010001u;
-}
+static inline uint64_t four_counts(uint64_t bits) { return bits * 0x0000200040008001u & 0x0001000100010001u; }
 
-/* 1 where none of U sets of numbers, low < x <= high, or NaN where `missing`, holds a
- * point: out (U, n), of points (D, n). */
-EXPORT void propopt_lacking(index U, index n, const index *column, const double *low,
-                            const double *high, const uint8_t *missing,
-                            const double *points, uint8_t *out) {
+/* 1 where none of U sets of numbers, low < x <= high, or NaN where `missing`, holds a point: out (U, n), of
+ * points (D, n). */
+EXPORT void propopt_lacking(index U, index n, const index *column, const double *low, const double *high,
+                            const uint8_t *missing, const double *points, uint8_t *out) {
   for (index u = 0; u < U; u++) {
     const double *x = points + column[u] * n, a = low[u], b = high[u];
     uint8_t *own = out + u * n;
-    if (missing[u])
-      for (index r = 0; r < n; r++) own[r] = (x[r] <= a) | (x[r] > b);
-    else
-      for (index r = 0; r < n; r++) own[r] = !((x[r] > a) & (x[r] <= b));
+    for (index r = 0; r < n; r++)
+      own[r] = missing[u] ? (x[r] <= a) | (x[r] > b) : !((x[r] > a) & (x[r] <= b));
   }
 }
 
 /* Which of the p sets of a path hold each of 64 W background rows, as bits. */
-static void background_patterns(const uint64_t *holding, index W, const index *path,
-                                index p, uint64_t *pattern) {
+static void background_patterns(const uint64_t *holding, index W, const index *path, index p,
+                                uint64_t *pattern) {
   for (index r = 0; r < 64 * W; r++) pattern[r] = 0;
   for (index first = 0; first < p; first += 8)
     for (index w = 0; w < W; w++)
@@ -200,51 +177,44 @@ static void background_patterns(const uint64_t *holding, index W, const index *p
 }
 
 /* Sums over supersets, for each number of sets: cells (2^p, lanes). */
-#define OVER_SUPERSETS(NAME, TYPE)                                                     \
-  static void NAME(TYPE *cells, index p, index lanes) {                                \
-    for (index half = lanes; half < lanes << p; half *= 2)                             \
-      for (index a = 0; a < lanes << p; a += 2 * half) {                               \
-        TYPE *out = cells + a;                                                         \
-        for (index i = 0; i < half; i++) out[i] += out[half + i];                      \
-      }                                                                                \
+#define OVER_SUPERSETS(NAME, TYPE)                                \
+  static void NAME(TYPE *cells, index p, index lanes) {           \
+    for (index half = lanes; half < lanes << p; half *= 2)        \
+      for (index a = 0; a < lanes << p; a += 2 * half) {          \
+        TYPE *out = cells + a;                                    \
+        for (index i = 0; i < half; i++) out[i] += out[half + i]; \
+      }                                                           \
   }
 OVER_SUPERSETS(over_supersets_of_counts, uint16_t)
 OVER_SUPERSETS(over_supersets_of_weights, double)
 
-typedef double pair __attribute__((vector_size(16)));
-
 /* A and B (2^p each) of one box, from Z_s[m] in cells. */
-#define VECTORS(NAME, TYPE)                                                            \
-  static void NAME(const TYPE *cells, index p, index lanes, double scale,              \
-                   const double *gains, double *A) {                                   \
-    double *B = A + ((index)1 << p);                                                   \
-    pair own[TABLE_SETS + 1][TABLE_SETS + 1];                                          \
-    for (index q = 0; q <= p; q++)                                                     \
-      for (index s = 0; s <= p; s++) {                                                 \
-        const double *g = gains + (p - s) * GAINS + q;                                 \
-        own[q][s] = (pair){g[0], g[q > 0 ? -1 : 0]};                                   \
-      }                                                                                \
-    for (index m = 0; m < (index)1 << p; m++) {                                        \
-      int q = bits_of((uint64_t)m);                                                    \
-      const TYPE *Z = cells + m * lanes;                                               \
-      pair sum = {0.0, 0.0};                                                           \
-      for (index s = q; s <= p; s++)                                                   \
-        sum += own[q][s] * (pair){(double)Z[s], (double)Z[s]};                         \
-      A[m] = sum[0] * scale;                                                           \
-      B[m] = sum[1] * scale;                                                           \
-    }                                                                                  \
+#define VECTORS(NAME, TYPE)                                                                                 \
+  static void NAME(const TYPE *cells, index p, index lanes, double scale, const double *gains, double *A) { \
+    double *B = A + ((index)1 << p);                                                                        \
+    pair own[TABLE_SETS + 1][TABLE_SETS + 1];                                                               \
+    for (index q = 0; q <= p; q++)                                                                          \
+      for (index s = 0; s <= p; s++) {                                                                      \
+        const double *g = gains + (p - s) * GAINS + q;                                                      \
+        own[q][s] = (pair){g[0], g[q > 0 ? -1 : 0]};                                                        \
+      }                                                                                                     \
+    for (index m = 0; m < (index)1 << p; m++) {                                                             \
+      int q = bits_of((uint64_t)m);                                                                         \
+      const TYPE *Z = cells + m * lanes;                                                                    \
+      pair sum = {0.0, 0.0};                                                                                \
+      for (index s = q; s <= p; s++) sum += own[q][s] * (pair){(double)Z[s], (double)Z[s]};                 \
+      A[m] = sum[0] * scale;                                                                                \
+      B[m] = sum[1] * scale;                                                                                \
+    }                                                                                                       \
   }
 VECTORS(vectors_of_counts, uint16_t)
 VECTORS(vectors_of_weights, double)
 
-/* Tables (L, 2, 2^p) of L boxes of p <= TABLE_SETS sets. `holding` (V, W) has M rows as
- * bits; rows have `counts` if `weighted`, and are else fewer than 2^16. Scratch:
- * pattern (64 W), cells (lanes 2^p). */
-EXPORT void propopt_tables(index L, index p, index M, index W, index weighted,
-                           const uint64_t *holding, const index *paths,
-                           const double *scale, const double *counts,
-                           const double *gains, double *tables, uint64_t *pattern,
-                           double *cells) {
+/* Tables (L, 2, 2^p) of L boxes of p <= TABLE_SETS sets. `holding` (V, W) has M rows as bits; rows have
+ * `counts` if `weighted`, and are else fewer than 2^16. Scratch: pattern (64 W), cells (lanes 2^p). */
+EXPORT void propopt_tables(index L, index p, index M, index W, index weighted, const uint64_t *holding,
+                           const index *paths, const double *scale, const double *counts, const double *gains,
+                           double *tables, uint64_t *pattern, double *cells) {
   const index lanes = lanes_of(p);
   uint16_t *whole = (uint16_t *)cells;
   for (index l = 0; l < L; l++) {
@@ -253,10 +223,8 @@ EXPORT void propopt_tables(index L, index p, index M, index W, index weighted,
     memset(cells, 0, (weighted ? sizeof *cells : sizeof *whole) * (size_t)(lanes << p));
     for (index r = 0; r < M; r++) {
       index cell = (index)pattern[r] * lanes + bits_of(pattern[r]);
-      if (weighted)
-        cells[cell] += counts[r];
-      else
-        whole[cell]++;
+      if (weighted) cells[cell] += counts[r];
+      else whole[cell]++;
     }
     if (weighted) {
       over_supersets_of_weights(cells, p, lanes);
@@ -268,18 +236,16 @@ EXPORT void propopt_tables(index L, index p, index M, index W, index weighted,
   }
 }
 
-/* Adds A[m] - B[m with u] to phi (P, n). Sets and players of box l begin at start[l],
- * its tables at place[l]. Scratch: mask (L or n, the larger), held (n). */
-EXPORT void propopt_look_up(index L, index n, const index *start, const index *paths,
-                            const index *owner, const uint8_t *lacking,
-                            const index *place, const double *tables, double *phi,
+/* Adds A[m] - B[m with u] to phi (P, n). Sets and players of box l begin at start[l], its tables at place[l].
+ * Scratch: mask (L or n, the larger), held (n). */
+EXPORT void propopt_look_up(index L, index n, const index *start, const index *paths, const index *owner,
+                            const uint8_t *lacking, const index *place, const double *tables, double *phi,
                             uint32_t *mask, double *held) {
   for (index r = 0; n < 8 && r < n; r++) { /* few rows: the tables are far apart */
     for (index l = 0; l < L; l++) {
       const index *path = paths + start[l];
       uint32_t m = 0;
-      for (index k = 0; k < start[l + 1] - start[l]; k++)
-        m |= (uint32_t)lacking[path[k] * n + r] << k;
+      for (index k = 0; k < start[l + 1] - start[l]; k++) m |= (uint32_t)lacking[path[k] * n + r] << k;
       mask[l] = m;
     }
     for (index l = 0; l < L; l++) {
@@ -313,15 +279,12 @@ EXPORT void propopt_look_up(index L, index n, const index *start, const index *p
   }
 }
 
-/* Adds what L boxes of p sets give to phi (P, n), by the background rows that the
- * missing sets of each row hold. The arguments are those of the two kernels above.
- * Scratch: pattern (64 W), mask (n). */
+/* Adds what L boxes of p sets give to phi (P, n), by the background rows that the missing sets of each row
+ * hold. The arguments are those of the two kernels above. Scratch: pattern (64 W), mask (n). */
 EXPORT void propopt_visit(index L, index p, index n, index M, index W, index weighted,
-                          const uint64_t *holding, const index *paths,
-                          const index *owner, const uint8_t *lacking,
-                          const double *scale, const double *counts,
-                          const double *gains, double *phi, uint64_t *pattern,
-                          uint64_t *mask) {
+                          const uint64_t *holding, const index *paths, const index *owner,
+                          const uint8_t *lacking, const double *scale, const double *counts,
+                          const double *gains, double *phi, uint64_t *pattern, uint64_t *mask) {
   const uint64_t full = ((uint64_t)1 << p) - 1;
   const index n_lanes = (p + 3) / 4;
   double number[MOST_SETS + 1], sum[MOST_SETS + 1][MOST_SETS + 2], B[MOST_SETS];
@@ -347,27 +310,21 @@ EXPORT void propopt_visit(index L, index p, index n, index M, index W, index wei
           const index b = 64 * w + __builtin_ctzll(hits);
           if (!any++) {
             for (index s = 0; s <= p; s++) number[s] = 0.0;
-            if (weighted)
-              memset(sum, 0, sizeof sum[0] * (size_t)(p + 1));
-            else
-              memset(lanes, 0, sizeof lanes[0] * LANES * (size_t)(p + 1));
+            if (weighted) memset(sum, 0, sizeof sum[0] * (size_t)(p + 1));
+            else memset(lanes, 0, sizeof lanes[0] * LANES * (size_t)(p + 1));
           }
           uint64_t lacks = 0;
           if (seen == M / 8) background_patterns(holding, W, path, p, pattern);
-          if (seen++ >= M / 8)
-            lacks = full & ~pattern[b];
+          if (seen++ >= M / 8) lacks = full & ~pattern[b];
           else /* the first few are looked at by themselves */
-            for (index k = 0; k < p; k++)
-              lacks |= (~holding[path[k] * W + w] >> b % 64 & 1) << k;
+            for (index k = 0; k < p; k++) lacks |= (~holding[path[k] * W + w] >> b % 64 & 1) << k;
           const index s = p - bits_of(lacks);
           if (weighted) {
             number[s] += counts[b];
-            for (uint64_t rest = lacks; rest; rest &= rest - 1)
-              sum[s][__builtin_ctzll(rest)] += counts[b];
+            for (uint64_t rest = lacks; rest; rest &= rest - 1) sum[s][__builtin_ctzll(rest)] += counts[b];
           } else {
             number[s] += 1.0;
-            for (index i = 0; i < n_lanes; i++)
-              lanes[s * LANES + i] += four_counts(lacks >> 4 * i & 15);
+            for (index i = 0; i < n_lanes; i++) lanes[s * LANES + i] += four_counts(lacks >> 4 * i & 15);
           }
         }
       }
@@ -380,15 +337,12 @@ EXPORT void propopt_visit(index L, index p, index n, index M, index W, index wei
         A += number[s] * g[0];
         if (q > 0) with_own += number[s] * g[-1];
         for (index k = 0; k < p; k++) {
-          double without = weighted
-                               ? sum[s][k]
-                               : (double)(lanes[s * LANES + k / 4] >> 16 * (k % 4) & 65535);
+          double without = weighted ? sum[s][k] : (double)(lanes[s * LANES + k / 4] >> 16 * (k % 4) & 65535);
           B[k] += (number[s] - without) * g[0];
         }
       }
       A *= scale[l];
-      for (index k = 0; k < p; k++)
-        phi[own[k] * n + r] += A - (m >> k & 1 ? with_own : B[k]) * scale[l];
+      for (index k = 0; k < p; k++) phi[own[k] * n + r] += A - (m >> k & 1 ? with_own : B[k]) * scale[l];
     }
   }
 }
