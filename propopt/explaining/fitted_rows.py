@@ -331,7 +331,7 @@ class FittedRows(FittedReference):
         parts = list[tuple[Positions, dict[str, Array]]]()
         # rows that add up over no column have nothing in common with others
         counts = [len(one.places) for one in near]
-        kind = list(zip(counts, map(bool, moves.any(axis=1)), strict=True))
+        kind = list(zip(counts, np.any(moves, axis=1).tolist(), strict=True))
         for one in dict.fromkeys(kind):
             alike = np.array([n for n, own_kind in enumerate(kind) if own_kind == one])
             for some in AT_ONCE.blocks(len(alike), 64 * (one[0] + 1) * phi.shape[1]):

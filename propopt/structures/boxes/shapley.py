@@ -175,7 +175,8 @@ class OrderedBoxes:
                 behind = front[0]
                 for before, column in zip(front[-2::-1], paths.T[::-1], strict=True):
                     others = values * share(before & behind)
-                    np.add.at(means, (slice(None), column), np.stack([others, whole]))
+                    np.add.at(means[0], column, others)
+                    np.add.at(means[1], column, whole)
                     behind = behind & held[column]
         return means[0], means[1]
 
