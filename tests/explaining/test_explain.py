@@ -608,13 +608,14 @@ def test_a_setting_other_than_by_default_is_refused_with_the_reason():
 
 
 COLUMNS = list("abcde")
-ONCE = (1, len(COLUMNS), 1)
-"""Encodings, columns read, and checks of weights."""
-TWO_TABLES = (2, 2 * len(COLUMNS), 1)
+ONCE = (1, len(COLUMNS), 0, 1)
+"""Encodings, columns read, tables of numbers read at once, and checks of weights."""
+TWO_TABLES = (2, len(COLUMNS), 1, 1)
 COUNTED = {
     read_with_schema.__code__: "encodings",
     TableSchema.encode.__code__: "encodings",
     frames.read_numbers.__code__: "columns read",
+    frames.plain_floats.__code__: "tables read at once",
     checks.read_nonnegative.__code__: "checks",
     checks.read_each_nonnegative.__code__: "checks",
 }
@@ -662,5 +663,5 @@ def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     for kind, n_reference in (("slopes", 50), ("contributions", 500)):
         explainer = po.Explainer(model, table, kind=kind, n_reference=n_reference)
         assert counted(explainer.fit) == ONCE
-        assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
+        assert counted(explainer.explain, table[:30]) == (1, 0, 1, 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES
