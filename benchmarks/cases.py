@@ -310,12 +310,12 @@ def million(quick: bool) -> list[Row]:
 def lattices(quick: bool) -> list[Row]:
     """One W and 200 weights beside the cosine transforms alone, in processor time."""
     rows = []
+    weights = np.geomspace(1e-3, 1e3, 200)
     for n in (16, 32) if quick else (16, 32, 64, 100):
         objective, box = lattice_objective(n), (n, n, n, 3)
         G = np.asarray(objective.losses[0].target).reshape(box)
         steps = 8.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2
         theta = np.add.outer(np.add.outer(steps, steps), steps)[..., None]
-        weights = np.geomspace(1e-3, 1e3, 200)
 
         def one(G: Any = G, theta: Any = theta) -> Any:
             G_hat = scipy.fft.dctn(G, axes=(0, 1, 2), norm="ortho")

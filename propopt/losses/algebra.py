@@ -34,6 +34,7 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.text import Quantity
 from propopt.base.words_of_others import knows_other_words
+from propopt.losses.linear_algebra import plus_row
 from propopt.losses.maps import (
     CvxpyExpression,
     Identity,
@@ -713,8 +714,8 @@ class Trivial:
             return cls(zero, zero, sizes)
         first = G[:1]
         # by BLAS: NumPy is ten times slower where there are few columns
-        mean_rest = np.full(len(G), 1.0 / len(G)) @ (G - first)
-        M = np.broadcast_to(first + mean_rest, G.shape)
+        mean_rest = np.full(len(G), 1.0 / len(G)) @ plus_row(G, -first)
+        M = plus_row(np.zeros(G.shape), first + mean_rest)
         mean = {
             # couplings of components see no constant
             loss.name: 0.0

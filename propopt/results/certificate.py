@@ -135,8 +135,12 @@ class Lagrangian:
 
     def _strongly_convex_bound(self, modulus: float) -> tuple[float, float]:
         """The bound, and the distance to the optimum that it implies."""
-        parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
-        slope = sum(parts, np.zeros_like(self.W))
+        slope = np.zeros(1)  # sums in place: new memory costs more
+        for c, loss in self.squared:
+            part = c * loss.gradient_at(self.W)
+            part += slope
+            slope = part
+        slope = np.broadcast_to(slope, self.W.shape)
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
             residual = loss.residual(self.W)

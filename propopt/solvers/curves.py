@@ -77,6 +77,7 @@ from propopt.losses.linear_algebra import (
     Components,
     centred,
     conjugate_gradients,
+    plus_row,
 )
 from propopt.losses.maps import (
     Identity,
@@ -409,7 +410,7 @@ class Diagonal(Curve):
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         self._over_points, self._over_features = eigenbases(quadratic)
-        turned = self._over_points.forward(quadratic.G - quadratic.constants)
+        turned = self._over_points.forward(self._shifted(quadratic.G, -1.0))
         if quadratic.Q is not None:
             turned = self._over_features.forward(turned.T).T
         self._G_hat = turned
@@ -427,13 +428,21 @@ class Diagonal(Curve):
         # a (W − G) + b BᵀB W + c W CᵀC = 0
         theta, nu = self._over_points.values[:, None], self._over_features.values
         if self._quadratic.Q is None:
-            W_hat = self._G_hat * (a / (a + b * theta))
+            h = a / (a + b * theta[:, 0])
+            W_hat = np.empty(self._G_hat.shape)
+            for j, column in enumerate(self._G_hat.T):
+                np.multiply(column, h, out=W_hat[:, j])
         else:
             W_hat = a * self._G_hat / (a + b * theta + c * nu)
             W_hat = self._over_features.backward(W_hat.T).T
         W = self._over_points.backward(W_hat)
-        W += self._quadratic.constants
-        return Solution(W=W)
+        return Solution(W=self._shifted(W, 1.0))
+
+    def _shifted(self, W: Array, sign: float) -> Array:
+        """W and what is constant on pairs of parts, or W less that."""
+        constants = sign * self._quadratic.constants
+        is_row = constants.shape == (1, W.shape[1])
+        return plus_row(W, constants) if is_row else np.asarray(W + constants)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance
