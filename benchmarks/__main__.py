@@ -5,80 +5,60 @@ from __future__ import annotations
 import argparse
 import platform
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
-
-from benchmarks.cases import CASES, growth
+from benchmarks.baselines import perturbation
+from benchmarks.cases import (
+    all_pairs,
+    complete_curve,
+    curve,
+    lattice,
+    many_rows,
+    max_difference,
+    sparse_path,
+)
+from benchmarks.inductive import inductive, inductive_images
+from benchmarks.interactions import interactions
+from benchmarks.lime_limits import lime_limits
+from benchmarks.lime_texts import lime_texts
+from benchmarks.record import kept, table
+from benchmarks.shapley import shapley
 from benchmarks.timing import Row
-from propopt.base.files import write_svg
+from benchmarks.trees import tree_slopes
+
+
+CASES: dict[str, Callable[[bool], list[Row]]] = {
+    case.__name__: case
+    for case in (
+        *(curve, complete_curve, many_rows, sparse_path, max_difference, all_pairs),
+        *(lattice, shapley, tree_slopes, perturbation, lime_limits, lime_texts),
+        *(inductive, inductive_images, interactions),
+    )
+}
 
 
 def main() -> None:
-    """Run the cases named, or all, and write a CSV and a Markdown table."""
+    """Run the cases named, or all; the file keeps the rows of other cases."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--quick", action="store_true", help="small sizes, a minute")
+    parser.add_argument("--quick", action="store_true", help="small sizes, minutes")
     parser.add_argument("--output", default="results", help="folder; default: results")
     options = parser.parse_args()
     unknown = set(options.cases) - set(CASES)
     if unknown:
         parser.error(f"no case is called {sorted(unknown)[0]}; there are {list(CASES)}")
-    folder = Path(options.output)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
+    path = Path(options.output) / "benchmarks.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, Python {platform.python_version()}, one thread")
     for name in options.cases or CASES:
-        print(f"{name}: {CASES[name].__doc__}", flush=True)
+        print(f"\n{name}: {CASES[name].__doc__}\n", flush=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # gaps stand in the table
-            measured = CASES[name](options.quick)
-        print(table(measured), flush=True)
-        rows += measured
-    frame = pd.DataFrame([vars(row) for row in rows])
-    frame.to_csv(folder / "benchmarks.csv", index=False)
-    machine = platform.processor() or platform.machine()
-    head = f"{machine}, Python {platform.python_version()}"
-    (folder / "benchmarks.md").write_text(f"# Benchmarks\n\n{head}\n\n{table(rows)}")
-    if not options.cases:
-        draw_growth(folder / "growth.svg", options.quick)
-
-
-def table(rows: list[Row]) -> str:
-    """The rows as Markdown; a ratio is a multiple of our time."""
-    lines = [
-        "| work | method | seconds | ratio | gap | peak MiB | solves | target |",
-        "|---|---|---:|---:|---:|---:|---|---|",
-    ]
-    for row in rows:
-        ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
-        gap = "" if row.gap is None else f"{row.gap:.0e}"
-        peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
-        lines.append(
-            f"| {row.work} | {row.method} | {row.seconds:.3g} | {ratio} | {gap} | "
-            f"{peak} | {row.solves} | {row.target} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def draw_growth(path: Path, quick: bool) -> None:
-    """Seconds of a curve against N, D and the number of weights."""
-    figure = Figure(figsize=(9.0, 2.8), layout="constrained")
-    panels = figure.subplots(1, 3)
-    for axes, (name, sizes, seconds) in zip(panels, growth(quick), strict=True):
-        axes.loglog(sizes, seconds, "o-", color="#1f4e79")
-        decades = 10.0 ** np.array(
-            [np.floor(np.log10(min(seconds))), np.ceil(np.log10(max(seconds)))]
-        )
-        axes.set(xlabel=name, ylabel="seconds", ylim=decades)
-        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-        axes.yaxis.set_major_formatter("{x:g}")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_minor_formatter(NullFormatter())
-        axes.grid(True, color="0.92")
-    write_svg(figure, path, salt="growth")
+            rows = CASES[name](options.quick)
+        print(table(rows), flush=True)
+        kept(path, {name: rows}).to_csv(path, index=False, float_format="%.4g")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
-"""SmoothGrad and LIME at all rows at once, beside a loop over the lime package."""
+"""SmoothGrad and LIME at all rows, beside one batched pass and the lime package."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,7 +9,8 @@ import numpy as np
 from lime.lime_tabular import LimeTabularExplainer
 
 import propopt as po
-from benchmarks.timing import OURS, Row, median_seconds, with_ratios
+from benchmarks.peers import batched_lime, batched_slopes
+from benchmarks.timing import OURS, Method, Row, race
 from propopt.explaining.explainers import Lime, SmoothGrad
 
 
@@ -33,55 +32,65 @@ def slope_of_smooth_step(X: Any) -> Any:
 
 def perturbation(quick: bool) -> list[Row]:
     """1,000 perturbations at each of 1,000 rows, as many model evaluations for all."""
-    n_rows, n_samples = (100, 1000) if quick else (1000, 1000)
+    n_rows, n_samples = 100 if quick else 1000, 1000
     X = np.random.default_rng(0).normal(size=(n_rows, N_FEATURES))
     function = po.wrap(smooth_step, gradient=slope_of_smooth_step)
-    ours = {
-        "Lime": Lime(scale=1.0, n_samples=n_samples),
-        "SmoothGrad": SmoothGrad(scale=1.0, n_samples=n_samples),
-    }
-    peers: list[tuple[str, bool]] = [
-        ("lime, row by row, as by default", True),
-        ("lime, row by row, discretize_continuous=False", False),
-    ]
-    looped = {
-        name: _scaled_loop(partial(_lime_loop, X, n_samples, discretize), n_rows)
-        for name, discretize in peers
-    }
-    rows = []
-    for name, explainer in ours.items():
-        work = f"{name}, {n_rows} rows, D={N_FEATURES}, {n_samples} perturbations"
-        run = partial(explainer.explain, function, X)
-        compared = [Row(work=work, method=OURS, seconds=median_seconds(run, 3)[0])]
-        for peer, (seconds, solves) in looped.items():
-            target = ">= 20x" if peer == peers[0][0] and not quick else ""
-            compared.append(
-                Row(
-                    work=work,
-                    method=peer,
-                    seconds=seconds,
-                    solves=solves,
-                    target=target,
+    size = f"{n_rows:,} rows, {N_FEATURES} columns, {n_samples:,} draws each"
+    ours = {"role": "propopt", "runs": 3, "note": "with standard errors"}
+    batched = {"runs": 3, "note": "no standard errors"}
+    return [
+        *race(
+            f"LIME: {size}",
+            Method(
+                name=OURS,
+                run=partial(Lime(scale=1.0, n_samples=n_samples).explain, function, X),
+                answer=lambda result: result.attributions,
+                **ours,
+            ),
+            Method(
+                name="one batched pass, NumPy",
+                run=partial(batched_lime, smooth_step, X, n_samples),
+                answer=np.asarray,
+                **batched,
+            ),
+            *(
+                Method(
+                    name=f"lime, discretize_continuous={discretize}",
+                    role="general",
+                    run=partial(_lime_loop, X[: n_rows // 10], n_samples, discretize),
+                    made=n_rows // 10,
+                    of=n_rows,
+                    runs=1,
+                    note="another law of draws; no standard errors",
                 )
-            )
-        rows += with_ratios(compared)
-    return rows
+                for discretize in (False, True)
+            ),
+        ),
+        *race(
+            f"SmoothGrad: {size}",
+            Method(
+                name=OURS,
+                run=partial(
+                    SmoothGrad(scale=1.0, n_samples=n_samples).explain, function, X
+                ),
+                answer=lambda result: result.attributions,
+                **ours,
+            ),
+            Method(
+                name="one batched pass, NumPy",
+                run=partial(batched_slopes, slope_of_smooth_step, X, n_samples),
+                answer=np.asarray,
+                **batched,
+            ),
+        ),
+    ]
 
 
-def _scaled_loop(loop: Callable[[int], Any], n_rows: int) -> tuple[float, str]:
-    """Seconds of a loop over all rows, from a tenth of them."""
-    some = n_rows // 10
-    began = time.perf_counter()
-    loop(some)
-    seconds = time.perf_counter() - began
-    return seconds * n_rows / some, f"{some} of {n_rows} rows, scaled"
-
-
-def _lime_loop(X: Any, n_samples: int, discretize: bool, some: int) -> None:
+def _lime_loop(X: Any, n_samples: int, discretize: bool) -> None:
     explainer = LimeTabularExplainer(
         X, mode="regression", discretize_continuous=discretize, random_state=0
     )
-    for row in X[:some]:
+    for row in X:
         explainer.explain_instance(
             row, smooth_step, num_features=N_FEATURES, num_samples=n_samples
         )

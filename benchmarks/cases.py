@@ -1,29 +1,27 @@
-"""The pieces of work: each gives rows of one table, ours and the peers'."""
+"""Optimised explanations: curves, ℓ1 paths, largest differences, lattices."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.fft
 
 import propopt as po
-from benchmarks.baselines import perturbation
-from benchmarks.inductive import inductive, inductive_images
-from benchmarks.interactions import interactions
-from benchmarks.lime_limits import lime_limits
-from benchmarks.lime_texts import cpu_seconds, lime_texts
-from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
-from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
-from benchmarks.trees import tree_slopes
-from propopt.losses.operators import LatticeLaplacian
-from propopt.solvers.curves import Lanczos
-
-
-Case = Callable[[bool], list[Row]]
+from benchmarks.peers import (
+    conic_at_gap,
+    conic_weights,
+    cosine_curve,
+    cosine_losses,
+    eigen_curve,
+    eigen_losses,
+    factored_curve,
+    fista_path,
+    pair_loops,
+)
+from benchmarks.timing import OURS, Method, Row, Timed, race
 
 
 def normal(n_points: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:
@@ -33,100 +31,130 @@ def normal(n_points: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:
     return rng.normal(size=shape), rng.normal(size=shape)
 
 
-def scaled(work: str, method: str, solves: int, total: int, timing: Any) -> Row:
-    """A peer that made ``solves`` of the ``total`` solves, compiled once."""
-    compile_seconds, seconds, gap = timing
-    return Row(
-        work=work,
-        method=method,
-        seconds=compile_seconds + total * seconds,
-        solves=f"{solves} of {total}, scaled",
-        gap=gap,
+def clarabel(
+    objective: po.losses.Objective, name: str, points: tuple[float, float], of: int
+) -> Method:
+    """Cvxpy at two values of one weight, in place of all."""
+    some = [{name: value} for value in points]
+    return Method(
+        name="cvxpy with Clarabel, compiled once",
+        role="general",
+        run=partial(conic_weights, objective, "CLARABEL", some, of),
+        made=2,
+        of=of,
+        runs=1,
+        gap=float,
     )
 
 
-# ---- curves
+def largest_gap(trade_offs: po.results.TradeOffs) -> float:
+    return max(e.gap or 0.0 for e in trade_offs.optimized)
+
+
+# ---- squared losses
 
 
 def curve(quick: bool) -> list[Row]:
-    """200 weights: gaussian graph and chain smoothness."""
-    n_points, n_weights = (200, 50) if quick else (1000, 200)
-    X, G = normal(n_points, 10)
-    # a short lengthscale with a cutoff: what the peers can still hold in memory
+    """200 weights of robustness, beside chain smoothness: losses, and attributions."""
+    X, G = normal(200 if quick else 1000, 10)
+    # a short lengthscale with a cutoff: what conic solvers can still hold in memory
     graph = po.graphs.gaussian_graph(X, 0.8, cutoff=1e-2)
-    objective = (
-        po.GradientMatching(G)
-        + po.PairwiseRobustness(graph)
-        + 0.5 * po.Smoothness(po.graphs.chain_graph(10))
-    )
-    weights = np.geomspace(1e-3, 1e3, n_weights)
-    work = f"curve of {n_weights} weights, N={n_points}, D=10, {graph.n_edges} edges"
-
-    def sweep() -> po.TradeOffs:
-        return po.sweep(objective, {"pairwise_robustness": weights})
-
-    seconds, trade_offs = median_seconds(sweep, 5)
-    gap = max(e.gap for e in trade_offs.optimized)
-    target = "" if quick else ">= 1000x the fastest peer"
-    rows = [Row(work=work, method=OURS, seconds=seconds, gap=gap, target=target)]
-    some = [{"pairwise_robustness": w} for w in (0.1, 1.0)]
-    for backend in ("CLARABEL", "OSQP", "SCS", "PIQP"):
-        timing = conic_seconds(objective, backend, some)
-        rows.append(scaled(work, f"cvxpy DPP, {backend}", 2, n_weights, timing))
-    L, M = graph.laplacian.toarray(), po.graphs.chain_graph(10).laplacian.toarray()
-    seconds = n_weights * dense_seconds(G, L, M, [(1.0, 0.5)])
-    solves = f"1 of {n_weights}, scaled"
-    rows.append(
-        Row(work=work, method="dense NumPy solve", seconds=seconds, solves=solves)
-    )
-    return with_ratios(rows)
+    work = f"{len(X):,} rows, 10 columns, {graph.n_edges:,} pairs"
+    return _curves(work, G, graph, conic=True)
 
 
 def complete_curve(quick: bool) -> list[Row]:
-    """The same on complete gaussian graphs, where few peers can follow."""
+    """The same where all pairs of rows are similar."""
     X, G = normal(100 if quick else 1000, 10)
+    return _curves(
+        f"{len(X):,} rows, 10 columns, all pairs",
+        G,
+        po.graphs.gaussian_graph(X),
+        conic=False,
+    )
+
+
+def _curves(work: str, G: Any, graph: Any, *, conic: bool) -> list[Row]:
+    chain = po.graphs.chain_graph(10)
     objective = (
         po.GradientMatching(G)
-        + po.PairwiseRobustness(po.graphs.gaussian_graph(X))
-        + 0.5 * po.Smoothness(po.graphs.chain_graph(10))
+        + po.PairwiseRobustness(graph)
+        + 0.5 * po.Smoothness(chain)
     )
-    work = f"curve of 200 weights, complete gaussian graph, N={len(X)}, D=10"
-    weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 200)}
-    seconds, trade_offs = median_seconds(lambda: po.sweep(objective, weights), 5)
-    gap = max(e.gap for e in trade_offs.optimized)
-    rows = [Row(work=work, method=OURS, seconds=seconds, gap=gap)]
-    if quick:
-        some = [{"pairwise_robustness": w} for w in (0.1, 1.0)]
-        timing = conic_seconds(objective, "CLARABEL", some)
-        rows.append(scaled(work, "cvxpy DPP, CLARABEL", 2, 200, timing))
-    return with_ratios(rows)
+    weights = np.geomspace(1e-3, 1e3, 200)
+    given = G, graph.laplacian.toarray(), chain.laplacian.toarray(), 0.5, weights
 
+    def sweep() -> po.results.TradeOffs:
+        return po.sweep(objective, {"pairwise_robustness": weights})
 
-def compile_once(quick: bool) -> list[Row]:
-    """25 weights by one compiled program, and by a new program for each."""
-    X, G = normal(60 if quick else 200, 5)
-    objective = (
-        po.GradientMatching(G)
-        + po.PairwiseRobustness(po.graphs.knn_graph(X, 6))
-        + 0.1 * po.Sparsity()
+    def attributions() -> tuple[po.results.TradeOffs, list[Any]]:
+        trade_offs = sweep()
+        return trade_offs, [e.attributions for e in trade_offs.optimized]
+
+    losses = race(
+        f"losses for 200 weights: {work}",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=sweep,
+            gap=largest_gap,
+            answer=lambda t: [list(e.losses.values()) for e in t.optimized],
+        ),
+        Method(
+            name="dense eigenvectors, NumPy",
+            run=partial(eigen_losses, *given),
+            answer=np.asarray,
+            note="no certificate",
+        ),
+        *([_clarabel_curve(objective)] if conic else []),
     )
-    weights = np.geomspace(1e-3, 1e2, 25)
-    work = f"25 weights by conic programs, N={len(X)}, D=5"
+    return losses + race(
+        f"attributions for 200 weights: {work}",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=attributions,
+            runs=3,
+            gap=lambda result: largest_gap(result[0]),
+            answer=lambda result: result[1],
+        ),
+        Method(
+            name="dense eigenvectors, NumPy",
+            run=lambda: list(eigen_curve(*given)),
+            answer=np.asarray,
+            note="no certificate",
+        ),
+    )
 
-    def once() -> po.TradeOffs:
-        return po.sweep(objective, {"pairwise_robustness": weights}, solver="conic")
 
-    def each() -> list[po.results.Explanation]:
-        return [
-            po.solve(objective.with_weights({"pairwise_robustness": w}), "conic")
-            for w in weights
-        ]
+def _clarabel_curve(objective: po.losses.Objective) -> Method:
+    return clarabel(objective, "pairwise_robustness", (0.1, 1.0), 200)
 
-    rows = [
-        Row(work=work, method=OURS, seconds=median_seconds(once, 3)[0]),
-        Row(work=work, method="compiled 25 times", seconds=median_seconds(each, 3)[0]),
-    ]
-    return with_ratios(rows)
+
+def many_rows(quick: bool) -> list[Row]:
+    """200 weights for more rows than dense eigenvectors can do."""
+    X, G = normal(1000 if quick else 20_000, 3)
+    graph = po.graphs.knn_graph(X, 8)
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
+    weights = np.geomspace(1e-3, 1e3, 200)
+    some = weights[[50, 150]]
+    made = {"made": 2, "of": 200, "runs": 1}
+    return race(
+        f"losses for 200 weights: {len(X):,} rows, 3 columns, 8 neighbours",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=partial(po.sweep, objective, {"pairwise_robustness": weights}),
+            runs=3,
+            gap=largest_gap,
+        ),
+        Method(
+            name="a sparse factorisation for each weight, SciPy",
+            run=lambda: list(factored_curve(G, graph.laplacian, some)),
+            note="no certificate",
+            **made,
+        ),
+    )
 
 
 # ---- losses that are not squared
@@ -134,78 +162,90 @@ def compile_once(quick: bool) -> list[Row]:
 
 def sparse_path(quick: bool) -> list[Row]:
     """A path of 20 ℓ1 weights."""
-    n_points = 100 if quick else 500
-    X, G = normal(n_points, 10)
+    X, G = normal(100 if quick else 500, 10)
+    weights = np.geomspace(1e-2, 1, 20)
     rows = []
-    for graph in (po.graphs.gaussian_graph(X), po.graphs.knn_graph(X, 8)):
+    for name, graph in {
+        "all pairs": po.graphs.gaussian_graph(X),
+        "8 neighbours": po.graphs.knn_graph(X, 8),
+    }.items():
         objective = (
             po.GradientMatching(G) + po.PairwiseRobustness(graph) + po.Sparsity()
         )
-        weights = np.geomspace(1e-2, 1, 20)
-        work = f"path of 20 sparsity weights, N={n_points}, D=10, {graph.kind} graph"
-
-        path = partial(po.sweep, objective, {"sparsity": weights})
-        seconds, trade_offs = median_seconds(path, 5)
-        gap = max(e.gap for e in trade_offs.optimized)
-        target = "" if quick else ">= 1000x"
-        ours = Row(work=work, method=OURS, seconds=seconds, gap=gap, target=target)
-        some = [{"sparsity": w} for w in (0.03, 0.3)]
-        timing = conic_seconds(objective, "CLARABEL", some)
-        peer = scaled(work, "cvxpy DPP, CLARABEL", 2, 20, timing)
-        began = time.perf_counter()
-        one = po.solve(objective.with_weights({"sparsity": 0.1}), "CLARABEL")
-        afresh = (0.0, time.perf_counter() - began, float(one.gap or 0.0))
-        single = scaled(work, "cvxpy, CLARABEL, compiled each time", 1, 20, afresh)
-        rows += with_ratios([ours, peer, single])
+        L = graph.laplacian
+        rows += race(
+            f"20 weights of ℓ1: {len(X)} rows, 10 columns, {name}",
+            Method(
+                name=OURS,
+                role="propopt",
+                run=partial(_path, objective, weights),
+                gap=lambda result: largest_gap(result[0]),
+                answer=lambda result: result[1],
+            ),
+            Method(
+                name="FISTA, NumPy",
+                run=partial(fista_path, G, L, 1.0, weights),
+                gap=partial(_gap_of_path, objective, weights),
+                answer=np.asarray,
+                note="a bound of its own, by strong convexity",
+            ),
+            clarabel(objective, "sparsity", (0.03, 0.3), 20),
+        )
     return rows
 
 
-# where each backend starts to look for the loosest tolerance that is tight enough
-_LOOSE = {"CLARABEL": 1e-1, "SCS": 1e-2, "ECOS": 1e-2}
+def _path(
+    objective: po.losses.Objective, weights: Any
+) -> tuple[po.results.TradeOffs, list[Any]]:
+    trade_offs = po.sweep(objective, {"sparsity": weights})
+    return trade_offs, [e.attributions for e in trade_offs.optimized]
 
 
-def at_gap(
-    objective: po.losses.Objective, backend: str, gap: float
-) -> tuple[float, float]:
-    """Seconds of a backend at the loosest tolerance whose certified gap is enough."""
-    best = (np.inf, np.inf)
-    tolerance = _LOOSE[backend]
-    while tolerance > 1e-9:
-        began = time.perf_counter()
-        explanation = po.solve(
-            objective, po.solvers.Conic(backend), tolerance=tolerance
-        )
-        seconds = time.perf_counter() - began
-        if (explanation.gap or 0.0) <= gap:
-            return seconds, float(explanation.gap or 0.0)
-        best = (seconds, float(explanation.gap or 0.0))
-        tolerance /= 10.0
-    return best
+def _gap_of_path(
+    objective: po.losses.Objective, weights: Any, path: list[Any]
+) -> float:
+    """The largest that we certify."""
+    return max(
+        po.results.certify(W, objective.with_weights({"sparsity": s})).gap
+        for s, W in zip(weights, path, strict=True)
+    )
 
 
 def max_difference(quick: bool) -> list[Row]:
     """The largest difference over kNN edges, over sizes and weights."""
     sizes = [(50, 2), (100, 3)] if quick else [(50, 2), (100, 3), (400, 2), (400, 10)]
-    rows = []
-    for n_points, n_features in sizes:
-        for weight in (1.0, 30.0):
-            rows += _max_difference(n_points, n_features, weight)
-    return rows
+    return [
+        row
+        for n_points, n_features in sizes
+        for weight in (1.0, 30.0)
+        for row in _max_difference(n_points, n_features, weight)
+    ]
 
 
 def _max_difference(n_points: int, n_features: int, weight: float) -> list[Row]:
     X, G = normal(n_points, n_features)
     loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 8))
     objective = po.GradientMatching(G) + weight * loss
-    work = f"max-difference, N={n_points}, D={n_features}, weight {weight:g}"
-    seconds, best = median_seconds(lambda: po.solve(objective), 5)
-    target = ">= 15x" if (n_points, n_features) == (400, 10) else "<= 1.2x the fastest"
-    rows = [Row(work=work, method=OURS, seconds=seconds, gap=best.gap, target=target)]
-    for backend in ("CLARABEL", "SCS", "ECOS"):
-        seconds, gap = at_gap(objective, backend, 1e-6)
-        name = f"cvxpy, {backend}"
-        rows.append(Row(work=work, method=name, seconds=seconds, gap=gap))
-    return with_ratios(rows)
+    shape = f"{n_points} rows, {n_features} columns, 8 neighbours"
+    return race(
+        f"largest difference, weight {weight:g}: {shape}",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=partial(po.solve, objective),
+            gap=lambda best: best.gap,
+        ),
+        *(
+            Method(
+                name=f"cvxpy with {backend}, loosest tolerance",
+                role="general",
+                run=partial(conic_at_gap, objective, backend, 1e-6),
+                runs=1,
+                gap=float,
+            )
+            for backend in ("CLARABEL", "SCS", "ECOS")
+        ),
+    )
 
 
 def all_pairs(quick: bool) -> list[Row]:
@@ -214,199 +254,128 @@ def all_pairs(quick: bool) -> list[Row]:
     _, G = normal(n_points, 3)
     loss = po.losses.MaxDifferenceRobustness(po.graphs.complete_graph(n_points), "sum")
     objective = po.GradientMatching(G) + 0.1 * loss
-    work = f"sum of max-differences over all pairs, N={n_points}, D=3"
-    seconds, best = median_seconds(lambda: po.solve(objective), 5)
-    target = "" if quick else ">= 50x"
-    ours = Row(work=work, method=OURS, seconds=seconds, gap=best.gap, target=target)
-    began = time.perf_counter()
-    pair_loops(G, 0.1, aggregate=True).solve(solver="CLARABEL")
-    looped = time.perf_counter() - began
-    began = time.perf_counter()
-    incidence = po.solve(objective, "CLARABEL")
-    seconds = time.perf_counter() - began
-    rows = [
-        ours,
-        Row(work=work, method="cvxpy, loop over pairs, CLARABEL", seconds=looped),
-        Row(
-            work=work,
-            method="cvxpy, incidence, CLARABEL",
-            seconds=seconds,
-            gap=incidence.gap,
+    return race(
+        f"sum of largest differences over all pairs: {n_points} rows, 3 columns",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=partial(po.solve, objective),
+            gap=lambda best: best.gap,
         ),
-    ]
-    return with_ratios(rows)
+        Method(
+            name="cvxpy with Clarabel, incidence matrix",
+            role="general",
+            run=partial(po.solve, objective, "CLARABEL"),
+            runs=1,
+            gap=lambda best: best.gap,
+        ),
+        Method(
+            name="cvxpy with Clarabel, loop over pairs",
+            role="general",
+            run=lambda: pair_loops(G, 0.1).solve(solver="CLARABEL"),
+            runs=1,
+        ),
+    )
 
 
-# ---- a million points
+# ---- lattices
 
 
-def lattice_objective(n: int) -> po.losses.Objective:
-    """Points of an n × n × n lattice; a function that does not split by coordinate."""
+LATTICE_WEIGHTS = np.geomspace(1e-3, 1e3, 200)
+
+
+def lattice_gradients(n: int) -> Any:
+    """On an n × n × n lattice, of a function that does not split by coordinate."""
     X = po.graphs.grid(-2, 2, n, 3)
     x, y, z = X.T
     phase = x * y + np.sin(2 * z) + 0.5 * x * z
     G = np.cos(phase)[:, None] * np.column_stack(
         [y + 0.5 * z, x, 2 * np.cos(2 * z) + 0.5 * x]
     )
-    rng = np.random.default_rng(0)
-    G += 0.3 * rng.normal(size=G.shape)
-    return po.GradientMatching(G) + po.PairwiseRobustness(
+    return G + 0.3 * np.random.default_rng(0).normal(size=G.shape)
+
+
+def lattice_objective(n: int) -> po.losses.Objective:
+    return po.GradientMatching(lattice_gradients(n)) + po.PairwiseRobustness(
         po.graphs.LatticeGraph((n, n, n))
     )
 
 
-def lattice_curve(n: int, n_weights: int) -> tuple[float, float]:
-    """Seconds of a curve on the lattice, and its largest gap."""
+def lattice_curve(n: int, n_weights: int) -> Timed:
+    """Losses of a curve, and the largest gap."""
     objective = lattice_objective(n)
-    began = time.perf_counter()
-    weights = np.geomspace(1e-3, 1e3, n_weights)
+    weights = LATTICE_WEIGHTS[:: 200 // n_weights]
+    began = time.process_time()
     trade_offs = po.sweep(objective, {"pairwise_robustness": weights})
-    seconds = time.perf_counter() - began
-    return seconds, max(e.gap or 0.0 for e in trade_offs.optimized)
+    seconds = time.process_time() - began
+    losses = [list(e.losses.values()) for e in trade_offs.optimized]
+    return Timed(seconds, (largest_gap(trade_offs), losses))
 
 
-def lattice_attributions(n: int) -> tuple[float, float]:
-    """Seconds of the attributions for one weight, and their gap."""
+def lattice_attributions(n: int) -> Timed:
+    """Attributions for one weight, and their gap."""
     objective = lattice_objective(n)
-    began = time.perf_counter()
+    began = time.process_time()
     best = po.solve(objective)
-    return time.perf_counter() - began, best.gap or 0.0
+    W = best.attributions
+    return Timed(time.process_time() - began, (best.gap or 0.0, W))
 
 
-def lattice_sparse(n: int) -> tuple[float, float]:
-    """Seconds of a sparse explanation at a gap of 1e-5, and its gap."""
+def lattice_sparse(n: int) -> Timed:
+    """A sparse explanation at a gap of 1e-5, and its gap."""
     objective = lattice_objective(n) + 0.2 * po.Sparsity()
-    began = time.perf_counter()
+    began = time.process_time()
     best = po.solve(objective, tolerance=1e-5)
-    return time.perf_counter() - began, best.gap or 0.0
+    return Timed(time.process_time() - began, (best.gap or 0.0, None))
 
 
-def million(quick: bool) -> list[Row]:
-    """A lattice of 100³ points, each in a process of its own."""
-    n = 30 if quick else 100
-    works: list[tuple[str, Callable[[], tuple[float, float]], str]] = [
-        ("curve of 200 weights", partial(lattice_curve, n, 200), "< 1 s"),
-        ("curve of 20 weights", partial(lattice_curve, n, 20), ""),
-        ("curve of 2000 weights", partial(lattice_curve, n, 2000), "< 1.5x 20 weights"),
-        ("attributions for one weight", partial(lattice_attributions, n), "< 1 s"),
-        ("sparse, gap 1e-5", partial(lattice_sparse, n), "5 min"),
-    ]
+def cosine_lattice(n: int, weights: Any, attributions: bool) -> Timed:
+    """The same losses, or attributions, by cosine transforms."""
+    G, shape = lattice_gradients(n), (n, n, n)
+    began = time.process_time()
+    result: Any
+    if attributions:
+        (result,) = cosine_curve(G, shape, weights)
+    else:
+        result = cosine_losses(G, shape, weights)
+    return Timed(time.process_time() - began, (None, result))
+
+
+def lattice(quick: bool) -> list[Row]:
+    """A lattice of 64³ points, and one of 100³."""
     rows = []
-    for name, run, target in works:
-        (seconds, gap), peak = in_a_process(run)
-        rows.append(
-            Row(
-                work=f"lattice {n}³, D=3: {name}",
-                method=OURS,
-                seconds=seconds,
-                gap=gap,
-                peak_mib=peak,
-                target=target,
+    for n in (16, 24) if quick else (64, 100):
+        points = f"lattice of {n}³ points, 3 columns"
+        for n_weights in (20, 200):
+            weights = LATTICE_WEIGHTS[:: 200 // n_weights]
+            rows += race(
+                f"losses for {n_weights} weights: {points}",
+                _on_lattice(OURS, n, partial(lattice_curve, n, n_weights)),
+                _on_lattice(_COSINES, n, partial(cosine_lattice, n, weights, False)),
             )
+        rows += race(
+            f"attributions for one weight: {points}",
+            _on_lattice(OURS, n, partial(lattice_attributions, n)),
+            _on_lattice(_COSINES, n, partial(cosine_lattice, n, [1.0], True)),
+        )
+        rows += race(
+            f"attributions for one weight with ℓ1: {points}",
+            _on_lattice(OURS, n, partial(lattice_sparse, n), runs=1),
         )
     return rows
 
 
-def lattices(quick: bool) -> list[Row]:
-    """One W and 200 weights beside the cosine transforms alone, in processor time."""
-    rows = []
-    weights = np.geomspace(1e-3, 1e3, 200)
-    for n in (16, 32) if quick else (16, 32, 64, 100):
-        objective, box = lattice_objective(n), (n, n, n, 3)
-        G = np.asarray(objective.losses[0].target).reshape(box)
-        steps = 8.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2
-        theta = np.add.outer(np.add.outer(steps, steps), steps)[..., None]
-
-        def one(G: Any = G, theta: Any = theta) -> Any:
-            G_hat = scipy.fft.dctn(G, axes=(0, 1, 2), norm="ortho")
-            return scipy.fft.idctn(G_hat / (1.0 + theta), axes=(0, 1, 2), norm="ortho")
-
-        def many(G: Any = G, theta: Any = theta) -> Any:
-            tau = (scipy.fft.dctn(G, axes=(0, 1, 2), norm="ortho") ** 2).sum(axis=3)
-            values, places = np.unique(theta.round(9), return_inverse=True)
-            masses = np.bincount(places.ravel(), tau.ravel())
-            return [(masses * (b * values / (1.0 + b * values))).sum() for b in weights]
-
-        works: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
-            ("one W", lambda o=objective: po.solve(o), one),
-            (
-                "200 weights",
-                lambda o=objective: po.sweep(o, {"pairwise_robustness": weights}),
-                many,
-            ),
-        ]
-        for name, ours, theirs in works:
-            pair = [cpu_seconds(run, 3) for run in (ours, theirs)]
-            work = f"lattice {n}³, D=3: {name}"
-            both = zip((OURS, "scipy.fft.dctn"), pair, strict=True)
-            rows += with_ratios(
-                [Row(work=work, method=method, seconds=s) for method, s in both]
-            )
-    return rows
+_COSINES = "cosine transform, SciPy"
 
 
-def bandwidth(quick: bool) -> list[Row]:
-    """The share of memory bandwidth that one Lanczos step reaches.
-
-    A step of one column on a lattice of d axes must at least read v and write P v, read
-    both and v_{k−1} for the recurrence and write v_{k+1}: 6 vectors of N numbers.
-    """
-    n = 30 if quick else 100
-    size = n**3
-    laplacian = LatticeLaplacian((n, n, n))
-    g = np.random.default_rng(0).normal(size=size)
-    space = Lanczos(laplacian, g, laplacian.largest)
-    space.extend()
-    before = space.n_steps
-    began = time.perf_counter()
-    for _ in range(3):
-        space.extend()
-    step = (time.perf_counter() - began) / (space.n_steps - before)
-    source, sink = np.ones(2**26), np.empty(2**26)  # far beyond any cache
-    copy, _ = median_seconds(lambda: np.copyto(sink, source), 5)
-    least = 6 * 8 * size / (2 * 8 * 2**26 / copy)
-    work = f"one Lanczos step, one column, lattice {n}³"
-    return [
-        Row(work=work, method=OURS, seconds=step, ratio=1.0),
-        Row(work=work, method="6 vectors moved", seconds=least, ratio=least / step),
-    ]
-
-
-CASES: dict[str, Case] = {
-    "curve": curve,
-    "complete_curve": complete_curve,
-    "compile_once": compile_once,
-    "sparse_path": sparse_path,
-    "max_difference": max_difference,
-    "all_pairs": all_pairs,
-    "million": million,
-    "lattices": lattices,
-    "bandwidth": bandwidth,
-    "perturbation": perturbation,
-    "tree_slopes": tree_slopes,
-    "lime_limits": lime_limits,
-    "lime_texts": lime_texts,
-    "inductive": inductive,
-    "inductive_images": inductive_images,
-    "interactions": interactions,
-}
-
-
-def growth(quick: bool) -> Iterator[tuple[str, list[float], list[float]]]:
-    """Seconds of a curve against N, D and the number of weights, for the plot."""
-    sizes = [1000, 4000] if quick else [1000, 4000, 16_000, 64_000, 256_000]
-    yield "number of points", list(map(float, sizes)), [_knn_curve(n) for n in sizes]
-    features = [2, 4] if quick else [2, 4, 8, 16, 32]
-    seconds = [_knn_curve(4000, n_features=d) for d in features]
-    yield "number of features", list(map(float, features)), seconds
-    counts = [10, 100] if quick else [10, 30, 100, 300, 1000, 3000]
-    seconds = [_knn_curve(4000, n_weights=k) for k in counts]
-    yield "number of weights", list(map(float, counts)), seconds
-
-
-def _knn_curve(n_points: int, n_features: int = 3, n_weights: int = 100) -> float:
-    X, G = normal(n_points, n_features)
-    graph = po.graphs.knn_graph(X[:, :3], 8)
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
-    weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, n_weights)}
-    return median_seconds(lambda: po.sweep(objective, weights), 3)[0]
+def _on_lattice(name: str, n: int, run: Callable[[], Timed], runs: int = 3) -> Method:
+    return Method(
+        name=name,
+        role="propopt" if name == OURS else "best",
+        run=run,
+        runs=runs,
+        apart=run if n >= 100 else None,
+        gap=lambda result: result[0],
+        answer=lambda result: result[1],
+        note="" if name == OURS else "no certificate",
+    )

@@ -1,16 +1,13 @@
 """Explanations of later inputs, beside other Gaussian processes; and of images.
 
-In these tables ``gap`` is the largest difference of posterior means to ours, relative
-to the largest mean. Peers know no smoothness of features; scikit-learn is given rotated
-features, for which smoothness is noise of their own.
+Peers know no smoothness of features; scikit-learn is given rotated features, for which
+smoothness is noise of their own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -18,24 +15,14 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from threadpoolctl import threadpool_limits
 
 import propopt as po
-from benchmarks.timing import OURS, Row, in_a_process, with_ratios
+from benchmarks.timing import OURS, Method, Row, Timed, race
 from propopt.inductive import GaussianProcessExplainer
 
 
 N_FEATURES, N_NEW, N_WEIGHTS, N_PEER = 10, 200, 25, 2
 LENGTHSCALE = 4.3  # about the median distance
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Seconds of a fit and of the answers, and the means (weights, new, features)."""
-
-    fit: float
-    sweep: float
-    means: Any
 
 
 def data(n_points: int) -> tuple[Any, Any, Any]:
@@ -57,19 +44,11 @@ def grid() -> list[tuple[float, float]]:
     return [(robust, smooth) for robust in weights for smooth in weights]
 
 
-@contextmanager
-def timed(seconds: list[float]) -> Iterator[None]:
-    """Append the wall-clock seconds of the block."""
-    began = time.perf_counter()
-    yield
-    seconds.append(time.perf_counter() - began)
+# ---- ours and the peers; seconds are for 25 weights, means (weights, new, features)
 
 
-# ---- ours and the peers; each in a process of its own
-
-
-def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Answers:
-    """One fit, then 25 pairs of weights."""
+def ours(n_points: int, smooth: bool, std: bool) -> Any:
+    """One fit, then 25 weights or pairs of weights."""
     X, G, new = data(n_points)
     explainer = GaussianProcessExplainer(
         lengthscale=LENGTHSCALE,
@@ -77,38 +56,55 @@ def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Answers:
         features=po.graphs.chain_graph(N_FEATURES) if smooth else None,
     )
     pairs = grid() if smooth else [(w, 0.0) for w in robustness()]
-    seconds: list[float] = []
-    with threadpool_limits(threads):
-        explainer.fit(X[:50], G[:50]).explain(new)  # imports and first calls
-        with timed(seconds):
-            explainer.fit(X, G)
-        with timed(seconds):
-            path = explainer.explain_path(new, pairs, std)
-    return Answers(*seconds, np.array([answer.attributions for answer in path]))
+    path = explainer.fit(X, G).explain_path(new, pairs, std)
+    return np.array([answer.attributions for answer in path])
 
 
-def scikit_learn(n_points: int, threads: int, each_feature: bool) -> Answers:
+def eigenbasis(n_points: int) -> Any:
+    """Dense eigenvectors of the kernel matrix serve all weights."""
+    X, G, new = data(n_points)
+    values, U = np.linalg.eigh(RBF(LENGTHSCALE)(X))
+    across, T = RBF(LENGTHSCALE)(new, X) @ U, U.T @ G
+    scales = 0.5 / robustness()
+    return np.array([across @ (s * T / (s * values + 1)[:, None]) for s in scales])
+
+
+def smooth_eigenbasis(n_points: int) -> Any:
+    """The same for the rotated features of :func:`scikit_learn_smooth`."""
+    X, G, new = data(n_points)
+    values, U = np.linalg.eigh(RBF(LENGTHSCALE)(X))
+    across, T = RBF(LENGTHSCALE)(new, X) @ U, U.T @ G
+    chain, V = np.linalg.eigh(
+        2.0 * po.graphs.chain_graph(N_FEATURES).laplacian.toarray()
+    )
+    means = []
+    for weight, smooth in grid():
+        s, p = 0.5 / weight, 1 + smooth * chain
+        inverse = 1 / (s * values[:, None] + 1 / p)  # (N, D)
+        mean = s * across @ (inverse * (T @ V) / p)
+        variance = s - s**2 * across**2 @ inverse
+        means.append(mean / (1 + smooth * chain * variance) @ V.T)
+    return np.array(means)
+
+
+def scikit_learn(n_points: int, each_feature: bool) -> Any:
     """Fit and predict for a few weights, all features at once or one by one."""
     X, G, new = data(n_points)
     columns = [[j] for j in range(N_FEATURES)] if each_feature else [slice(None)]
-    seconds: list[float] = []
     means = []
-    with threadpool_limits(threads):
-        GaussianProcessRegressor(optimizer=None).fit(X[:50], G[:50])  # first calls
-        for weight in robustness(N_PEER):
-            kernel = ConstantKernel(0.5 / weight) * RBF(LENGTHSCALE)
-            peer = GaussianProcessRegressor(kernel, alpha=1.0, optimizer=None)
-            with timed(seconds):
-                parts = [peer.fit(X, G[:, c]).predict(new) for c in columns]
-            means.append(np.column_stack(parts))
-    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
+    for weight in robustness(N_PEER):
+        kernel = ConstantKernel(0.5 / weight) * RBF(LENGTHSCALE)
+        peer = GaussianProcessRegressor(kernel, alpha=1.0, optimizer=None)
+        parts = [peer.fit(X, G[:, c]).predict(new) for c in columns]
+        means.append(np.column_stack(parts))
+    return np.array(means)
 
 
-SMOOTH_PLACES = (12, 18)
+SMOOTH_PLACES = [12, 18]
 """Those of the 5 × 5 pairs of weights that a peer is asked for."""
 
 
-def scikit_learn_smooth(n_points: int, threads: int) -> Answers:
+def scikit_learn_smooth(n_points: int) -> Any:
     """With smoothness: one regression, with noise of its own, per rotated feature.
 
     In the eigenbasis V, ς of the chain, p_j = 1 + w_s ς_j: targets ĝ_j/p_j with noise
@@ -119,26 +115,22 @@ def scikit_learn_smooth(n_points: int, threads: int) -> Answers:
         2.0 * po.graphs.chain_graph(N_FEATURES).laplacian.toarray()
     )
     rotated = G @ V
-    seconds: list[float] = []
     means = []
-    with threadpool_limits(threads):
-        GaussianProcessRegressor(optimizer=None).fit(X[:50], G[:50])  # first calls
-        for place in SMOOTH_PLACES:
-            weight, smooth = grid()[place]
-            kernel = ConstantKernel(0.5 / weight) * RBF(LENGTHSCALE)
-            columns = []
-            with timed(seconds):
-                for j, pull in enumerate(smooth * values):
-                    p = 1.0 + pull
-                    peer = GaussianProcessRegressor(kernel, alpha=1 / p, optimizer=None)
-                    peer.fit(X, rotated[:, j] / p)
-                    mean, deviation = peer.predict(new, return_std=True)
-                    columns.append(mean / (1.0 + pull * deviation**2))
-            means.append(np.column_stack(columns) @ V.T)
-    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
+    for place in SMOOTH_PLACES:
+        weight, smooth = grid()[place]
+        kernel = ConstantKernel(0.5 / weight) * RBF(LENGTHSCALE)
+        columns = []
+        for j, pull in enumerate(smooth * values):
+            p = 1.0 + pull
+            peer = GaussianProcessRegressor(kernel, alpha=1 / p, optimizer=None)
+            peer.fit(X, rotated[:, j] / p)
+            mean, deviation = peer.predict(new, return_std=True)
+            columns.append(mean / (1.0 + pull * deviation**2))
+        means.append(np.column_stack(columns) @ V.T)
+    return np.array(means)
 
 
-def gpytorch_exact(n_points: int, threads: int) -> Answers:
+def gpytorch_exact(n_points: int) -> Any:
     """A batch of exact regressions, one per feature, by Cholesky in double precision.
 
     Needs GPyTorch: ``pip install "propopt[gp]"``.
@@ -170,22 +162,18 @@ def gpytorch_exact(n_points: int, threads: int) -> Answers:
                 self.mean_module(X), self.covar_module(X)
             )
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     X, G, new = (torch.from_numpy(array) for array in data(n_points))
     batch = (N_FEATURES, 1, 1)
-    seconds: list[float] = []
     means = []
     exact = gpytorch.settings.fast_computations(False, False, False)
     mean_alone = gpytorch.settings.skip_posterior_variances()
     cholesky = gpytorch.settings.max_cholesky_size(10 * n_points)
-    with torch.no_grad(), threadpool_limits(threads), exact, mean_alone, cholesky:
-        Batch(X[:50].repeat(batch), G[:50].T, 1.0)(new.repeat(batch))  # first calls
+    with torch.no_grad(), exact, mean_alone, cholesky:
         for weight in robustness(N_PEER):
-            with timed(seconds):
-                model = Batch(X.repeat(batch), G.T.contiguous(), weight)
-                mean = model(new.repeat(batch)).mean
-            means.append(mean.numpy().T)
-    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
+            model = Batch(X.repeat(batch), G.T.contiguous(), weight)
+            means.append(model(new.repeat(batch)).mean.numpy().T)
+    return np.array(means)
 
 
 # ---- tables
@@ -194,93 +182,112 @@ def gpytorch_exact(n_points: int, threads: int) -> Answers:
 def inductive(quick: bool) -> list[Row]:
     """25 weights at 200 new points, after one fit or by a fit for each."""
     n_points = 300 if quick else 2000
-    return [row for threads in (1, 2) for row in _compared(n_points, threads)]
-
-
-def _compared(n_points: int, threads: int) -> list[Row]:
-    work = f"{N_WEIGHTS} weights, N={n_points}, D=10, 200 new, {threads} threads"
-    best, peak = in_a_process(partial(ours, n_points, threads, False, False))
-    rows = [_our_row(work, OURS, best, peak)]
-    answers, peak = in_a_process(partial(ours, n_points, threads, False, True))
-    rows.append(_our_row(work, "propopt, with deviations", answers, peak))
-    peers: dict[str, Callable[[], Answers]] = {
-        "scikit-learn, all features at once": partial(
-            scikit_learn, n_points, threads, False
-        ),
-        "scikit-learn, one feature at a time": partial(
-            scikit_learn, n_points, threads, True
-        ),
+    some = slice(None, None, N_WEIGHTS // N_PEER)
+    same, same_pairs = partial(_few, some), partial(_few, SMOOTH_PLACES)
+    peers = {
+        "scikit-learn, all features at once": partial(scikit_learn, n_points, False),
+        "scikit-learn, one feature at a time": partial(scikit_learn, n_points, True),
     }
     if find_spec("gpytorch"):  # of the extra gp; the others come with the tests
-        exact = partial(gpytorch_exact, n_points, threads)
-        peers["GPyTorch, batch of features, Cholesky"] = exact
-    same = best.means[:: N_WEIGHTS // N_PEER][:N_PEER]
-    for name, run in peers.items():
-        answers, peak = in_a_process(run)
-        rows.append(_peer_row(work, name, answers, same, peak))
-    return with_ratios(rows) + _with_smoothness(n_points, threads)
+        peers["GPyTorch, batch of features, Cholesky"] = partial(
+            gpytorch_exact, n_points
+        )
+    size = f"200 new rows, from {n_points:,} gradients of 10 columns"
+    return [
+        *race(
+            f"explanations for 25 weights: {size}",
+            _ours(n_points, smooth=False, std=False, answer=same),
+            _ours(n_points, smooth=False, std=True),
+            Method(
+                name="dense eigenvectors, NumPy",
+                run=partial(eigenbasis, n_points),
+                runs=3,
+                answer=same,
+                apart=partial(eigenbasis, n_points),
+                note="no deviations",
+            ),
+            *(_peer(name, run) for name, run in peers.items()),
+        ),
+        *race(
+            f"explanations for 5 × 5 weights with smoothness: {size}",
+            _ours(
+                n_points, smooth=True, std=False, answer=partial(_few, SMOOTH_PLACES)
+            ),
+            Method(
+                name="dense eigenvectors, NumPy",
+                run=partial(smooth_eigenbasis, n_points),
+                runs=3,
+                answer=same_pairs,
+                apart=partial(smooth_eigenbasis, n_points),
+                note="no deviations",
+            ),
+            _peer(
+                "scikit-learn, one rotated feature at a time",
+                partial(scikit_learn_smooth, n_points),
+            ),
+        ),
+    ]
 
 
-def _with_smoothness(n_points: int, threads: int) -> list[Row]:
-    work = f"5 × 5 weights, chain smoothness, N={n_points}, {threads} threads"
-    best, peak = in_a_process(partial(ours, n_points, threads, True, False))
-    rows = [_our_row(work, OURS, best, peak)]
-    answers, peak = in_a_process(partial(scikit_learn_smooth, n_points, threads))
-    same = best.means[list(SMOOTH_PLACES)]
-    name = "scikit-learn, one rotated feature at a time"
-    rows.append(_peer_row(work, name, answers, same, peak))
-    return with_ratios(rows)
+def _few(some: Any, means: Any) -> Any:
+    return means[some][:N_PEER]
 
 
-def _peer_row(work: str, name: str, answers: Answers, same: Any, peak: float) -> Row:
-    difference = np.abs(answers.means - same).max() / np.abs(same).max()
-    return Row(
-        work=work,
-        method=name,
-        seconds=N_WEIGHTS * answers.fit,
-        solves=f"{N_PEER} of {N_WEIGHTS}, scaled",
-        gap=float(difference),
-        peak_mib=peak,
-        target=">= 20x",
+def _ours(n_points: int, *, smooth: bool, std: bool, answer: Any = None) -> Method:
+    run = partial(ours, n_points, smooth, std)
+    return Method(
+        name=f"{OURS}, with deviations" if std else OURS,
+        role="other" if std else "propopt",
+        run=run,
+        runs=3,
+        answer=answer,
+        apart=run,
     )
 
 
-def _our_row(work: str, name: str, answers: Answers, peak: float) -> Row:
-    return Row(
-        work=work,
-        method=name,
-        seconds=answers.fit + answers.sweep,
-        solves=f"fit {answers.fit:.2f} s, sweep {answers.sweep:.2f} s",
-        peak_mib=peak,
+def _peer(name: str, run: Callable[[], Any]) -> Method:
+    return Method(
+        name=name,
+        role="general",
+        run=run,
+        made=N_PEER,
+        of=N_WEIGHTS,
+        runs=1,
+        answer=np.asarray,
+        apart=run,
     )
 
 
-def images(n_images: int, shape: po.functions.ImageShape, std: bool) -> Answers:
+def images(n_images: int, shape: po.functions.ImageShape, std: bool) -> Timed:
     """One fit on images, then a 5 × 5 grid of weights on one new image."""
     rng = np.random.default_rng(0)
     X = rng.random((n_images, shape.n_features))
     G = rng.standard_normal(X.shape)
     new = rng.random((1, shape.n_features))
     explainer = GaussianProcessExplainer(features=shape)
-    seconds: list[float] = []
-    with timed(seconds):
-        explainer.fit(X, G)
-    with timed(seconds):
-        path = explainer.explain_path(new, grid(), std)
-    return Answers(*seconds, len(path))
+    began = time.process_time()
+    explainer.fit(X, G)
+    explainer.explain_path(new, grid(), std)
+    return Timed(time.process_time() - began, None)
 
 
 def inductive_images(quick: bool) -> list[Row]:
-    """1000 images, each in a process of its own; the data are part of the peak."""
+    """1,000 images; the data are part of the peak."""
     n_images, side = (50, 32) if quick else (1000, 244)
     rows = []
     for channels in (1, 3):
         shape = po.functions.ImageShape(channels, side, side)
-        for std in (False, True):
-            answers, peak = in_a_process(partial(images, n_images, shape, std))
-            work = f"{n_images} images of {channels} × {side} × {side}, 25 weights"
-            name = f"{OURS}, with deviations" if std else OURS
-            row = _our_row(work, name, answers, peak)
-            target = "60 s, 8 GiB" if channels == 1 and not quick else ""
-            rows.append(Row(**{**vars(row), "target": target}))
+        runs = [partial(images, n_images, shape, std) for std in (False, True)]
+        rows += race(
+            f"one new image of {channels} × {side} × {side} under 25 weights, "
+            f"from {n_images:,}",
+            Method(name=OURS, role="propopt", run=runs[0], runs=1, apart=runs[0]),
+            Method(
+                name=f"{OURS}, with deviations",
+                role="other",
+                run=runs[1],
+                runs=1,
+                apart=runs[1],
+            ),
+        )
     return rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 from unittest.mock import patch
@@ -15,8 +14,8 @@ from hidimstat import LOCO
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-from benchmarks.timing import OURS, Row, in_a_process, with_ratios
-from propopt.interactions import ILOCO, DataSplit, Minipatches, fitting
+from benchmarks.timing import OURS, Method, Row, Timed, race
+from propopt.interactions import ILOCO, DataSplit, Minipatches, minipatches
 
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5)
@@ -30,79 +29,115 @@ N_LOOPED = 30
 
 def interactions(quick: bool) -> list[Row]:
     """All pairs of 50 features, 10,000 patches, 500 rows; LOCO beside hidimstat's."""
-    (rows, peers), peak = in_a_process(_pairs)
-    ours = Row(**{**vars(rows[0]), "peak_mib": peak})
-    rows = [*with_ratios([ours, *rows[1:], *peers])]
+    n_patches = 1000 if quick else 10_000
+    rows = _pairs(50, n_patches)
     if not quick:
         rows += [*_larger(100, 2), *_larger(50, 3)]
     return [*rows, *_main_effects(quick)]
 
 
-def _pairs() -> tuple[list[Row], list[Row]]:
-    """All that is done beyond fits, fits, and both loops."""
-    n_features, n_patches, n_rows = 50, 10_000, 500
-    X, y = product(n_rows, n_features)
+def fitted(n_features: int, n_patches: int) -> tuple[Any, Timed, Timed]:
+    """A model of 500 rows; seconds beyond fitting its ensemble, and of the ensemble."""
+    X, y = product(500, n_features)
     few = Minipatches(n_patches=500, columns="fixed")
-    ILOCO(TREE, few).fit(X, y).result_.to_frame()  # everything is imported
-    model = ILOCO(TREE, Minipatches(n_patches=n_patches, columns="fixed"))
-    with (
-        clocks(fitting, "fit_patches") as ensemble,
-        clocks(type(TREE), "fit") as fits,
-        clocks(type(TREE), "predict") as predictions,
-    ):
+    ILOCO(TREE, few, n_jobs=1).fit(X, y).result_.to_frame()  # everything is imported
+    model = ILOCO(TREE, Minipatches(n_patches=n_patches, columns="fixed"), n_jobs=1)
+    with clocked_fits() as fits:
         whole, _ = seconds(lambda: model.fit(X, y).result_.to_frame())
-    work = f"all pairs of {n_features} features, {n_patches:,} patches, {n_rows} rows"
-    own = fits.seconds + predictions.seconds
-    rows = [
-        Row(
-            work=work,
-            method=OURS,
-            seconds=whole - ensemble.seconds,
-            solves="patches drawn and counted, main effects, pairs, intervals, table",
-            target="< 10% of the ensemble",
-        ),
-        Row(work=work, method="the ensemble of trees", seconds=ensemble.seconds),
-        Row(work=work, method="of it fits and predictions of trees", seconds=own),
-    ]
-    return rows, _loops(work, model)
+    own = Timed(whole - sum(fits), model.result_)
+    return model, own, Timed(sum(fits), None)
 
 
-def _loops(work: str, model: Any) -> list[Row]:
-    """Seconds of both loops, of some pairs, for all of them."""
-    scores = model.result_
-    peers, n_pairs = [], len(scores.sets)
-    for name, loop, n_some, target in [
-        ("Algorithm 2, pair by pair and row by row", literal, N_LITERAL, ">= 50x"),
-        ("rows at once, pair by pair, no jackknife", pair_by_pair, N_LOOPED, ""),
-    ]:
-        indices = np.arange(0, n_pairs, n_pairs // n_some)[:n_some]
-        took, means = seconds(partial(loop, model, scores.sets[indices]))
-        peers.append(
-            Row(
-                work=work,
-                method=name,
-                seconds=took * n_pairs / n_some,
-                solves=f"{n_some} of {n_pairs} pairs, scaled",
-                gap=float(np.abs(means - scores.estimates[indices]).max()),
-                target=target,
-            )
+def fitted_and_scored(n_features: int, n_patches: int) -> Timed:
+    """The part of that beyond the ensemble."""
+    return fitted(n_features, n_patches)[1]
+
+
+def _pairs(n_features: int, n_patches: int) -> list[Row]:
+    """All that is done beyond fits; loops of some pairs, for all of them."""
+    model, own, ensemble = fitted(n_features, n_patches)
+    pairs = model.result_.sets
+    indices = np.arange(0, len(pairs), len(pairs) // N_LOOPED)[:N_LOOPED]
+    few = indices[:N_LITERAL]
+
+    def loop(name: str, way: Any, some: Any) -> Method:
+        return Method(
+            name=name,
+            role="other",
+            run=partial(way, model, pairs[some]),
+            made=len(some),
+            of=len(pairs),
+            runs=1,
+            note="no intervals",
         )
-    return peers
+
+    return race(
+        f"all pairs of {n_features} features, {n_patches:,} patches, 500 rows",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=lambda: own,
+            runs=1,
+            answer=lambda result: result.estimates,
+            apart=partial(fitted_and_scored, n_features, n_patches),
+            note="with intervals, after the ensemble is fitted",
+        ),
+        Method(
+            name="a Gram matrix for each row, NumPy",
+            run=partial(gram_of_rows, model, pairs),
+            runs=1,
+            answer=np.asarray,
+            note="no intervals",
+        ),
+        loop("all rows at once, pair by pair, NumPy", pair_by_pair, indices),
+        loop("pair by pair and row by row, NumPy", literal, few),
+        Method(
+            name="fitting the ensemble of trees",
+            role="other",
+            run=lambda: ensemble,
+            runs=1,
+            note="comes before any of them",
+        ),
+    )
 
 
 def _larger(n_features: int, order: int) -> list[Row]:
     """More features or larger sets from one ensemble."""
     X, y = product(500, n_features)
     model = ILOCO(TREE, Minipatches(columns="fixed"), order=1)
-    fitting, _ = seconds(lambda: model.fit(X, y))
-    beyond, scores = seconds(lambda: model.interactions(order=order))
-    work = f"{len(scores.sets):,} sets of {order} of {n_features} features"
-    return with_ratios(
-        [
-            Row(work=work, method=OURS, seconds=beyond),
-            Row(work=work, method="main effects, with the fits", seconds=fitting),
-        ]
+    ensemble, _ = seconds(lambda: model.fit(X, y))
+    n_sets = len(model.interactions(order=order).sets)
+    return race(
+        f"{n_sets:,} sets of {order} of {n_features} features, 500 rows",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=partial(model.interactions, order=order),
+            runs=3,
+        ),
+        Method(
+            name="main effects, with the fits",
+            role="other",
+            run=lambda: Timed(ensemble, None),
+            runs=1,
+        ),
     )
+
+
+def gram_of_rows(model: Any, pairs: Any) -> Any:
+    """Mean scores: sums over patches without two features are Gram matrices."""
+    source = model.left_out_
+    without = 1.0 * ~source.patches.features  # (B, D)
+    predictions = source.predictions[:, :, 0]
+    j, k = pairs.T
+    total = np.zeros(len(pairs))
+    for i, y in enumerate(source.y):
+        own = source.patches.out[:, i]
+        kept, values = without[own], predictions[own, i]
+        both = (y - (kept.T * values) @ kept / (kept.T @ kept)) ** 2
+        one, none = np.diagonal(both), (y - values.mean()) ** 2
+        total += one[j] + one[k] - both[j, k] - none
+    return total / len(source.y)
 
 
 def literal(model: Any, pairs: Any) -> Any:
@@ -163,7 +198,7 @@ def _main_effects(quick: bool) -> list[Row]:
     X, y = product(n_rows, n_features)
     model = ILOCO(Recorded(), DataSplit(), order=1)
     Recorded.tables.clear()
-    ours, _ = seconds(lambda: model.fit(X, y))
+    model.fit(X, y)
     whole = next(own for own in Recorded.tables if own.shape[1] == n_features)
     train = np.isin(X[:, 0], whole[:, 0])
 
@@ -173,14 +208,17 @@ def _main_effects(quick: bool) -> list[Row]:
         return loco.importance(X[~train], y[~train])
 
     theirs()  # everything is imported
-    took, result = seconds(theirs)
-    gap = float(np.abs(result - model.main_effects_.estimates).max())
-    work = f"LOCO of {n_features} features, least squares, {n_rows} rows, one split"
-    return with_ratios(
-        [
-            Row(work=work, method=OURS, seconds=ours),
-            Row(work=work, method="hidimstat", seconds=took, gap=gap),
-        ]
+    return race(
+        f"LOCO of {n_features} features, least squares, {n_rows:,} rows, one split",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=lambda: ILOCO(Recorded(), DataSplit(), order=1).fit(X, y),
+            runs=3,
+            answer=lambda fit: fit.main_effects_.estimates,
+            note="with intervals",
+        ),
+        Method(name="hidimstat", run=theirs, runs=3, answer=np.asarray),
     )
 
 
@@ -192,27 +230,23 @@ def product(n_rows: int, n_features: int) -> tuple[Any, Any]:
     return X, 2.0 * X[:, :5].sum(axis=1) + 3.0 * X[:, 0] * X[:, 1] + noise
 
 
-@dataclass
-class Clock:
-    """Seconds of the processor in a method."""
-
-    seconds: float = 0.0
-
-
 @contextmanager
-def clocks(owner: Any, name: str) -> Iterator[Clock]:
-    """Measure a method, or a function of a module, whoever calls it."""
-    clock, method = Clock(), getattr(owner, name)
+def clocked_fits() -> Iterator[list[float]]:
+    """Seconds of the processor in which learners are fitted to patches and predict."""
+    taken: list[float] = []
+    parts = minipatches.fitted_parts
 
-    def measured(*arguments: Any, **settings: Any) -> Any:
-        began = time.process_time()
-        try:
-            return method(*arguments, **settings)
-        finally:
-            clock.seconds += time.process_time() - began
+    def measured(*arguments: Any, **settings: Any) -> Iterator[Any]:
+        fits = parts(*arguments, **settings)
+        while True:
+            took, part = seconds(lambda: next(fits, None))
+            taken.append(took)
+            if part is None:
+                return
+            yield part
 
-    with patch.object(owner, name, measured):
-        yield clock
+    with patch.object(minipatches, "fitted_parts", measured):
+        yield taken
 
 
 def seconds(run: Callable[[], Any]) -> tuple[float, Any]:

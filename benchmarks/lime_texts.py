@@ -1,9 +1,9 @@
-"""Exact limits of LIME on texts, beside runs of the lime package and of shap."""
+"""Exact limits of LIME on texts, beside samples: one batched pass, lime, and shap."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import propopt as po
-from benchmarks.timing import OURS, Row, with_ratios
+from benchmarks.peers import batched_texts
+from benchmarks.timing import OURS, Method, Row, race
 
 
 N_SAMPLES = 5000
-"""Of one run of the package, as by default."""
+"""For one run of the package, as by default."""
 
 _WORDS = r"\w+"
 
 
 def lime_texts(quick: bool) -> list[Row]:
-    """Documents of 100 words: TF-IDF, forests, a callable; in seconds of the CPU."""
+    """Documents of 100 words: TF-IDF, forests, a callable; longer ones."""
     texts = corpus(1000, 100)
     (text,) = corpus(1, 400, seed=7, distinct=100)
     labels = np.random.default_rng(1).integers(0, 2, len(texts))
@@ -81,51 +82,137 @@ def _named(forest: Pipeline) -> str:
 
 def _one(model: Pipeline, text: str, output: Any, name: str) -> list[Row]:
     """From the model to the limits: read, compared with its answers, exact."""
-    work = f"limits of LIME, {name}, 100 words"
-    ours = cpu_seconds(lambda: po.lime.text_limits(model, [text], output=output))
-    run = cpu_seconds(lambda: package_run(model, text), 3)
-    target = "faster than one run, < 1 s"
-    return _beside(work, ours, run, f"lime, one run of {N_SAMPLES:,}", target=target)
+    return _limits(
+        f"limits of LIME for one text of 100 words: {name}",
+        partial(po.lime.text_limits, model, [text], output=output),
+        model,
+        text,
+        output,
+    )
+
+
+def _many(model: Pipeline, texts: list[str], output: Any, name: str) -> list[Row]:
+    return _limits(
+        f"limits of LIME for {len(texts)} texts of 100 words: {name}",
+        partial(po.lime.text_limits, model, texts, output=output),
+        model,
+        texts[0],
+        output,
+        len(texts),
+    )
 
 
 def _widths(model: Pipeline, text: str) -> list[Row]:
     limits = po.lime.text_limits(model, [text], output="probability")
-    widths = np.geomspace(0.05, 2.0, 50)
-    ours = cpu_seconds(lambda: limits.path(0, widths))
-    run = cpu_seconds(lambda: package_run(model, text), 3)
-    work = f"50 bandwidths, {_named(model)}, 100 words"
-    return _beside(work, ours, 50 * run, "lime, one run each", "scaled")
+    return race(
+        f"limits of LIME for 50 bandwidths of one text: {_named(model)}",
+        _ours(partial(limits.path, 0, np.geomspace(0.05, 2.0, 50))),
+        _package(model, text, 50),
+    )
 
 
-def _many(model: Pipeline, texts: list[str], output: Any, name: str) -> list[Row]:
-    work = f"limits of LIME at {len(texts)} documents, {name}"
-    ours = cpu_seconds(lambda: po.lime.text_limits(model, texts, output=output), 1)
-    run = cpu_seconds(lambda: package_run(model, texts[0]), 3)
-    return _beside(work, ours, len(texts) * run, "lime, one run each", "scaled")
+def _long(quick: bool) -> list[Row]:
+    """Texts of many words, whose document frequencies differ as in a corpus."""
+    rows, others = [], corpus(400, 300, seed=6)
+    for size in (300, 1000) if quick else (300, 1000, 3000, 5000):
+        (text,) = corpus(1, 0, seed=5, distinct=size)
+        model = _linear([text, *others], np.arange(len(others) + 1) % 2)
+        rows += _limits(
+            f"limits of LIME for one text of {size:,} words: linear model of TF-IDF",
+            partial(po.lime.text_limits, model, [text], output="log_odds"),
+            model,
+            text,
+            "log_odds",
+            runs=1,
+        )
+    return rows
+
+
+def _limits(
+    work: str,
+    run: Callable[[], Any],
+    model: Pipeline,
+    text: str,
+    output: Any,
+    of: int = 1,
+    runs: int = 3,
+) -> list[Row]:
+    document = po.functions.TextSchema.of([text]).documents[0]
+    score = _score(model, document, output)
+    return race(
+        work,
+        _ours(run, runs),
+        Method(
+            name=f"one batched pass of {N_SAMPLES:,} samples, NumPy",
+            run=partial(batched_texts, score, document.n_words, N_SAMPLES),
+            of=of,
+            runs=runs,
+            note="sampled",
+        ),
+        _package(model, text, of, runs),
+    )
+
+
+def _ours(run: Callable[[], Any], runs: int = 3) -> Method:
+    return Method(name=OURS, role="propopt", run=run, runs=runs, note="exact")
+
+
+def _package(model: Pipeline, text: str, of: int = 1, runs: int = 3) -> Method:
+    return Method(
+        name=f"lime, {N_SAMPLES:,} samples a run",
+        role="general",
+        run=partial(package_run, model, text),
+        of=of,
+        runs=runs,
+        note="sampled",
+    )
+
+
+def _score(model: Pipeline, document: Any, output: Any) -> Callable[[Any], Any]:
+    """Which words are kept, (S, d), to the answers; texts are never put together."""
+    vectoriser, last = model[0], model[-1]
+    rows = vectoriser.transform(document.words).toarray()  # a text of each word
+    if output != "log_odds":
+        features = (rows > 0).astype(float)
+        return lambda Z: last.predict_proba((Z @ features > 0) * 1.0)[:, 1]
+    counts = np.array([document.text.split().count(word) for word in document.words])
+    weighted = (rows > 0) * counts[:, None] * vectoriser.idf_
+    slopes, squares = weighted @ last.coef_[0], (weighted**2).sum(axis=1)
+    intercept = last.intercept_[0]
+
+    def linear(Z: Any) -> Any:
+        norms = np.sqrt(Z @ squares)
+        return Z @ slopes / np.where(norms > 0, norms, 1) + intercept
+
+    return linear
 
 
 def _called(model: Pipeline, text: str) -> list[Row]:
     """Estimates with standard errors, at the evaluations of one run."""
-    work = f"estimates of LIME by {N_SAMPLES:,} texts, a callable, 100 words"
 
     def f(texts: list[str]) -> Any:
         return model.predict_proba(texts)[:, 1]
 
-    ours = cpu_seconds(lambda: po.lime.text_limits(f, [text], progress=False), 3)
-    run = cpu_seconds(lambda: package_run(model, text), 3)
-    return _beside(work, ours, run, f"lime, one run of {N_SAMPLES:,}")
+    return race(
+        f"LIME by {N_SAMPLES:,} samples for one text of 100 words: a callable",
+        Method(
+            name=OURS,
+            role="propopt",
+            run=lambda: po.lime.text_limits(f, [text], progress=False),
+            runs=3,
+            note="with standard errors",
+        ),
+        _package(model, text),
+    )
 
 
 def _shapley(model: Pipeline, text: str) -> list[Row]:
     """Shapley values by deletion, exact, beside shap's permutations of the words."""
-    work = f"Shapley values by deletion, {_named(model)}, 100 words"
     document = po.functions.TextSchema.of([text]).documents[0]
 
     def exact() -> Any:
         function = po.wrap(model, data=[text])  # the trees are read anew
         return po.explainers.TreeShap().explain(function, [text])
-
-    ours = cpu_seconds(exact)
 
     def of_bits(bits: Any) -> Any:
         return model.predict_proba(document.texts(bits.astype(bool)))[:, 1]
@@ -136,28 +223,17 @@ def _shapley(model: Pipeline, text: str) -> list[Row]:
         explainer = shap.explainers.Permutation(of_bits, nothing, seed=0)
         return explainer(whole, max_evals=N_SAMPLES, silent=True)
 
-    theirs = cpu_seconds(permuted, 1)
-    return _beside(work, ours, theirs, f"shap, permutations, {N_SAMPLES:,} texts")
-
-
-def _long(quick: bool) -> list[Row]:
-    """A norm of many words, whose document frequencies differ as in a corpus."""
-    rows, others = [], corpus(400, 300, seed=6)
-    for size in (300, 1000) if quick else (300, 1000, 3000, 5000):
-        (text,) = corpus(1, 0, seed=5, distinct=size)
-        own = _linear([text, *others], np.arange(len(others) + 1) % 2)
-        work = f"limits of LIME, linear model of TF-IDF, {size:,} words"
-        ours = cpu_seconds(
-            lambda own=own, text=text: po.lime.text_limits(
-                own, [text], output="log_odds"
-            ),
-            3,
-        )
-        run = cpu_seconds(lambda own=own, text=text: package_run(own, text), 1)
-        target = {1000: "< .2 s", 3000: "< 1 s", 5000: "< 3 s"}.get(size, "")
-        peer = f"lime, one run of {N_SAMPLES:,}"
-        rows += _beside(work, ours, run, peer, target=target)
-    return rows
+    return race(
+        f"Shapley values of one text of 100 words: {_named(model)}",
+        _ours(exact),
+        Method(
+            name=f"shap, permutations, {N_SAMPLES:,} texts",
+            role="general",
+            run=permuted,
+            runs=1,
+            note="sampled",
+        ),
+    )
 
 
 def package_run(model: Pipeline, text: str, seed: int = 0) -> Any:
@@ -172,23 +248,3 @@ def package_run(model: Pipeline, text: str, seed: int = 0) -> Any:
         num_features=len(text),
         num_samples=N_SAMPLES,
     )
-
-
-def cpu_seconds(run: Callable[[], Any], repeats: int = 5) -> float:
-    """The least seconds of this process: others on the machine count as little."""
-    times = []
-    for _ in range(repeats):
-        began = time.process_time()
-        run()
-        times.append(time.process_time() - began)
-    return min(times)
-
-
-def _beside(
-    work: str, ours: float, theirs: float, peer: str, solves: str = "", target: str = ""
-) -> list[Row]:
-    rows = [
-        Row(work=work, method=OURS, seconds=ours, target=target),
-        Row(work=work, method=peer, seconds=theirs, solves=solves),
-    ]
-    return with_ratios(rows)
