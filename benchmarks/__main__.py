@@ -23,7 +23,7 @@ from benchmarks.interactions import interactions
 from benchmarks.lime_limits import lime_limits
 from benchmarks.lime_texts import lime_texts
 from benchmarks.record import kept, table
-from benchmarks.shapley import shapley
+from benchmarks.shapley_values import shapley_values
 from benchmarks.timing import Row
 from benchmarks.trees import tree_slopes
 
@@ -32,7 +32,7 @@ CASES: dict[str, Callable[[bool], list[Row]]] = {
     case.__name__: case
     for case in (
         *(curve, complete_curve, many_rows, sparse_path, max_difference, all_pairs),
-        *(lattice, shapley, tree_slopes, perturbation, lime_limits, lime_texts),
+        *(lattice, shapley_values, tree_slopes, perturbation, lime_limits, lime_texts),
         *(inductive, inductive_images, interactions),
     )
 }

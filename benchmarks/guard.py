@@ -16,14 +16,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import shap
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import propopt as po
 from benchmarks.cases import normal
 from benchmarks.peers import batched_bins, cosine_losses, eigen_losses, fista_path
-from benchmarks.shapley import boosted
+from benchmarks.shapley_values import boosted
 from benchmarks.timing import OURS, Method, alternate
 from propopt.lime.expectations import ExactLimits
 
@@ -45,9 +44,7 @@ class Guarded(NamedTuple):
             Method(name=name, run=run, runs=RUNS + 1)
             for name, run in ((OURS, self.ours), ("peer", self.peer))
         ]
-        ours, peer = (
-            statistics.median(one.seconds[1:]) for one in alternate(methods)
-        )
+        ours, peer = (statistics.median(one.seconds[1:]) for one in alternate(methods))
         return ours / peer
 
 
@@ -107,6 +104,8 @@ def _lattice() -> Guarded:
 
 
 def _trees() -> Iterator[Guarded]:
+    import shap
+
     model, X = boosted()
     few, background = X[-32:], X[:100]
     function = po.wrap(model, data=background)

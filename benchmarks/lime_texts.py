@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import shap
 from lime.lime_text import LimeTextExplainer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -30,8 +29,8 @@ def lime_texts(quick: bool) -> list[Row]:
     texts = corpus(1000, 100)
     (text,) = corpus(1, 400, seed=7, distinct=100)
     labels = np.random.default_rng(1).integers(0, 2, len(texts))
-    linear = _linear(texts, labels)
-    forest = _forest(texts, labels, 60 if quick else 400)
+    linear = linear_model(texts, labels)
+    forest = word_forest(texts, labels, 60 if quick else 400)
     n_many = 50 if quick else 500
     return [
         *_one(linear, text, "log_odds", "linear model of TF-IDF"),
@@ -62,12 +61,12 @@ def corpus(
     return [" ".join(words[own]) for own in chosen]
 
 
-def _linear(texts: list[str], labels: Any) -> Pipeline:
+def linear_model(texts: list[str], labels: Any) -> Pipeline:
     vectoriser = TfidfVectorizer(lowercase=False, token_pattern=_WORDS)
     return make_pipeline(vectoriser, LogisticRegression()).fit(texts, labels)
 
 
-def _forest(texts: list[str], labels: Any, n_trees: int) -> Pipeline:
+def word_forest(texts: list[str], labels: Any, n_trees: int) -> Pipeline:
     vectoriser = CountVectorizer(
         binary=True, lowercase=False, token_pattern=_WORDS, dtype=np.float64
     )
@@ -116,7 +115,7 @@ def _long(quick: bool) -> list[Row]:
     rows, others = [], corpus(400, 300, seed=6)
     for size in (300, 1000) if quick else (300, 1000, 3000, 5000):
         (text,) = corpus(1, 0, seed=5, distinct=size)
-        model = _linear([text, *others], np.arange(len(others) + 1) % 2)
+        model = linear_model([text, *others], np.arange(len(others) + 1) % 2)
         rows += _limits(
             f"limits of LIME for one text of {size:,} words: linear model of TF-IDF",
             partial(po.lime.text_limits, model, [text], output="log_odds"),
@@ -138,7 +137,7 @@ def _limits(
     runs: int = 3,
 ) -> list[Row]:
     document = po.functions.TextSchema.of([text]).documents[0]
-    score = _score(model, document, output)
+    score = score_of_words(model, document, output)
     return race(
         work,
         _ours(run, runs),
@@ -168,7 +167,7 @@ def _package(model: Pipeline, text: str, of: int = 1, runs: int = 3) -> Method:
     )
 
 
-def _score(model: Pipeline, document: Any, output: Any) -> Callable[[Any], Any]:
+def score_of_words(model: Pipeline, document: Any, output: Any) -> Callable[[Any], Any]:
     """Which words are kept, (S, d), to the answers; texts are never put together."""
     vectoriser, last = model[0], model[-1]
     rows = vectoriser.transform(document.words).toarray()  # a text of each word
@@ -208,6 +207,8 @@ def _called(model: Pipeline, text: str) -> list[Row]:
 
 def _shapley(model: Pipeline, text: str) -> list[Row]:
     """Shapley values by deletion, exact, beside shap's permutations of the words."""
+    import shap
+
     document = po.functions.TextSchema.of([text]).documents[0]
 
     def exact() -> Any:

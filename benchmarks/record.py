@@ -64,13 +64,13 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def front(record: pd.DataFrame) -> str:
+def front(record: pd.DataFrame, works: tuple[str, ...] = FRONT) -> str:
     """README's table."""
     lines = [
         "| work | propopt | best peer | general tool |",
         "|---|---|---|---|",
     ]
-    for work in FRONT:
+    for work in works:
         own = list(record[record["work"] == work].itertuples(index=False))
         if not own:
             raise LookupError(f"the record has no {work!r}")

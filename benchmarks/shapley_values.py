@@ -1,7 +1,8 @@
 """Shapley values of trees against background rows, beside shap, woodelf, fasttreeshap.
 
 Explainers are made before the clock starts. Interventional values by shap grow in
-proportion to the background; where that is long, some rows of it are timed.
+proportion to the background; where that is long, some rows of it are timed. woodelf is
+not asked for the deep forest, where it takes minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import shap
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import RandomForestRegressor
 
@@ -66,7 +66,7 @@ def forest(n_rows: int = 12_000) -> tuple[Any, Any]:
     return model.fit(X[:n_rows], y[:n_rows]), X
 
 
-def shapley(quick: bool) -> list[Row]:
+def shapley_values(quick: bool) -> list[Row]:
     """Growth in the background, in columns and in leaves; several models; one row."""
     backgrounds = (100, 1000) if quick else (100, 1000, 10_000)
     n_rows = 64 if quick else 256
@@ -134,7 +134,7 @@ def _values(
                 note="another question: no background",
             )
         )
-    if find_spec("woodelf"):
+    if find_spec("woodelf") and not isinstance(model, RandomForestRegressor):
         methods.insert(
             0,
             Method(
@@ -168,6 +168,8 @@ def _prepared(model: Any, background: Any, few: Any) -> Callable[[], Any]:
 
 def _shap(model: Any, background: Any, few: Any) -> Callable[[], Any]:
     """By shap, whose explainer is made before."""
+    import shap
+
     explainer = shap.TreeExplainer(model, background)
     return partial(explainer.shap_values, few, check_additivity=False)
 

@@ -1,0 +1,212 @@
+"""Benchmarks: peers do the work they are timed for; README says what was measured."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+
+import propopt as po
+from tests.support.studies import study
+
+
+peers, record, timing = study("peers"), study("record"), study("timing")
+texts, guard = study("lime_texts"), study("guard")
+
+
+def normal(n_points, n_features):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(2, n_points, n_features))
+
+
+# ---- the record
+def test_the_table_of_the_readme_is_made_from_the_record():
+    text, measured = record.README.read_text("utf-8"), pd.read_csv(record.RECORD)
+    assert text == record.page(text, measured), "run: python -m benchmarks.record"
+    assert set(record.FRONT) <= set(measured["work"])
+    assert {"best", "general", "propopt"} <= set(measured["role"])
+    changed = measured.assign(seconds=1.5 * measured["seconds"])
+    assert text != record.page(text, changed)
+
+
+def test_a_table_says_how_each_number_came_about():
+    given = {"work": record.FRONT[0], "case": "curve", "gap": np.nan, "note": np.nan}
+    rows = [
+        {"method": "propopt", "role": "propopt", "seconds": 0.016, "ratio": 1.0}
+        | {"made": 1, "of": 1, "runs": 5, **given, "gap": 3e-10},
+        {"method": "eigh", "role": "best", "seconds": 0.0144, "ratio": 0.9}
+        | {"made": 1, "of": 1, "runs": 5, **given, "note": "no certificate"},
+        {"method": "slow", "role": "general", "seconds": 22.0, "ratio": 1376.0}
+        | {"made": 2, "of": 200, "runs": 1, **given},
+    ]
+    frame = pd.DataFrame(rows)
+    (line,) = record.front(frame, record.FRONT[:1]).splitlines()[2:]
+    assert line == (
+        f"| {record.FRONT[0]} | 16 ms (gap 3e-10) | 0.9 × eigh (no certificate) "
+        "| 1,400 × slow (scaled from 2 of 200) |"
+    )
+    with pytest.raises(LookupError, match="the record has no"):
+        record.front(frame, record.FRONT[:2])
+
+
+def test_a_case_that_is_run_again_takes_the_place_of_its_rows(tmp_path):
+    row = timing.Row(
+        work="w", method="m", role="best", seconds=1.0, ratio=2.0, runs=3, gap=1e-9
+    )
+    path = tmp_path / "record.csv"
+    record.kept(path, {"a": [row], "b": [row]}).to_csv(path, index=False)
+    again = record.kept(path, {"a": [row, row]})
+    assert list(again["case"]) == ["b", "a", "a"]
+    assert again["gap"].tolist() == [1e-9] * 3
+
+
+# ---- the clock
+def test_methods_take_turns_and_only_parts_are_scaled():
+    turns = []
+
+    def run(name, seconds):
+        turns.append(name)
+        return timing.Timed(seconds, np.array([1.0, 2.0 + 0.1 * (name == "b")]))
+
+    a, b = (
+        timing.Method(
+            name=name,
+            role=role,
+            run=lambda name=name, s=s: run(name, s),
+            runs=runs,
+            made=1,
+            of=10,
+            answer=np.asarray,
+        )
+        for name, role, s, runs in [("a", "propopt", 2.0, 3), ("b", "best", 5.0, 2)]
+    )
+    ours, peer = timing.race("work", a, b)
+    assert turns == ["a", "b", "a", "b", "a"]
+    assert (ours.seconds, ours.ratio, peer.seconds, peer.ratio) == (2.0, 1.0, 5.0, 2.5)
+    assert peer.difference == pytest.approx(0.05)
+    assert ours.difference is None
+
+    def busy():
+        return sum(range(200_000))
+
+    whole = timing.Method(name="a", run=busy, runs=5)
+    tenth = timing.Method(name="b", run=busy, made=1, of=100, runs=5)
+    ours, peer = timing.race("work", whole, tenth)
+    assert 30 < peer.ratio < 300  # 100 times as much is scaled from as much
+
+
+# ---- peers do the same work
+def test_eigenvectors_and_factorisations_give_the_optimum():
+    X, G = normal(40, 3)
+    graph, chain = po.graphs.knn_graph(X, 4), po.graphs.chain_graph(3)
+    L, M, weights = graph.laplacian, chain.laplacian, [0.1, 3.0]
+    matching, robust = po.GradientMatching(G), po.PairwiseRobustness(graph)
+    smooth = po.Smoothness(chain)
+    given = G, L.toarray(), M.toarray(), 0.5, weights
+    every = zip(
+        peers.eigen_curve(*given),
+        peers.eigen_losses(*given),
+        peers.factored_curve(G, L, weights),
+        weights,
+        strict=True,
+    )
+    for W, losses, alone, b in every:
+        objective = matching + b * robust + 0.5 * smooth
+        assert po.results.certify(objective, W).gap < 1e-12
+        values = [loss.value_at(W) for loss in objective.losses]
+        np.testing.assert_allclose(losses, values, rtol=1e-12)
+        assert po.results.certify(matching + b * robust, alone).gap < 1e-12
+
+
+def test_cosines_give_the_optimum_on_a_lattice():
+    shape, weights = (3, 4, 5), [0.1, 3.0]
+    G = np.random.default_rng(0).normal(size=(60, 2))
+    matching = po.GradientMatching(G)
+    robust = po.PairwiseRobustness(po.graphs.LatticeGraph(shape))
+    every = zip(
+        peers.cosine_curve(G, shape, weights),
+        peers.cosine_losses(G, shape, weights),
+        weights,
+        strict=True,
+    )
+    for W, losses, b in every:
+        assert po.results.certify(matching + b * robust, W).gap < 1e-12
+        values = [matching.value_at(W), robust.value_at(W)]
+        np.testing.assert_allclose(losses, values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["knn", "gaussian"])
+def test_fista_gives_the_optimum_and_its_own_bound_is_true(kind):
+    X, G = normal(40, 3)
+    graphs = {"knn": po.graphs.knn_graph(X, 4), "gaussian": po.graphs.gaussian_graph(X)}
+    graph, weights = graphs[kind], [0.05, 0.5]
+    path = peers.fista_path(G, graph.laplacian, 1.0, weights)
+    for s, W in zip(weights, path, strict=True):
+        objective = (
+            po.GradientMatching(G) + po.PairwiseRobustness(graph) + s * po.Sparsity()
+        )
+        best = po.solve(objective, tolerance=1e-10)
+        value = sum(
+            weight * loss.value_at(W)
+            for weight, loss in zip(
+                objective.coefficients, objective.losses, strict=True
+            )
+        )
+        assert best.objective * (1 - 1e-9) <= value <= best.objective * (1 + 1.01e-6)
+        assert (W == 0).any() == (best.attributions == 0).any()
+
+
+def test_batched_passes_estimate_the_limits_of_lime():
+    """Each coefficient within 5 standard errors of 20 batches: .1 % false alarms."""
+    X = load_breast_cancer().data[:, :4]
+    y = load_breast_cancer().target
+    model = LogisticRegression(max_iter=5000).fit(X, y)
+    law = po.lime.TabularLaw.from_data(X)
+
+    def steps(rows):  # of the bins alone, so that values within a bin do not count
+        edges = np.percentile(X, [25, 50, 75], axis=0)
+        return model.decision_function((rows[:, None] > edges).sum(axis=1) * 1.0)
+
+    width = 0.75 * np.sqrt(4)
+    batches = np.array(
+        [peers.batched_bins(steps, X, X[[k] * 20], 2000, (width,))[0] for k in (0, 300)]
+    )  # (2, 20, 4)
+    lime = po.explainers.Lime(law=law, n_samples=40_000, ridge=20.0, first_row=True)
+    ours = lime.explain(po.wrap(steps), X[[0, 300]])
+    errors = np.sqrt(batches.var(axis=1, ddof=1) / 20 + ours.standard_errors**2)
+    assert (np.abs(batches.mean(axis=1) - ours.attributions) < 5 * errors).all()
+    assert (errors < 0.05 * np.abs(ours.attributions).max()).all()
+
+
+def test_a_batched_pass_over_texts_asks_the_model_for_the_same_texts():
+    corpus = texts.corpus(40, 30)
+    labels = np.arange(40) % 2
+    (document,) = po.functions.TextSchema.of(corpus[:1]).documents
+    Z = np.random.default_rng(0).random((50, document.n_words)) < 0.7
+    Z[0] = False
+    linear = texts.linear_model(corpus, labels)
+    score = texts.score_of_words(linear, document, "log_odds")
+    kept = document.texts(Z)
+    np.testing.assert_allclose(
+        score(Z * 1.0), linear.decision_function(kept), atol=1e-12
+    )
+    forest = texts.word_forest(corpus, labels, 5)
+    score = texts.score_of_words(forest, document, "probability")
+    expected = forest.predict_proba(kept)[:, 1]
+    np.testing.assert_allclose(score(Z * 1.0), expected, atol=1e-12)
+
+
+# ---- the guard
+def test_the_guard_fails_where_a_ratio_is_above_its_limit(monkeypatch, capsys):
+    def busy(size):
+        return lambda: sum(range(size))
+
+    def found(limit):
+        return [guard.Guarded("work", busy(300_000), busy(100_000), limit)]
+
+    monkeypatch.setattr(guard, "guarded", lambda: found(30.0))
+    guard.main()
+    assert "at most 30: work" in capsys.readouterr().out
+    monkeypatch.setattr(guard, "guarded", lambda: found(0.3))
+    with pytest.raises(SystemExit, match="slower than the limit: work"):
+        guard.main()
