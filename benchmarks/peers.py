@@ -84,9 +84,10 @@ def cosine_curve(G: Any, shape: tuple[int, ...], weights: Any) -> Iterator[Any]:
 
 
 def cosine_losses(G: Any, shape: tuple[int, ...], weights: Any) -> Any:
-    """Both losses for every weight; one number for each cosine, over the columns."""
+    """Both losses for every weight, from sums over equal eigenvalues."""
     T, values = cosine_basis(G, shape)
-    squares = (T**2).sum(axis=-1)
+    values, places = np.unique(values.round(9), return_inverse=True)
+    squares = np.bincount(places.ravel(), (T**2).sum(axis=-1).ravel())
     losses = []
     for b in weights:
         kept = 1 / (1 + 2 * b * values)

@@ -132,7 +132,7 @@ def test_cosines_give_the_optimum_on_a_lattice():
     for W, losses, b in every:
         assert po.results.certify(matching + b * robust, W).gap < 1e-12
         values = [matching.value_at(W), robust.value_at(W)]
-        np.testing.assert_allclose(losses, values, rtol=1e-12)
+        np.testing.assert_allclose(losses, values, rtol=1e-8)  # rounded eigenvalues
 
 
 @pytest.mark.parametrize("kind", ["knn", "gaussian"])
