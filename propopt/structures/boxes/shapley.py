@@ -440,7 +440,7 @@ def _within(start: int, stop: int, each: int) -> Iterator[slice]:
 _PAIR: Final = 16
 """Bytes for a row beside a background row, few of which are looked at closely."""
 
-POINTS_AT_ONCE: Final = Budget(2**27, 4096)
+POINTS_AT_ONCE: Final = Budget(2**28, 4096)
 """Points whose sets are told at once: tables that are forgotten serve all of them."""
 
 _NEAR: Final = Budget(2**20)
