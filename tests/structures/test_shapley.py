@@ -215,11 +215,12 @@ def test_compiled_kernels_give_the_digits_of_numpy(kind, seed, monkeypatch):
         np.testing.assert_array_equal(found.values(points[:3]), wanted[:3])
 
 
-def test_more_background_rows_than_sixteen_bits_count():
-    read, rows, points = boxes_of(4, 2, 3), rows_of(14, 40), rows_of(15, 5)
-    many = np.tile(rows, (2**16 // 40 + 1, 1))
-    wanted = prepared(read, Game(rows)).values(points)
-    found = prepared(read, Game(many)).values(points)
+@pytest.mark.parametrize("kept", [0, 2**28])
+def test_more_equal_background_rows_than_sixteen_bits_count(kept, monkeypatch):
+    monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
+    read, row, points = boxes_of(4, 2, 3), rows_of(14, 1), rows_of(15, 5)
+    wanted = prepared(read, Game(row)).values(points)
+    found = prepared(read, Game(np.repeat(row, 2**16 + 7, axis=0))).values(points)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
 
 
