@@ -91,8 +91,8 @@ def case(request):
     return explainer, rows, explainer.explain(rows)
 
 
-@settings(max_examples=30)
-@given(chosen=st.lists(st.integers(0, N_NEW - 1), min_size=1, max_size=60))
+@settings(max_examples=12)
+@given(chosen=st.lists(st.integers(0, N_NEW - 1), min_size=1, max_size=45))
 def test_a_row_has_the_same_bits_in_any_block(case, chosen):
     explainer, rows, whole = case
     found = explainer.explain(rows.iloc[chosen])
