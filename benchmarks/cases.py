@@ -1,4 +1,4 @@
-"""Optimised explanations: curves, ℓ1 paths, largest differences, lattices."""
+"""Optimized explanations: curves, ℓ1 paths, largest differences, lattices."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ FRONT = (
     "limits of LIME for one text of 1,000 words: linear model of TF-IDF",
     "LIME: 1,000 rows, 30 columns, 1,000 draws each",
 )
-"""The pieces of work on the front page."""
+"""The pieces of work on the front page, once they have been measured."""
 
 
 def kept(path: Path, rows: dict[str, list[Row]]) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def table(rows: list[Row]) -> str:
 
 
 def front(record: pd.DataFrame, works: tuple[str, ...] = FRONT) -> str:
-    """README's table."""
+    """README's table: of these works all that the record has."""
     lines = [
         "| work | propopt | best peer | general tool |",
         "|---|---|---|---|",
@@ -73,7 +73,7 @@ def front(record: pd.DataFrame, works: tuple[str, ...] = FRONT) -> str:
     for work in works:
         own = list(record[record["work"] == work].itertuples(index=False))
         if not own:
-            raise LookupError(f"the record has no {work!r}")
+            continue
         (ours,) = (row for row in own if row.role == OURS)
         best = peer([row for row in own if row.role == "best"])
         others = [row for row in own if row.role == "general"]

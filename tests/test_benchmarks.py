@@ -23,8 +23,8 @@ def normal(n_points, n_features):
 def test_the_table_of_the_readme_is_made_from_the_record():
     text, measured = record.README.read_text("utf-8"), pd.read_csv(record.RECORD)
     assert text == record.page(text, measured), "run: python -m benchmarks.record"
-    assert set(record.FRONT) <= set(measured["work"])
-    assert {"best", "general", "propopt"} <= set(measured["role"])
+    assert set(measured["role"]) <= {"propopt", "best", "general", "other"}
+    assert not measured.duplicated(["work", "method"]).any()
     changed = measured.assign(seconds=1.5 * measured["seconds"])
     assert text != record.page(text, changed)
 
@@ -45,8 +45,7 @@ def test_a_table_says_how_each_number_came_about():
         f"| {record.FRONT[0]} | 16 ms (gap 3e-10) | 0.9 × eigh (no certificate) "
         "| 1,400 × slow (scaled from 2 of 200) |"
     )
-    with pytest.raises(LookupError, match="the record has no"):
-        record.front(frame, record.FRONT[:2])
+    assert record.front(frame) == record.front(frame, record.FRONT[:1])
 
 
 def test_a_case_that_is_run_again_takes_the_place_of_its_rows(tmp_path):
