@@ -130,7 +130,9 @@ class ImageShape:
         }
         sizes = (self.channels, self.height, self.width)
         lattice = LatticeLaplacian(sizes, (0.0, 1.0, 1.0))
-        return SimilarityGraph(all_channels, "pixel", parameters, lattice)
+        graph = SimilarityGraph(all_channels, "pixel", parameters)
+        graph.lattice = lattice
+        return graph
 
 
 # ---- Image classifiers by name, with weights that the user has: nothing is downloaded

@@ -327,7 +327,7 @@ _NODES = 11
 """Of each part."""
 
 
-def on_few_nodes(theta: Array, tau: Array) -> tuple[Array, Array]:
+def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
     """Nodes (J,) and masses (J, k) with the sums of masses tau (N, k) at theta (N,).
 
     In each part of an octave, f is replaced by its polynomial through Chebyshev points
@@ -474,7 +474,7 @@ class Diagonal(Curve):
             tau = self._G_hat**2
             if self._quadratic.Q is None:
                 tau = tau.sum(axis=1, keepdims=True)
-            theta, tau = on_few_nodes(self._over_points.values, tau)
+            theta, tau = condensed(self._over_points.values, tau)
             nu = self._over_features.values[: tau.shape[1]]
             errors = self._over_features.errors[: tau.shape[1]]
             # errors of θ are a few units of θ itself: they are within _DIGITS

@@ -8,7 +8,7 @@ import propopt as po
 from propopt.losses import Program, operators
 from propopt.losses.operators import LatticeLaplacian
 from propopt.solvers import curves
-from propopt.solvers.curves import Nodes, Spectral, on_few_nodes
+from propopt.solvers.curves import Nodes, Spectral, condensed
 
 
 CASES = {
@@ -176,7 +176,7 @@ def test_binned_masses_have_the_same_sums(rng):
         np.exp2(rng.integers(-3, 4, 3000)),
     ):
         tau = rng.random((len(theta), 2)) ** 8
-        few, masses = on_few_nodes(theta, tau)
+        few, masses = condensed(theta, tau)
         every, other = nodes(theta, nu, tau), nodes(few, nu, masses)
         assert len(few) <= 11 * 8 * 61 + 1
         for abc in ABC:

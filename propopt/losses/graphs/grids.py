@@ -65,7 +65,6 @@ class LatticeGraph(Graph):
     """
 
     kind = "lattice"
-    lattice: LatticeLaplacian
 
     def __init__(
         self,

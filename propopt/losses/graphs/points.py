@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,7 +64,7 @@ class Graph(ABC):
     """Those of the rows, or columns, of the DataFrame that it was made of."""
     again: Callable[[int], Graph] | None = None
     """The same graph with another number of neighbours, where it is one of those."""
-    lattice: LatticeLaplacian | None = None
+    lattice: Any = None  # LatticeLaplacian, which is no public name
     """2L of a lattice, which cosine and Fourier transforms diagonalise."""
 
     @property
@@ -184,8 +184,6 @@ class SimilarityGraph(Graph):
         How the graph was made.
     parameters : mapping
         The numbers that made it, such as a lengthscale chosen from the data.
-    lattice : LatticeLaplacian, optional
-        2L of the same graph, where that is a lattice.
     """
 
     similarities: Sparse
@@ -196,10 +194,8 @@ class SimilarityGraph(Graph):
         similarities: Sparse,
         kind: str = "precomputed",
         parameters: Mapping[str, float] | None = None,
-        lattice: LatticeLaplacian | None = None,
     ) -> None:
         self.similarities = canonical(similarities)
-        self.lattice = lattice
         self.kind = kind
         self.parameters = dict(parameters or {})
 
@@ -312,7 +308,9 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
     require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
     parameters = {"height": rows, "width": columns}
     lattice = LatticeLaplacian((rows, columns))
-    return SimilarityGraph(box_neighbours(lattice), "pixel", parameters, lattice)
+    graph = SimilarityGraph(box_neighbours(lattice), "pixel", parameters)
+    graph.lattice = lattice
+    return graph
 
 
 def box_neighbours(lattice: LatticeLaplacian) -> Sparse:
