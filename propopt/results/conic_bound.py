@@ -64,6 +64,13 @@ def told_to_clarabel(accuracy: float) -> dict[str, float]:
 class Solved:
     """What Clarabel is given for a problem of cvxpy that minimises, and its answer."""
 
+    problem: Any
+    data: dict[str, Any]
+    chain: Any
+    inverse: Any
+    P: Array | None  # (n,): the diagonal of the quadratic form, if it is one
+    raw: Any
+
     def __init__(self, problem: Any, options: Mapping[str, Any]) -> None:
         self.problem = problem
         for use_quad in (True, False):

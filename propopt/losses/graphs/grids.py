@@ -65,6 +65,7 @@ class LatticeGraph(Graph):
     """
 
     kind = "lattice"
+    lattice: LatticeLaplacian
 
     def __init__(
         self,

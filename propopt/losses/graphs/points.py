@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, Literal, final
+from typing import Final, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,7 +64,7 @@ class Graph(ABC):
     """Those of the rows, or columns, of the DataFrame that it was made of."""
     again: Callable[[int], Graph] | None = None
     """The same graph with another number of neighbours, where it is one of those."""
-    lattice: Any = None  # LatticeLaplacian, which is no public name
+    lattice: LatticeLaplacian | None = None
     """2L of a lattice, which cosine and Fourier transforms diagonalise."""
 
     @property
