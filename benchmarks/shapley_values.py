@@ -202,7 +202,7 @@ def _calls(quick: bool) -> list[Row]:
     data, few = X[:2000], X[-(50 if quick else 500) :]
     rows = []
     for kind in ("contributions", "slopes"):
-        explainer = po.Explainer(model, data, kind=kind)
+        explainer = po.Explainer(model, data, kind=kind).fit()
         explainer.explain(few[:1])
         for some, what in [(few[:1], "one row"), (few, f"{len(few)} rows")]:
             rows += race(
