@@ -319,6 +319,10 @@ class Baseline(ABC):
     @property
     def parameters(self) -> dict[str, Parameter]:
         """The settings as plain values; a table is named by its shape and digest."""
+        return dict(self._plain_settings)
+
+    @cached_property
+    def _plain_settings(self) -> dict[str, Parameter]:
         return {
             field.name: _plain(getattr(self, field.name))
             for field in dataclasses.fields(self)

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    final,
+    get_args,
+)
 
 import numpy as np
 import pandas as pd
@@ -21,6 +31,7 @@ from propopt.explaining.explainers.baseline import (
     PackageUnits,
     Request,
 )
+from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
@@ -28,8 +39,8 @@ from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.shapley import shapley_against
-from propopt.structures.products.sums import Game, SumOfProducts
+from propopt.structures.boxes.shapley import BoxShapley, shapley_against
+from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
 from propopt.structures.subsets.sets import shapley_of_worths
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points
@@ -118,6 +129,13 @@ class OfBackground(Baseline):
     """A method that replaces features that are not known by those of other rows."""
 
     data: BackgroundLike = N_ROWS
+
+    # that of Baseline, which has no fields, would call all backgrounds equal
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", read_background(self.data))
@@ -468,23 +486,54 @@ class ExactShap(OfBackground):
         read = self._read(request)
         if isinstance(read, Reason):
             raise InvalidInput(f"{self.method}: {read.reason}")
-        background = background_rows(self.data, request)
-        exact = shapley_against(read, Game(background))
+        exact, mean = self._against(read, request)
         phi = np.empty(request.points.shape)
         step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
         for start in range(0, len(phi), step):
             some = slice(start, start + step)
             phi[some] = exact.values(request.points[some])
             request.advance(len(phi[some]))
-        base = np.full(len(phi), request.value(background).mean())
-        total = request.value(request.points)
+        base, total = np.full(len(phi), mean), request.value(request.points)
         return Findings(attributions=phi, base_value=base, prediction=total)
+
+    def _against(
+        self, read: SumOfProducts, request: Request
+    ) -> tuple[BoxShapley | ProductShapley, float]:
+        """Values against the background, and its mean: kept if it is a table."""
+        last = _LAST.get(self)
+        if last is not None and last.serves(read, request):
+            return last.exact, last.mean
+        background = background_rows(self.data, request)
+        exact = shapley_against(read, Game(background))
+        mean = float(request.value(background).mean())
+        if not isinstance(self.data, int | str):
+            asked = weakref.ref(request.function), request.labels.features
+            _LAST[self] = _Last(*asked, read, exact, mean)
+        return exact, mean
 
     def _read(self, request: Request) -> SumOfProducts | Reason:
         """What the function is, compared with it at the rows."""
         checked = Checked.of(request.function, request.points.shape[1])
         read = checked.at(request.points, request.labels)
         return Reason(f"{read.reason}; {_OF_ANY}") if isinstance(read, Reason) else read
+
+
+class _Last(NamedTuple):
+    """What an explainer was last asked for, and made once for its background."""
+
+    function: weakref.ref[Function]
+    features: tuple[str, ...] | None  # names of the columns of X
+    read: SumOfProducts
+    exact: BoxShapley | ProductShapley
+    mean: float  # of the function over the background
+
+    def serves(self, read: SumOfProducts, request: Request) -> bool:
+        """Whether a request is for the same function, with columns as named."""
+        same = self.function() is request.function and self.read is read
+        return same and self.features == request.labels.features
+
+
+_LAST: Final = weakref.WeakKeyDictionary[ExactShap, _Last]()
 
 
 @final

@@ -200,6 +200,35 @@ def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
+def test_a_second_call_asks_the_model_about_its_rows_alone(kind, monkeypatch):
+    asked, predict = [], RandomForestRegressor.predict
+
+    def counted(model, rows):
+        asked.append(len(rows))
+        return predict(model, rows)
+
+    monkeypatch.setattr(RandomForestRegressor, "predict", counted)
+    one, other = (
+        po.wrap(RandomForestRegressor(3, random_state=n).fit(X, Y), data=X)
+        for n in range(2)
+    )
+    explainer = kind(data=BACKGROUND)
+    first = explainer.explain(one, X[:3])
+    asked.clear()
+    again = explainer.explain(one, X[:3])
+    assert set(asked) == {3}
+    np.testing.assert_array_equal(again.base_value, first.base_value)
+    # each background and each function has its own mean, in whatever order they come
+    few = kind(data=BACKGROUND[:2]).explain(one, X[:3])
+    assert few.base_value == pytest.approx(one.value(BACKGROUND[:2]).mean())
+    assert explainer != kind(data=BACKGROUND)
+    for function in (other, one, other):
+        found = explainer.explain(function, X[:3])
+        assert found.base_value == pytest.approx(function.value(BACKGROUND).mean())
+        assert np.abs(found.completeness_gap).max() < 1e-12
+
+
+@pytest.mark.parametrize("kind", [TreeShap, ExactShap])
 def test_a_second_call_prepares_nothing(kind, deep, monkeypatch):
     prepared = []
     own = shapley.BoxTables.of
