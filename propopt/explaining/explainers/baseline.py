@@ -173,7 +173,7 @@ PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Slopes, or parts of the output: what packages give, and what is comparable."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # methods compare their own settings
 class Baseline(ABC):
     """A method that explains a function at given points.
 

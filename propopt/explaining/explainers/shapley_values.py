@@ -130,13 +130,6 @@ class OfBackground(Baseline):
 
     data: BackgroundLike = N_ROWS
 
-    # that of Baseline, which has no fields, would call all backgrounds equal
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", read_background(self.data))
 
