@@ -194,9 +194,14 @@ def is_sealed(array: object) -> bool:
     return isinstance(array, np.ndarray) and not array.flags.writeable
 
 
+def largest(array: Array) -> float:
+    """Max |array|, without a copy; 0 for an empty array."""
+    return float(max(array.max(initial=0.0), -array.min(initial=0.0)))
+
+
 def refuse_overflow(array: Array, label: str) -> None:
     """Refuse numbers whose weighted sums of squares are not sure to be finite."""
-    size = float(np.abs(array).max(initial=0.0))
+    size = largest(array)
     if size > _LARGEST:
         raise InvalidInput(
             f"{label}: sums of squares of numbers up to {size:.2g} overflow; divide "

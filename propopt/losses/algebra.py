@@ -26,6 +26,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import (
     did_you_mean,
+    largest,
     read_nonnegative,
     read_positive,
     refuse_overflow,
@@ -34,7 +35,7 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.text import Quantity
 from propopt.base.words_of_others import knows_other_words
-from propopt.losses.linear_algebra import plus_row
+from propopt.losses.linear_algebra import SLAB, plus_row, slabs
 from propopt.losses.maps import (
     CvxpyExpression,
     Identity,
@@ -237,12 +238,32 @@ class PropertyLoss(Atom, ABC):
         """The loss of W (N, D), finite and in the order of the loss; not checked."""
         if isinstance(self.penalty, Squared) and not self.has_target:
             return self.map.energy(W)
+        if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
+            parts = (self.residual_of(rows, W) for rows in slabs(W))
+            return math.fsum(map(self.penalty.value, parts))
         return self.penalty.value(self.residual(W))
+
+    def value_of_row(self, row: Array, n_points: int) -> float:
+        """The loss where a row (1, D) explains each point."""
+        T, is_squared = self.target, isinstance(self.penalty, Squared)
+        if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
+            parts = (plus_row(T[rows], -row) for rows in slabs(T))
+            return math.fsum(map(self.penalty.value, parts))
+        return self.value_at(np.repeat(row, n_points, axis=0))
+
+    def residual_of(self, rows: slice, W: Attributions) -> Array:
+        """Some rows of the residual W − T, of a loss of W itself."""
+        target = self.target
+        return np.subtract(
+            W[rows], target[rows] if isinstance(target, np.ndarray) else target
+        )
 
     def gradient_at(self, W: Attributions) -> Attributions:
         """The gradient of a squared loss at such W; not checked."""
         if self.has_target:
-            return 2.0 * self.map.adjoint(self.residual(W))
+            slope = self.map.adjoint(self.residual(W))  # one of them is new
+            slope *= 2.0
+            return slope
         return 2.0 * self.map.gradient(W)
 
     def _read(self, W: object) -> Attributions:
@@ -256,8 +277,8 @@ class PropertyLoss(Atom, ABC):
     @property
     def value_at_zero(self) -> float:
         """The loss of zero attributions, φ(−T)."""
-        target = self.target
-        return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
+        target = self.target  # penalties are even
+        return self.penalty.value(target) if isinstance(target, np.ndarray) else 0.0
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """The loss as a convex expression of cvxpy, of one for W (N, D).
@@ -704,9 +725,9 @@ class Trivial:
         """The costs by these losses."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
         sizes = {
-            loss.name: float(np.abs(loss.target).max(initial=0.0))
+            loss.name: largest(loss.target)
             for loss in losses
-            if loss.has_target
+            if isinstance(loss.target, np.ndarray)
         }
         own = (loss for loss in losses if isinstance(loss.map, Identity))
         G = next((loss.target for loss in own if loss.has_target), None)
@@ -714,15 +735,17 @@ class Trivial:
             return cls(zero, zero, sizes)
         first = G[:1]
         # by BLAS: NumPy is ten times slower where there are few columns
-        mean_rest = np.full(len(G), 1.0 / len(G)) @ plus_row(G, -first)
-        M = plus_row(np.zeros(G.shape), first + mean_rest)
+        share = np.full(min(len(G), SLAB), 1.0 / len(G))
+        rests = (plus_row(G[rows], -first) for rows in slabs(G))
+        mean_rest = sum(share[: len(rest)] @ rest for rest in rests)
+        row = first + mean_rest
         mean = {
             # couplings of components see no constant
             loss.name: 0.0
             if isinstance(loss.map, OverPoints | ImplicitOverPoints)
             and loss.map.components is not None
             and not loss.has_target
-            else loss.value_at(M)
+            else loss.value_of_row(row, len(G))
             for loss in losses
         }
         return cls(zero, mean, sizes)

@@ -192,13 +192,14 @@ def bounds_of(
     all_losses = [*losses, *(x.loss for x in user_constraints if isinstance(x, Bound))]
     known = [loss.n_features for loss in all_losses]
     n_features = next((size for size in known if size is not None), None)
-    used = None if n_features is None else _used(all_losses, n_features)
     return tuple(
-        _bound(constraint, n_features, used) for constraint in user_constraints
+        _bound(constraint, n_features, all_losses) for constraint in user_constraints
     )
 
 
-def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -> Bound:
+def _bound(
+    constraint: Constraint, n_features: int | None, losses: Sequence[PropertyLoss]
+) -> Bound:
     if isinstance(constraint, Bound):
         return constraint
     if callable(constraint) and not isinstance(constraint, PropertyLoss | Objective):
@@ -211,6 +212,7 @@ def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -
             "subject_to: expected bounds (loss <= limit), a Completeness, or "
             f"constraints of cvxpy as lambda W: [W[:, 0] >= 0], got {constraint!r}"
         )
+    used = None if n_features is None else _used(losses, n_features)
     if constraint.weights is not None:
         n_features = constraint.weights.shape[-1]
     if n_features is None:

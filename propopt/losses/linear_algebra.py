@@ -125,13 +125,25 @@ class Components:
 _FEW_COLUMNS = 16
 
 
-def plus_row(W: Array, row: Array) -> Array:
+SLAB = 50_000
+"""Entries that fit into cache."""
+
+
+def slabs(W: Array) -> Iterator[slice]:
+    """Rows of W (N, D), some at a time: work on them is three times faster."""
+    n_rows = max(1, SLAB // max(1, W[:1].size))
+    for first in range(0, len(W), n_rows):
+        yield slice(first, first + n_rows)
+
+
+def plus_row(W: Array, row: Array, order: Literal["C", "F"] = "C") -> Array:
     """W + row, (D,) or (1, D); by columns where these are few: six times faster."""
+    result = np.empty(W.shape, order=order)
     if W.shape[1] > _FEW_COLUMNS:
-        return np.asarray(W + row)
-    result = np.empty(W.shape)
-    for j, number in enumerate(row.ravel()):
-        np.add(W[:, j], number, out=result[:, j])
+        return np.add(W, row, out=result)
+    for rows in slabs(W):
+        for number, w, out in zip(row.ravel(), W[rows].T, result[rows].T, strict=True):
+            np.add(w, number, out=out)
     return result
 
 

@@ -196,9 +196,11 @@ class ImplicitOverPoints(LinearMap):
             return self.gram @ W
         return self.gram @ centred(W, self.components)
 
-    def rounding(self, W: Attributions) -> Rounding:
+    def rounding(self, W: Attributions, energy: float | None = None) -> Rounding:
+        """As of all maps; ``energy`` is ‖A(W)‖², where it is known."""
         if isinstance(self.gram, LatticeLaplacian):
-            return Rounding(0.0, self.gram.product_rounding(np.ascontiguousarray(W)))
+            energy = self.energy(W) if energy is None else energy
+            return Rounding(0.0, self.gram.product_rounding(energy))
         size = float(np.linalg.norm(centred(W, self.components)))
         return Rounding(0.0, self.gram.rounding * size)
 

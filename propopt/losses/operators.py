@@ -14,7 +14,7 @@ import scipy.fft
 
 from propopt.base.arrays import Array
 from propopt.base.resources import require_memory
-from propopt.losses.linear_algebra import EPSILON
+from propopt.losses.linear_algebra import EPSILON, SLAB
 
 
 class Operator(ABC):
@@ -61,9 +61,6 @@ class Operator(ABC):
         """The matrix, dense."""
         require_memory(16.0 * self.size**2, "a dense matrix of points", "use krylov")
         return self @ np.eye(self.size)
-
-
-SLAB = 100_000  # entries
 
 
 @final
@@ -125,14 +122,14 @@ class LatticeLaplacian(Operator):
             for weight, step in self._steps(block, first, last)
         )
 
-    def product_rounding(self, W: Array) -> float:
-        """‖δ‖ at most, where the product is computed as P W + δ, of differences.
+    def product_rounding(self, energy: float) -> float:
+        """‖δ‖ at most, where P W is computed as P W + δ; the energy is that of W.
 
         With P = BᵀB and d axes, |δ| ≤ (d + 1)ε |B|ᵀ|B W|, and ‖|B|ᵀ‖² is no more than
         :attr:`largest`.
         """
         rate = (len(self.axes) + 1.0) * EPSILON
-        return rate * math.sqrt(self.largest * self.energy(W))
+        return rate * math.sqrt(self.largest * energy)
 
     @cached_property
     def eigenvalues(self) -> Array:
@@ -140,13 +137,15 @@ class LatticeLaplacian(Operator):
 
         A path of n points at similarity s has 8s sin²(πk/2n), a circle 8s sin²(πk/n).
         """
-        total = np.zeros(self.box)
+        own = [np.zeros(n) for n in self.box]
         for axis, weight, closed in self.axes:
             n = self.box[axis]
             angles = np.pi * np.arange(n) / (n if closed else 2 * n)
-            own = 8.0 * weight * np.sin(angles) ** 2
-            total += own.reshape(-1, *(1,) * (total.ndim - axis - 1))
-        return total.ravel()
+            own[axis] = 8.0 * weight * np.sin(angles) ** 2
+        total = np.zeros(1)
+        for values in own:
+            total = np.add.outer(total, values).ravel()
+        return total
 
     def forward(self, w: Array) -> Array:
         """Coefficients of vectors (N,) or (N, k) in the eigenbasis, by transforms."""
@@ -209,27 +208,31 @@ class LatticeLaplacian(Operator):
         """Planes ``first`` to ``last`` of the product."""
         slab = product[first:last]
         slab[...] = 0.0
+        weights = {weight for _, weight, _ in self.axes}
+        of_all = weights.pop() if len(weights) == 1 else None
         for axis, weight, closed in self.axes:
+            scale = 1.0 if of_all else 2.0 * weight
             before = (slice(None),) * axis
             ends = block if axis == 0 else block[first:last]
+            below = max(first - 1, 0)
+            step = np.diff(block[below : last + 1] if axis == 0 else ends, axis=axis)
+            if scale != 1.0:
+                step *= scale
             if axis == 0:
-                below = max(first - 1, 0)
-                step = np.diff(block[below : last + 1], axis=0)
-                step *= 2.0 * weight
                 slab[: len(step) - (first - below)] -= step[first - below :]
                 slab[below + 1 - first :] += step[: last - 1 - below]
             else:
-                step = np.diff(ends, axis=axis)
-                step *= 2.0 * weight
                 slab[(*before, slice(1, None))] += step
                 slab[(*before, slice(None, -1))] -= step
             if closed:
                 low, high = (*before, slice(0, 1)), (*before, slice(-1, None))
-                around = 2.0 * weight * (ends[low] - ends[high])
+                around = scale * (ends[low] - ends[high])
                 if axis > 0 or first == 0:
                     slab[low] += around
                 if axis > 0 or last == self.box[0]:
                     slab[high] -= around
+        if of_all:
+            slab *= 2.0 * of_all
 
 
 def _hartley(block: Array, axis: int) -> Array:

@@ -137,7 +137,9 @@ class PairwiseRobustness(PropertyLoss):
         return self.map.energy(self._left(W))
 
     def gradient_at(self, W: Attributions) -> Attributions:
-        return 2.0 * self.map.gradient(self._left(W))
+        slope = self.map.gradient(self._left(W))
+        slope *= 2.0
+        return slope
 
     def _left(self, W: Any) -> Any:
         """W − G; of arrays without what costs nothing, so that no digit is lost."""

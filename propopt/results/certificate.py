@@ -44,8 +44,14 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import Trivial
 from propopt.losses.completeness import Totals
-from propopt.losses.linear_algebra import Rounding
-from propopt.losses.maps import Absolute, Identity, RowSums, Squared
+from propopt.losses.linear_algebra import Rounding, slabs
+from propopt.losses.maps import (
+    Absolute,
+    Identity,
+    ImplicitOverPoints,
+    RowSums,
+    Squared,
+)
 from propopt.losses.restricted import (
     Restriction,
     Shift,
@@ -113,7 +119,12 @@ class Lagrangian:
     def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
         """Of the squared losses; all others have exact residuals."""
         terms = [t for t in self.squared + self.others if _is_squared(t[1])]
-        return [(c, loss, loss.map.rounding(self.W)) for c, loss in terms]
+        return [(c, loss, self._rounding_of(loss)) for c, loss in terms]
+
+    def _rounding_of(self, loss: PropertyLoss) -> Rounding:
+        if isinstance(loss.map, ImplicitOverPoints) and not loss.has_target:
+            return loss.map.rounding(self.W, self.values[id(loss)])
+        return loss.map.rounding(self.W)
 
     @cached_property
     def _rounding(self) -> float:
@@ -135,12 +146,7 @@ class Lagrangian:
 
     def _strongly_convex_bound(self, modulus: float) -> tuple[float, float]:
         """The bound, and the distance to the optimum that it implies."""
-        slope = np.zeros(1)  # sums in place: new memory costs more
-        for c, loss in self.squared:
-            part = c * loss.gradient_at(self.W)
-            part += slope
-            slope = part
-        slope = np.broadcast_to(slope, self.W.shape)
+        slope = self._slope()
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
             residual = loss.residual(self.W)
@@ -161,6 +167,24 @@ class Lagrangian:
         terms = self.squared + self.others
         value = math.fsum(c * self.values[id(loss)] for c, loss in terms)
         return value - excess, math.sqrt(2 * excess / modulus)
+
+    def _slope(self) -> Array:
+        """Σ c ∇loss(W) of the squared losses, in one array: new memory costs more."""
+        own = [t for t in self.squared if isinstance(t[1].map, Identity)]
+        slope = None
+        for c, loss in self.squared:
+            if not isinstance(loss.map, Identity):
+                part = loss.gradient_at(self.W)
+                part *= c
+                slope = part if slope is None else np.add(slope, part, out=part)
+        if slope is None:
+            slope = np.zeros(self.W.shape)
+        for c, loss in own:
+            for rows in slabs(self.W):
+                part = loss.residual_of(rows, self.W)
+                part *= 2.0 * c
+                slope[rows] += part
+        return slope
 
     def _dual(
         self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float

@@ -87,7 +87,7 @@ class Quadratic:
         points: Any = None if over_points is None else losses[over_points].map
         features: Any = None if over_features is None else losses[over_features].map
         return cls(
-            G=np.array(np.broadcast_to(losses[own].target, shape)),
+            G=np.broadcast_to(losses[own].target, shape),
             P=None if points is None else points.gram,
             Q=None if features is None else features.gram,
             point_parts=None if points is None else points.components,
@@ -396,11 +396,17 @@ class Waves:
 
     def forward(self, X: Array) -> Array:
         """Uᵀ X for X (n, k)."""
-        return self.lattice.forward(np.ascontiguousarray(X))
+        columns = np.empty(X.shape[::-1])
+        for x, column in zip(X.T, columns, strict=True):  # one fits into cache
+            column[...] = self.lattice.forward(np.ascontiguousarray(x))
+        return columns.T
 
     def backward(self, X_hat: Array) -> Array:
         """U X̂ for X̂ (n, k), which may be overwritten."""
-        return self.lattice.backward(np.ascontiguousarray(X_hat))
+        columns = np.ascontiguousarray(X_hat.T)
+        for column in columns:
+            column[...] = self.lattice.backward(column)
+        return columns.T
 
 
 Basis: TypeAlias = Eigenbasis | Waves

@@ -58,7 +58,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import scipy.linalg as la
@@ -74,6 +74,7 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,
+    SLAB,
     Components,
     centred,
     conjugate_gradients,
@@ -85,7 +86,7 @@ from propopt.losses.maps import (
     OverFeatures,
     OverPoints,
 )
-from propopt.losses.operators import SLAB, Operator
+from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.results.curvature import (
     Basis,
@@ -410,10 +411,10 @@ class Diagonal(Curve):
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         self._over_points, self._over_features = eigenbases(quadratic)
-        turned = self._over_points.forward(self._shifted(quadratic.G, -1.0))
+        turned = self._over_points.forward(self._shifted(quadratic.G, -1.0, "F")).T
         if quadratic.Q is not None:
-            turned = self._over_features.forward(turned.T).T
-        self._G_hat = turned
+            turned = self._over_features.forward(turned)
+        self._G_hat = turned  # (D, N): a column at a time
 
     @property
     def bases(self) -> tuple[Basis, Basis]:
@@ -426,23 +427,22 @@ class Diagonal(Curve):
         del tolerance, start  # a closed form is exact, and needs no start
         a, b, c = self._quadratic.coefficients(weights)
         # a (W − G) + b BᵀB W + c W CᵀC = 0
-        theta, nu = self._over_points.values[:, None], self._over_features.values
+        h = b * self._over_points.values
+        h += a
         if self._quadratic.Q is None:
-            h = a / (a + b * theta[:, 0])
-            W_hat = np.empty(self._G_hat.shape)
-            for j, column in enumerate(self._G_hat.T):
-                np.multiply(column, h, out=W_hat[:, j])
+            W_hat = self._G_hat * np.divide(a, h, out=h)
         else:
-            W_hat = a * self._G_hat / (a + b * theta + c * nu)
-            W_hat = self._over_features.backward(W_hat.T).T
-        W = self._over_points.backward(W_hat)
+            W_hat = a * self._G_hat / (h + c * self._over_features.values[:, None])
+            W_hat = self._over_features.backward(W_hat)
+        W = self._over_points.backward(W_hat.T)
         return Solution(W=self._shifted(W, 1.0))
 
-    def _shifted(self, W: Array, sign: float) -> Array:
-        """W and what is constant on pairs of parts, or W less that."""
+    def _shifted(self, W: Array, sign: float, order: Literal["C", "F"] = "C") -> Array:
+        """W and what is constant on pairs of parts, or W less that; a new array."""
         constants = sign * self._quadratic.constants
-        is_row = constants.shape == (1, W.shape[1])
-        return plus_row(W, constants) if is_row else np.asarray(W + constants)
+        if constants.shape == (1, W.shape[1]):
+            return plus_row(W, constants, order)
+        return np.add(W, constants, out=np.empty(W.shape, order=order))
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance
@@ -473,8 +473,8 @@ class Diagonal(Curve):
         if isinstance(self._over_points, Waves):
             tau = self._G_hat**2
             if self._quadratic.Q is None:
-                tau = tau.sum(axis=1, keepdims=True)
-            theta, tau = condensed(self._over_points.values, tau)
+                tau = tau.sum(axis=0, keepdims=True)
+            theta, tau = condensed(self._over_points.values, tau.T)
             nu = self._over_features.values[: tau.shape[1]]
             errors = self._over_features.errors[: tau.shape[1]]
             # errors of θ are a few units of θ itself: they are within _DIGITS
@@ -483,7 +483,7 @@ class Diagonal(Curve):
         return Nodes(
             theta=self._over_points.values[:, None],
             nu=self._over_features.values,
-            tau=self._G_hat**2,
+            tau=self._G_hat.T**2,
             theta_error=self._over_points.errors[:, None],
             nu_error=self._over_features.errors,
         )
