@@ -147,11 +147,17 @@ class LatticeLaplacian(Operator):
             total = np.add.outer(total, values).ravel()
         return total
 
-    def forward(self, w: Array) -> Array:
-        """Coefficients of vectors (N,) or (N, k) in the eigenbasis, by transforms."""
+    def forward(self, w: Array, *, overwrite: bool = False) -> Array:
+        """Coefficients of vectors (N,) or (N, k) in the eigenbasis, by transforms.
+
+        With ``overwrite``, w may be overwritten: new memory costs as much as a third
+        of a transform.
+        """
         block = w.reshape(*self.box, w.size // self.size)
         if self._paths:
-            block = scipy.fft.dctn(block, axes=self._paths, norm="ortho")
+            block = scipy.fft.dctn(
+                block, axes=self._paths, norm="ortho", overwrite_x=overwrite
+            )
         for axis in self._circles:
             block = _hartley(block, axis)
         return np.asarray(block).reshape(w.shape)

@@ -396,10 +396,14 @@ class Waves:
 
     def forward(self, X: Array) -> Array:
         """Uᵀ X for X (n, k)."""
-        columns = np.empty(X.shape[::-1])
-        for x, column in zip(X.T, columns, strict=True):  # one fits into cache
-            column[...] = self.lattice.forward(np.ascontiguousarray(x))
+        columns = np.array(X.T, order="C")
+        self.turn(columns)
         return columns.T
+
+    def turn(self, columns: Array) -> None:
+        """Uᵀ x for each row x of contiguous columns (k, n), in its place."""
+        for column in columns:  # one fits into cache
+            column[...] = self.lattice.forward(column, overwrite=True)
 
     def backward(self, X_hat: Array) -> Array:
         """U X̂ for X̂ (n, k), which may be overwritten."""

@@ -58,7 +58,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 import scipy.linalg as la
@@ -78,7 +78,7 @@ from propopt.losses.linear_algebra import (
     Components,
     centred,
     conjugate_gradients,
-    plus_row,
+    slabs,
 )
 from propopt.losses.maps import (
     Identity,
@@ -411,10 +411,23 @@ class Diagonal(Curve):
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         self._over_points, self._over_features = eigenbases(quadratic)
-        turned = self._over_points.forward(self._shifted(quadratic.G, -1.0, "F")).T
+        turned = self._columns()
+        if isinstance(self._over_points, Waves):
+            self._over_points.turn(turned)
+        else:
+            turned = self._over_points.forward(turned.T).T
         if quadratic.Q is not None:
             turned = self._over_features.forward(turned)
-        self._G_hat = turned  # (D, N): a column at a time
+        self._G_hat = turned  # (D, N)
+
+    def _columns(self) -> Array:
+        """G less what is constant on pairs of parts, in columns (D, N)."""
+        G, constants = self._quadratic.G, self._quadratic.constants
+        columns = np.empty(G.shape[::-1])
+        for rows in slabs(G):
+            least = constants if len(constants) == 1 else constants[rows]
+            np.subtract(G[rows].T, least.T, out=columns[:, rows])
+        return columns
 
     @property
     def bases(self) -> tuple[Basis, Basis]:
@@ -430,19 +443,24 @@ class Diagonal(Curve):
         h = b * self._over_points.values
         h += a
         if self._quadratic.Q is None:
-            W_hat = self._G_hat * np.divide(a, h, out=h)
-        else:
-            W_hat = a * self._G_hat / (h + c * self._over_features.values[:, None])
-            W_hat = self._over_features.backward(W_hat)
-        W = self._over_points.backward(W_hat.T)
-        return Solution(W=self._shifted(W, 1.0))
+            return Solution(W=self._scaled(np.divide(a, h, out=h)))
+        W_hat = a * self._G_hat / (h + c * self._over_features.values[:, None])
+        W = self._over_points.backward(self._over_features.backward(W_hat).T)
+        return Solution(W=self._with_constants(W))
 
-    def _shifted(self, W: Array, sign: float, order: Literal["C", "F"] = "C") -> Array:
-        """W and what is constant on pairs of parts, or W less that; a new array."""
-        constants = sign * self._quadratic.constants
-        if constants.shape == (1, W.shape[1]):
-            return plus_row(W, constants, order)
-        return np.add(W, constants, out=np.empty(W.shape, order=order))
+    def _scaled(self, h: Array) -> Array:
+        """W where coefficients of all columns are scaled by h (N,)."""
+        points = self._over_points
+        if not isinstance(points, Waves):
+            return self._with_constants(points.backward((self._G_hat * h).T))
+        W = np.empty(self._G_hat.shape[::-1])
+        constants = np.broadcast_to(self._quadratic.constants, W.shape)
+        for g, constant, w in zip(self._G_hat, constants.T, W.T, strict=True):
+            np.add(points.lattice.backward(g * h), constant, out=w)
+        return W
+
+    def _with_constants(self, W: Array) -> Array:
+        return np.add(W, self._quadratic.constants, out=np.empty(W.shape))
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance

@@ -5,7 +5,8 @@ import pytest
 import scipy.linalg as la
 
 import propopt as po
-from propopt.losses import Program, operators
+from propopt.losses import Program, linear_algebra, operators
+from propopt.losses.algebra import Trivial
 from propopt.losses.operators import LatticeLaplacian
 from propopt.solvers import curves
 from propopt.solvers.curves import Nodes, Spectral, condensed
@@ -84,6 +85,18 @@ def test_products_and_transforms(case, slab, rng, monkeypatch):
     assert lattice.eigenvalues.max(initial=0.0) <= lattice.largest
 
 
+PI = np.longdouble("3.14159265358979323846264338327950288")
+
+
+def cosines(n):
+    """Eigenvectors (n, n) and eigenvalues of a path, in extended precision."""
+    j, k = np.arange(n, dtype=np.longdouble), np.arange(n, dtype=np.longdouble)[:, None]
+    angles = PI * np.fmod((2 * j + 1) * k, 4 * n) / (2 * n)
+    U = np.cos(angles) * np.sqrt(np.longdouble(2) / n)
+    U[0] /= np.sqrt(np.longdouble(2))
+    return U, 8 * np.sin(PI * j / (2 * n)) ** 2
+
+
 @pytest.mark.parametrize("n", [5, 97, 128, 1009])
 @pytest.mark.parametrize("periodic", [False, True])
 def test_rounding_of_transforms_is_within_its_bound(n, periodic, rng):
@@ -91,17 +104,39 @@ def test_rounding_of_transforms_is_within_its_bound(n, periodic, rng):
     lattice = LatticeLaplacian((n,), (1.0,), (periodic,))
     x = rng.normal(size=(n, 2))
     j, k = np.arange(n, dtype=np.longdouble), np.arange(n, dtype=np.longdouble)[:, None]
-    pi = np.longdouble("3.14159265358979323846264338327950288")
     if periodic:
-        angles = 2 * pi * np.fmod(j * k, n) / n
+        angles = 2 * PI * np.fmod(j * k, n) / n
         U = (np.cos(angles) + np.sin(angles)) / np.sqrt(np.longdouble(n))
     else:
-        angles = pi * np.fmod((2 * j + 1) * k, 4 * n) / (2 * n)
-        U = np.cos(angles) * np.sqrt(np.longdouble(2) / n)
-        U[0] /= np.sqrt(np.longdouble(2))
+        U, _ = cosines(n)
     wrong = np.linalg.norm((lattice.forward(x) - U @ x).astype(float))
     assert wrong <= lattice.transform_rounding * np.linalg.norm(x)
     assert lattice.transform_rounding < 1e-13
+
+
+def test_excess_covers_the_rounding_of_transforms():
+    """A large part that costs next to nothing leaves its rounding in a small one.
+
+    All numbers are multiples of 2⁻²⁸ below 2²², so that differences are exact.
+    """
+    m, n, slight = 12, 15, 2.0**-50
+    (U, across), (V, along) = cosines(m), cosines(n)
+    theta = np.longdouble(slight) * across[:, None] + along
+    graph = po.graphs.LatticeGraph((m, n), weights=(slight, 1.0))
+    worst = 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        G = rng.integers(-(2**21), 2**21, (m, 1)) + np.zeros((m, n))
+        G += rng.integers(0, 2**28, (m, n)) / 2**28
+        objective = po.GradientMatching(G.reshape(-1, 1)) + po.PairwiseRobustness(graph)
+        curve = Spectral().prepare(Program(objective.losses))
+        found = curve.measure(np.ones(2), 1e-6)
+        tau = (U @ G.astype(np.longdouble) @ V.T) ** 2
+        F = (tau * theta / (1 + theta)).sum()
+        error = abs(found.losses.astype(np.longdouble).sum() - F)
+        assert error <= found.excess <= 1e-5 * F
+        worst = max(worst, float(error / F))
+    assert worst > 1e-12  # ten times what the digits of sums are allowed
 
 
 @each_case
@@ -153,6 +188,30 @@ def test_certificates_of_lattices(rng):
             ).gap
             <= 1e-11
         )
+
+
+def test_one_solve_leaves_its_target_and_its_slabs_no_trace(rng, monkeypatch):
+    G = rng.normal(size=(60, 3)) + 5.0
+    graph = po.graphs.LatticeGraph((5, 12))
+    objective = po.GradientMatching(G) + 3.0 * po.PairwiseRobustness(graph)
+    target = objective.losses[0].target
+    before = target.copy()
+    best = po.solve(objective)
+    np.testing.assert_array_equal(target, before)
+    assert best.attributions.flags.c_contiguous
+    H = np.eye(60) + 3.0 * laplacian(((5, 12), (1.0, 1.0), (False, False)))
+    W = la.solve(H, before, assume_a="pos")
+    np.testing.assert_allclose(best.attributions, W, rtol=0, atol=1e-13)
+    monkeypatch.setattr(linear_algebra, "SLAB", 7)
+    monkeypatch.setattr(operators, "SLAB", 7)
+    few = po.solve(objective)
+    assert few.certificate.gap <= 1e-13
+    assert few.losses == pytest.approx(best.losses, rel=1e-14)
+    np.testing.assert_allclose(few.attributions, W, rtol=0, atol=1e-13)
+    zero, mean = (Trivial.of(objective.losses).zero, Trivial.of(objective.losses).mean)
+    assert zero["gradient_matching"] == pytest.approx((before**2).sum(), rel=1e-14)
+    apart = before - before.mean(axis=0)
+    assert mean["gradient_matching"] == pytest.approx((apart**2).sum(), rel=1e-13)
 
 
 # ---- many masses as few
