@@ -82,6 +82,8 @@ def refuse_any(wrong: NDArray[np.bool_], array: Array, label: str, word: str) ->
 
 def as_floats(values: object, label: str) -> Array:
     """A float64 copy; refused where NumPy would drop a part or read a date."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values.copy(order="K")
     refuse_sparse(values, label)
     if np.ma.is_masked(values):
         raise InvalidInput(f"{label}: expected numbers, got masked ones; fill them")

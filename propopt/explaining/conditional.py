@@ -172,10 +172,12 @@ class ConditionalRows:
 
     def _drawn(self, fixed: Array, w: Array) -> Array:
         """Σ_j p_jd of the differences of fixed rows (..., k, D) from w (..., D)."""
+        return np.asarray((self._pulls * (fixed - w[..., None, :])).sum(axis=-2))
+
+    @cached_property
+    def _pulls(self) -> Array:
         pulls = 2.0 * self.weights[1] * self.similarities[..., None]
-        if self.shared is not None:
-            pulls = pulls * self.shared
-        return np.asarray((pulls * (fixed - w[..., None, :])).sum(axis=-2))
+        return pulls if self.shared is None else pulls * self.shared
 
     @cached_property
     def _tangent(self) -> Array:

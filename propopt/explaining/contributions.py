@@ -151,29 +151,39 @@ class ContributionRule:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
         else:
-            estimate = self._of_background(exact, by, labels)
+            rows = self.function.calls.rows - before
+            estimate = self._of_background(exact, by, labels, rows)
         rows = self.function.calls.rows - before
+        if rows != estimate.evaluations:
+            estimate = replace(estimate, evaluations=rows)
         return Targets(
-            estimate=replace(estimate, evaluations=rows),
+            estimate=estimate,
             base=np.full(len(points), base),
             prediction=prediction,
             tolerance=tolerance,
         )
 
-    def _of_background(self, exact: Array, by: str, labels: Labels) -> Estimate:
+    def _of_background(
+        self, exact: Array, by: str, labels: Labels, evaluations: int = 0
+    ) -> Estimate:
         """Values (N, D); of a drawn background those of its blocks (10, N, D)."""
         words, labels = self.background.in_words(), self.named(labels)
         if exact.ndim == 2:
-            estimate = Estimate(
-                values=exact, source=f"exact ({by}, {words})", exact=True, labels=labels
-            )
-        else:
-            estimate = Estimate.of_blocks(
-                self.background.corrected(exact),
-                source=f"{by}, exact for {words}",
-                n_draws=len(self.background.points),
+            return Estimate(
+                values=exact,
+                source=f"exact ({by}, {words})",
+                exact=True,
+                evaluations=evaluations,
                 labels=labels,
+                units="output",
             )
+        estimate = Estimate.of_blocks(
+            self.background.corrected(exact),
+            source=f"{by}, exact for {words}",
+            n_draws=len(self.background.points),
+            evaluations=evaluations,
+            labels=labels,
+        )
         return replace(estimate, units="output")
 
     def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:

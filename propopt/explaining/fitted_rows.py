@@ -254,8 +254,8 @@ class FittedRows(FittedReference):
             details={
                 "joint_excess": told["joint_excess"],
                 "joint_distance": largest * told["joint_distance"],
-                "similarity": told["similarity"],
-                "reference_rows": padded(rows.near, plan.n_neighbors),
+                "similarity": sealed(told["similarity"]),  # finite as they are
+                "reference_rows": sealed(padded(rows.near, plan.n_neighbors)),
             },
             **wide.plan.told(points),
             **self._errors(rows, best.scale),
@@ -412,8 +412,8 @@ class FittedRows(FittedReference):
         self, known: Targets, missed: Array, moves: Truths, labels: Labels
     ) -> None:
         """Refuse a row that has a sum to make up, and no column to move for it."""
-        bad = ~moves.any(axis=1) & (np.abs(missed) > known.slack)
-        if bad.any():
+        bad = ~moves.any(axis=1)
+        if bad.any() and (bad := bad & (np.abs(missed) > known.slack)).any():
             n = int(bad.argmax())
             raise InvalidInput(
                 f"X: row {labels.row(n)!r}: no feature contributes, and its "
@@ -511,7 +511,7 @@ class FittedRows(FittedReference):
         if known.base is not None:
             posed["completeness.parts"] = rows.moves.astype(np.float64)
             posed["completeness.totals"] = known.total
-        return posed
+        return {name: sealed(array) for name, array in posed.items()}
 
 
 def _keys(points: Points) -> list[bytes]:

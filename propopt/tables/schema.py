@@ -251,6 +251,8 @@ class TableSchema:
 
     def others_in_words(self, points: Points) -> str | None:
         """The columns and categories of :meth:`others`, with dtypes; None of none."""
+        if not self._coded:
+            return None
         told = []
         for j in np.flatnonzero(self.others(points).any(axis=0)):
             column = self.columns[j]
@@ -494,7 +496,7 @@ def _check_frame(X: object, label: str) -> Frame:
             f"{like_a_target(label, X)}; "
             "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
         )
-    if frame.table.empty:
+    if 0 in frame.table.shape:
         raise InvalidInput(f"{label}: the table is empty, of shape {frame.table.shape}")
     return frame
 

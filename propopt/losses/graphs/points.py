@@ -337,11 +337,12 @@ def _path(n_nodes: int) -> Sparse:
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
     """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...)."""
     squares = (first - second) ** 2
-    absent = np.isnan(squares)
-    if absent.any():
+    sums = np.asarray(squares.sum(axis=-1))
+    if np.isnan(sums).any():
         odd = np.isnan(first) != np.isnan(second)
-        squares = np.where(absent, odd * mismatch, squares)
-    return np.asarray(squares.sum(axis=-1))
+        squares = np.where(np.isnan(squares), odd * mismatch, squares)
+        sums = np.asarray(squares.sum(axis=-1))
+    return sums
 
 
 def squares_between(rows: Points, others: Points, mismatch: float) -> Array:

@@ -307,15 +307,17 @@ class BoxTables:
         self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
     ) -> None:
         """The same by compiled kernels."""
-        n, visit = phi.shape[1], kernel("visit")
-        assert visit is not None, "it comes with the others"
-        words = self.holding.view(np.uint64)
+        n = phi.shape[1]
         n_masks = max(len(self.leaves.lengths), n)
         mask, held = np.empty(n_masks, np.uint32), np.empty(n)
         order = self.leaves.in_order
         scratch = phi, mask, held
         look_up(self.n_kept, n, *order, lacking, self.starts, self.tables, *scratch)
-        masks = np.empty(n, np.uint64)
+        if self.n_kept == len(self.leaves.lengths):
+            return
+        visit = kernel("visit")
+        assert visit is not None, "it comes with the others"
+        words, masks = self.holding.view(np.uint64), np.empty(n, np.uint64)
         for lot in self.leaves.lots:
             some = slice(max(lot.start, self.n_kept), lot.stop)
             if some.start >= some.stop:
