@@ -686,10 +686,14 @@ class Krylov(Solver):
     otherwise : Solver, optional
         One of curves too, asked for weights at which this one gives up or misses the
         tolerance.
+    reader : Solver, optional
+        Gives the attributions of weights after losses of a curve were asked for: many
+        attributions may follow, and an eigenbasis has each in two products.
     """
 
     most_steps: int | None = None
     otherwise: Solver | None = None
+    reader: Solver | None = None
 
     name = "krylov"
 
@@ -703,10 +707,33 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        spaces = _KrylovSpaces(quadratic, self.most_steps)
-        if self.otherwise is None:
-            return spaces
-        return InTurn(program, spaces, self.otherwise)
+        curve: Curve = _KrylovSpaces(quadratic, self.most_steps)
+        if self.otherwise is not None:
+            curve = InTurn(program, curve, self.otherwise)
+        return curve if self.reader is None else _Read(program, curve, self.reader)
+
+
+@final
+class _Read(Curve):
+    """A curve, and another solver for attributions once it was asked for losses."""
+
+    def __init__(self, program: Program, curve: Curve, reader: Solver) -> None:
+        self._program, self._curve, self._solver = program, curve, reader
+        self._is_measured = False
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        self._is_measured = True
+        return self._curve.measure(weights, tolerance)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        chosen = self._reader if self._is_measured else self._curve
+        return chosen.solve(weights, tolerance, start)
+
+    @cached_property
+    def _reader(self) -> Prepared:
+        return self._solver.prepare(self._program)
 
 
 class _KrylovSpaces(Curve):
@@ -830,6 +857,7 @@ SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
 PATIENCE = 3.0  # factors that Lanczos may cost before these take over
 FEWEST_STEPS = 200
+FEW = 3.0  # attributions of a curve that an eigenbasis may cost before it reads them
 
 
 def choose_curve_solver(program: Program) -> Solver | Reason:
@@ -852,16 +880,18 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points  # for each feature
     step += SECONDS_PER_ENTRY * _entries(program)
     lanczos = _USUAL_STEPS * (n_features * step)
-    if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
+    eigenbasis = SECONDS_PER_CUBE * float(n_points) ** 3
+    if eigenbasis_fits and eigenbasis <= lanczos:
         return spectral
+    reader = spectral if eigenbasis_fits and eigenbasis <= FEW * lanczos else None
     if Factored().refusal(program) is not None:
-        return Krylov().take(program)
+        return Krylov(reader=reader).take(program)
     factors = _seconds_per_weight(program)
     if factors <= lanczos:
         return Factored()
     # no longer in vain than a few factors would take
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
-    return Krylov(most_steps=steps, otherwise=Factored()).take(program)
+    return Krylov(most_steps=steps, otherwise=Factored(), reader=reader).take(program)
 
 
 def _is_lattice(program: Program) -> bool:
@@ -925,6 +955,8 @@ class OneBound(Dispatcher):
         if self.curve is not None:
             return self
         solver = choose_curve_solver(_with_bound_as_loss(program))
+        if isinstance(solver, Krylov):  # one W is read of many points of the curve
+            solver = replace(solver, reader=None)
         return solver if isinstance(solver, Reason) else replace(self, solver=solver)
 
     def prepare(self, program: Program) -> Prepared:
