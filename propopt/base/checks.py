@@ -19,6 +19,7 @@ from propopt.base.text import enumerated
 
 
 _Word = TypeVar("_Word", bound=str)
+_Number = TypeVar("_Number", bound=np.generic)
 
 _LARGEST = 1e140
 """Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
@@ -181,7 +182,7 @@ _NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
 """What NumPy makes numbers of all the same, by the kind of its type."""
 
 
-def sealed(array: Array) -> Array:
+def sealed(array: NDArray[_Number]) -> NDArray[_Number]:
     """An array of our own, made read-only; nothing is copied."""
     array.setflags(write=False)
     return array
@@ -196,14 +197,14 @@ def is_sealed(array: object) -> bool:
     return isinstance(array, np.ndarray) and not array.flags.writeable
 
 
-def largest(array: Array) -> float:
+def largest_entry(array: Array) -> float:
     """Max |array|, without a copy; 0 for an empty array."""
     return float(max(array.max(initial=0.0), -array.min(initial=0.0)))
 
 
 def refuse_overflow(array: Array, label: str) -> None:
     """Refuse numbers whose weighted sums of squares are not sure to be finite."""
-    size = largest(array)
+    size = largest_entry(array)
     if size > _LARGEST:
         raise InvalidInput(
             f"{label}: sums of squares of numbers up to {size:.2g} overflow; divide "

@@ -26,7 +26,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import (
     did_you_mean,
-    largest,
+    largest_entry,
     read_nonnegative,
     read_positive,
     refuse_overflow,
@@ -725,7 +725,7 @@ class Trivial:
         """The costs by these losses."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
         sizes = {
-            loss.name: largest(loss.target)
+            loss.name: largest_entry(loss.target)
             for loss in losses
             if isinstance(loss.target, np.ndarray)
         }
