@@ -23,7 +23,9 @@ from benchmarks.interactions import interactions
 from benchmarks.lime_limits import lime_limits
 from benchmarks.lime_texts import lime_texts
 from benchmarks.record import kept, table
+from benchmarks.rows import rows
 from benchmarks.shapley_values import shapley_values
+from benchmarks.slopes import slopes
 from benchmarks.timing import Row
 from benchmarks.trees import tree_slopes
 
@@ -32,8 +34,8 @@ CASES: dict[str, Callable[[bool], list[Row]]] = {
     case.__name__: case
     for case in (
         *(curve, complete_curve, many_rows, sparse_path, max_difference, all_pairs),
-        *(lattice, shapley_values, tree_slopes, perturbation, lime_limits, lime_texts),
-        *(inductive, inductive_images, interactions),
+        *(lattice, shapley_values, rows, tree_slopes, slopes, perturbation),
+        *(lime_limits, lime_texts, inductive, inductive_images, interactions),
     )
 }
 
@@ -56,9 +58,9 @@ def main() -> None:
         print(f"\n{name}: {CASES[name].__doc__}\n", flush=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # gaps stand in the table
-            rows = CASES[name](options.quick)
-        print(table(rows), flush=True)
-        kept(path, {name: rows}).to_csv(path, index=False, float_format="%.4g")
+            measured = CASES[name](options.quick)
+        print(table(measured), flush=True)
+        kept(path, {name: measured}).to_csv(path, index=False, float_format="%.4g")
 
 
 if __name__ == "__main__":

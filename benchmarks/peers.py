@@ -9,7 +9,8 @@ features, b and c the weights of robustness and smoothness:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 import propopt as po
-from benchmarks.timing import Timed
+from benchmarks.timing import RUNS, Method, Timed
 from propopt.losses import Program
 from propopt.solvers import Task
 
@@ -61,6 +62,34 @@ def factored_curve(G: Any, L: Any, weights: Any) -> Iterator[Any]:
     for b in weights:
         system = (identity + 2 * b * L).tocsc()
         yield sla.splu(system, permc_spec="MMD_AT_PLUS_A").solve(G)
+
+
+def conjugate_curve(
+    G: Any, L: Any, weights: Any, gap: float = 1e-6
+) -> Iterator[tuple[Any, float]]:
+    """W and its relative gap for every weight b, by conjugate gradients.
+
+    Each starts from the last. The objective F is strongly convex with modulus 2 and has
+    the gradient 2 R, R = (I + 2 b L) W − G, so F(W) − F* ≤ ‖R‖².
+    """
+    W = G.copy()
+    for b in weights:
+        LW = L @ W
+        R = G - W - 2 * b * LW
+        P, squares = R.copy(), (R**2).sum(axis=0)
+        while squares.sum() > gap * (value := _squares(G, W, b, LW)):
+            LP = L @ P
+            AP = P + 2 * b * LP
+            steps = squares / (P * AP).sum(axis=0)
+            W, LW, R = W + steps * P, LW + steps * LP, R - steps * AP
+            before, squares = squares, (R**2).sum(axis=0)
+            P = R + squares / before * P
+        yield W, float(squares.sum() / value)
+
+
+def _squares(G: Any, W: Any, b: float, LW: Any) -> float:
+    """‖W − G‖² + 2 b tr(Wᵀ L W)."""
+    return float(((W - G) ** 2).sum() + 2 * b * (W * LW).sum())
 
 
 def cosine_basis(G: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -139,6 +168,59 @@ def _excess(G: Any, L: Any, b: float, s: float, W: Any) -> float:
     return float((smallest**2).sum() / 4 / value)
 
 
+# ---- largest differences: accelerated gradients of the dual
+
+
+def dual_fista(
+    G: Any, pairs: Any, weight: float, groups: int = 1, gap: float = 1e-6
+) -> tuple[Any, float]:
+    """W, and its relative gap, for weight Σ_g max_(n, m) ‖W_n − W_m‖².
+
+    The pairs (E, 2) come in ``groups`` equal blocks, each with its maximum. B W has a
+    difference for each pair, and the dual over Y (E, D) is
+
+        max_Y  ⟨Y, B G⟩ − ‖Bᵀ Y‖²/4 − Σ_g (Σ_e ‖Y_e‖)²/(4 weight),   W = G − Bᵀ Y/2
+
+    Nesterov's steps on Y, which start again where they turn back.
+    """
+    count, n_points = len(pairs), len(G)
+    places = np.arange(count).repeat(2), pairs.ravel()
+    B = sp.csr_array((np.tile([1.0, -1.0], count), places), (count, n_points))
+    Bt = B.T.tocsr()
+    degrees = np.bincount(pairs.ravel(), minlength=n_points)
+    step = 2 / degrees[pairs].sum(axis=1).max()  # no eigenvalue of B Bᵀ is larger
+    Y = ahead = np.zeros((count, G.shape[1]))
+    momentum = 1.0
+    for k in range(100_000):
+        W = G - Bt @ ahead / 2
+        before, Y = Y, _shrunk(ahead + step * (B @ W), step / (2 * weight), groups)
+        if np.vdot(ahead - Y, Y - before) > 0:
+            momentum = 1.0
+        later = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = Y + (momentum - 1) / later * (Y - before)
+        momentum = later
+        if k % 10 == 9:
+            pull = Bt @ Y
+            W = G - pull / 2
+            squares = ((B @ W) ** 2).sum(axis=1).reshape(groups, -1)
+            primal = (pull**2).sum() / 4 + weight * squares.max(axis=1).sum()
+            norms = np.linalg.norm(Y, axis=1).reshape(groups, -1).sum(axis=1)
+            dual = np.vdot(pull, G) - (pull**2).sum() / 4
+            found = (primal - dual + (norms**2).sum() / (4 * weight)) / primal
+            if found <= gap:
+                break
+    return W, float(found)
+
+
+def _shrunk(Y: Any, penalty: float, groups: int) -> Any:
+    """The proximal operator of penalty/2 Σ_g (Σ_e ‖Y_e‖)²; one limit for each group."""
+    norms = np.linalg.norm(Y, axis=1).reshape(groups, -1)
+    sums = -np.sort(-norms, axis=1).cumsum(axis=1)
+    limits = penalty * sums / (1 + penalty * np.arange(1, norms.shape[1] + 1))
+    kept = np.maximum(norms - limits.max(axis=1, keepdims=True), 0)
+    return Y * (kept / np.where(norms > 0, norms, 1)).reshape(-1, 1)
+
+
 # ---- conic programs
 
 
@@ -202,6 +284,28 @@ def conic_at_gap(objective: po.losses.Objective, backend: str, gap: float) -> Ti
         found = explanation.gap or 0.0
         tolerance /= 10.0
     return Timed(seconds, found)
+
+
+# ---- trees: shap, whose explainer is made before the clock starts
+
+
+def path_dependent(model: Any, few: Any, runs: int = RUNS) -> Method:
+    """TreeSHAP without a background, the default of shap."""
+    return Method(
+        name="shap, path-dependent",
+        role="other",
+        run=shap_values(model, None, few),
+        runs=runs,
+        note="another question: Shapley values without a background",
+    )
+
+
+def shap_values(model: Any, background: Any, few: Any) -> Callable[[], Any]:
+    """By shap: interventional where there is a background."""
+    import shap
+
+    explainer = shap.TreeExplainer(model, background)
+    return partial(explainer.shap_values, few, check_additivity=False)
 
 
 # ---- perturbations: one batched pass over rows, draws and columns

@@ -21,14 +21,15 @@ from lightgbm import LGBMRegressor
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
+from benchmarks.peers import path_dependent, shap_values
 from benchmarks.timing import OURS, Method, Row, race
 
 
 N_TIMED = 100
 """Background rows that shap is given."""
 
-FAST = next((n for n in ("fasttreeshap", "fasttreeshap_fixed") if find_spec(n)), None)
-"""The module of FastTreeSHAP, which builds with some versions of Python and NumPy."""
+FAST = "fasttreeshap_fixed"
+"""FastTreeSHAP for NumPy 2; ``fasttreeshap`` 0.1.6 is built for NumPy 1."""
 
 
 def table(n_columns: int, n_rows: int = 12_000) -> tuple[Any, Any]:
@@ -88,7 +89,7 @@ def shapley_values(quick: bool) -> list[Row]:
     name = f"forest, 10 trees of {leaves:,} leaves, 30 columns"
     for size in backgrounds[:2]:
         rows += _values(name, deep, X, n_rows, size, runs=1)
-    return rows + _calls(quick)
+    return rows
 
 
 def _values(
@@ -109,29 +110,23 @@ def _values(
         Method(
             name="shap, interventional",
             role="general",
-            run=_shap(model, X[:timed], few),
+            run=shap_values(model, X[:timed], few),
             made=timed,
             of=size,
             runs=runs,
             answer=np.asarray if timed == size else None,
         ),
-        Method(
-            name="shap, path-dependent",
-            role="other",
-            run=_shap(model, None, few),
-            runs=runs,
-            note="another question: no background",
-        ),
+        path_dependent(model, few, runs),
     ]
-    if FAST is not None:
-        fast = import_module(FAST).TreeExplainer(model, algorithm="v2", n_jobs=1)
+    if find_spec(FAST):
+        fast = import_module(FAST).TreeExplainer(model, n_jobs=1)
         methods.append(
             Method(
                 name="fasttreeshap, path-dependent",
                 role="other",
                 run=partial(fast.shap_values, few, check_additivity=False),
                 runs=runs,
-                note="another question: no background",
+                note="another question: Shapley values without a background",
             )
         )
     if find_spec("woodelf") and not isinstance(model, RandomForestRegressor):
@@ -166,14 +161,6 @@ def _prepared(model: Any, background: Any, few: Any) -> Callable[[], Any]:
     return lambda: explainer.explain(function, few).attributions
 
 
-def _shap(model: Any, background: Any, few: Any) -> Callable[[], Any]:
-    """By shap, whose explainer is made before."""
-    import shap
-
-    explainer = shap.TreeExplainer(model, background)
-    return partial(explainer.shap_values, few, check_additivity=False)
-
-
 def _woodelf(model: Any, background: Any, few: Any) -> Any:
     import woodelf
 
@@ -182,7 +169,7 @@ def _woodelf(model: Any, background: Any, few: Any) -> Any:
         return np.asarray(explainer.shap_values(pd.DataFrame(few), verbose=False))
 
 
-# ---- memory, and what a user calls
+# ---- memory
 
 
 def lightgbm_values(size: int) -> Any:
@@ -194,38 +181,3 @@ def lightgbm_values(size: int) -> Any:
 def lightgbm_by_woodelf(size: int) -> Any:
     model, X = boosted()
     return _woodelf(model, X[:size], X[-256:])
-
-
-def _calls(quick: bool) -> list[Row]:
-    """One new row and a block of them by an explainer that was made before."""
-    model, X = boosted()
-    data, few = X[:2000], X[-(50 if quick else 500) :]
-    rows = []
-    for kind in ("contributions", "slopes"):
-        explainer = po.Explainer(model, data, kind=kind).fit()
-        explainer.explain(few[:1])
-        for some, what in [(few[:1], "one row"), (few, f"{len(few)} rows")]:
-            rows += race(
-                f"po.Explainer, {kind} of {what}, 2,000 background rows: LightGBM",
-                Method(
-                    name=OURS,
-                    role="propopt",
-                    run=lambda e=explainer, some=some: e.explain(some).attributions,
-                    runs=3,
-                    note="robust, with a certificate",
-                ),
-                Method(
-                    name="shap, path-dependent",
-                    role="other",
-                    run=_shap(model, None, some),
-                    runs=3,
-                    note="another question: no background",
-                ),
-                Method(
-                    name="the model's own prediction",
-                    role="other",
-                    run=partial(model.predict, some),
-                    runs=3,
-                ),
-            )
-    return rows

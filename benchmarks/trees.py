@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import shap
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
+from benchmarks.peers import path_dependent, shap_values
 from benchmarks.timing import OURS, Method, Row, race
 
 
@@ -46,7 +46,6 @@ def _compared(name: str, model: Any, X: Any, n_rows: int) -> list[Row]:
     smooth.gradient(few[:1])  # boxes are made once
     called = po.wrap(lambda P: model.predict(P))
     sampled = po.functions.smoothed(called, law="data", data=X, n_samples=500)
-    paths, against = shap.TreeExplainer(model), shap.TreeExplainer(model, X[:100])
     return race(
         f"slopes of {n_rows} rows, {N_ROWS:,} reference rows, {N_FEATURES} columns: "
         f"{name}",
@@ -66,17 +65,11 @@ def _compared(name: str, model: Any, X: Any, n_rows: int) -> list[Row]:
             answer=np.asarray,
             note="sampled",
         ),
-        Method(
-            name="shap, path-dependent",
-            role="other",
-            run=partial(paths.shap_values, few),
-            runs=3,
-            note="another question: Shapley values",
-        ),
+        path_dependent(model, few, 3),
         Method(
             name="shap, interventional, 100 background rows",
             role="other",
-            run=partial(against.shap_values, few),
+            run=shap_values(model, X[:100], few),
             runs=1,
             note="another question: Shapley values",
         ),

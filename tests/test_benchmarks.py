@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from tests.support.studies import study
@@ -116,6 +117,18 @@ def test_eigenvectors_and_factorisations_give_the_optimum():
         assert po.results.certify(matching + b * robust, alone).gap < 1e-12
 
 
+def test_conjugate_gradients_reach_their_gap():
+    X, G = normal(200, 3)
+    graph, weights = po.graphs.knn_graph(X, 4), [0.01, 1.0, 100.0]
+    curve = peers.conjugate_curve(G, graph.laplacian, weights, 1e-4)
+    for (W, gap), b in zip(curve, weights, strict=True):
+        objective = po.GradientMatching(G) + b * po.PairwiseRobustness(graph)
+        value = ((W - G) ** 2).sum() + b * po.PairwiseRobustness(graph).value(W)
+        excess = value / po.solve(objective).objective - 1
+        assert excess <= gap <= 1e-4
+        assert excess > 1e-9  # no better than was asked for
+
+
 def test_cosines_give_the_optimum_on_a_lattice():
     shape, weights = (3, 4, 5), [0.1, 3.0]
     G = np.random.default_rng(0).normal(size=(60, 2))
@@ -152,6 +165,41 @@ def test_fista_gives_the_optimum_and_its_own_bound_is_true(kind):
         )
         assert best.objective * (1 - 1e-9) <= value <= best.objective * (1 + 1.01e-6)
         assert (W == 0).any() == (best.attributions == 0).any()
+
+
+@pytest.mark.parametrize("weight", [0.1, 30.0])
+@pytest.mark.parametrize("aggregate", ["max", "sum"])
+def test_the_dual_gives_the_optimum_of_largest_differences(aggregate, weight):
+    """Off by √(both gaps of F) at most: F is strongly convex with modulus 2."""
+    X, G = normal(30, 2)
+    graph, pairs, groups = po.graphs.knn_graph(X, 4), None, 1
+    if aggregate == "sum":
+        graph, groups = po.graphs.complete_graph(30), 30
+        pairs = np.argwhere(~np.eye(30, dtype=bool))
+    else:
+        pairs = study("cases").edges(graph)
+    loss = po.losses.MaxDifferenceRobustness(graph, aggregate)
+    objective = po.GradientMatching(G) + weight * loss
+    best = po.solve(objective, tolerance=1e-8)
+    W, gap = peers.dual_fista(G, pairs, weight, groups)
+    value = ((W - G) ** 2).sum() + weight * loss.value(W)
+    assert gap <= 1e-6
+    assert best.objective * (1 - 1e-8) <= value <= best.objective / (1 - gap)
+    off = np.linalg.norm(W - best.attributions)
+    assert off <= np.sqrt(gap * value) + np.sqrt(best.gap * value) + 1e-9
+
+
+def test_shap_is_asked_with_a_background_or_without():
+    model = RandomForestRegressor(3, max_depth=3, random_state=0)
+    X, y = normal(60, 4)
+    model.fit(X, y[:, 0])
+    trees = pytest.importorskip("shap").TreeExplainer(model, X[:10])
+    against = peers.shap_values(model, X[:10], X[-5:])()
+    np.testing.assert_array_equal(against, trees.shap_values(X[-5:]))
+    totals = against.sum(axis=1) + model.predict(X[:10]).mean()
+    np.testing.assert_allclose(totals, model.predict(X[-5:]), atol=1e-6)
+    other = peers.path_dependent(model, X[-5:]).run()
+    assert np.abs(other - against).max() > 1e-3
 
 
 def test_batched_passes_estimate_the_limits_of_lime():
