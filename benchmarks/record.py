@@ -23,7 +23,6 @@ FRONT = (
     "losses for 200 weights: 1,000 rows, 10 columns, 8,450 pairs",
     "losses for 200 weights: 20,000 rows, 3 columns, 8 neighbours",
     "20 weights of ℓ1: 500 rows, 10 columns, all pairs",
-    "largest difference, weight 1: 400 rows, 10 columns, 8 neighbours",
     "sum of largest differences over all pairs: 100 rows, 3 columns",
     "losses for 200 weights: lattice of 100³ points, 3 columns",
     "Shapley values of 256 rows, 100 background rows: "
