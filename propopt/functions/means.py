@@ -65,6 +65,15 @@ class Checked:
         """The sum of products that it says it is, of a table of so many columns."""
         return cls(function, function.products_in(n_columns))
 
+    def is_confirmed(self, values: Values, own: Values, terms: Values) -> bool:
+        """Whether sums of what it was read as, made of such terms, are its values."""
+        if isinstance(self.read, Reason):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.abs(own - values)
+            allowed = _allowed(self.read, values, terms)
+        return bool((errors <= allowed).all())
+
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """What it is, if that is right; else a reason, which a warning says, too."""
         if isinstance(self.read, Reason):
@@ -142,6 +151,14 @@ class CheckedLink:
         return bool((errors <= allowed).all())
 
 
+def _allowed(
+    read: SumOfProducts, values: Values, terms: Values | None = None
+) -> Values:
+    """How far it may be from values of the function, (n,)."""
+    epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
+    return allowed_difference(values, read.tolerance, epsilon, terms)
+
+
 def _difference(
     read: SumOfProducts,
     function: Function,
@@ -153,13 +170,11 @@ def _difference(
     points, labels = points[rows], labels.of_positions(rows)
     with function.calls.trying_out():
         values = function.value_at(points, labels)
-    epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(read.value(points) - values)
-        if (errors <= allowed_difference(values, read.tolerance, epsilon)).all():
+        if (errors <= _allowed(read, values)).all():
             return None
-        terms = read.terms(points)
-        allowed = allowed_difference(values, read.tolerance, epsilon, terms)
+        allowed = _allowed(read, values, read.terms(points))
     if (errors <= allowed).all():
         return None
     worst, span = int((errors - allowed).argmax()), float(np.ptp(values))

@@ -537,9 +537,14 @@ class Readout:
     table: Callable[[Any, Labels], Any]
     output: str  # what the numbers are: "value", "probability", "log_odds" or "margin"
     index: int | None  # the column that is read; None if there can be only one
-    # the columns that the model was fitted on, where it tells
-    features: tuple[str, ...] | None = None
+    # those that the model was fitted on, where no schema has others
+    columns: FittedColumns | None = None
     direct: DirectCall | None = None  # where tables are nothing but numbers
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The names of the columns that the model was fitted on, where it tells."""
+        return None if self.columns is None else self.columns.names
 
     def __call__(self, points: Points | list[str], labels: Labels) -> Values:
         """Values, shape (n,)."""
@@ -554,6 +559,8 @@ class Readout:
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         direct = self.direct if isinstance(points, np.ndarray) else None
         if direct is not None and direct.is_known and len(points) <= ONE_THREAD:
+            if self.columns is not None:
+                self.columns.check(points, labels)  # type: ignore[arg-type]  # no text
             return direct.ask(points)  # type: ignore[arg-type]  # no text
         answer = self.method(self.table(points, labels))
         if direct is not None:

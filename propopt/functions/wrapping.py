@@ -451,7 +451,8 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
     if method is model:
         return Readout(model, as_given, output, index)
     columns = FittedColumns.of(model)
-    return Readout(method, columns.table, said, index, columns.names)
+    direct = direct_call(model, output)
+    return Readout(method, columns.table, said, index, columns, direct)
 
 
 # ---- The function of a model with a table, as one line from a model to a result has it

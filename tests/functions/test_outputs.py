@@ -359,6 +359,24 @@ def test_boosters_are_asked_without_a_frame_where_no_bit_differs(package, kind, 
     assert again.tobytes() != own.tobytes()
 
 
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost", "catboost"])
+def test_boosters_of_arrays_are_asked_without_a_frame_too(package):
+    table, response = NUMBERS.to_numpy(float), TABLE["a"] * TABLE["b"]
+    named = pd.DataFrame(table, columns=list("abn"))
+    for fitted in (table, named):
+        model = booster(package).fit(fitted, response)
+        function = po.wrap(model, data=table)
+        first, own = function.value(table), function.value(table)
+        assert function.readout.direct.is_known
+        np.testing.assert_array_equal(first, model.predict(fitted))
+        assert first.tobytes() == own.tobytes()
+        with pytest.raises(InvalidInput, match="2"):
+            function.value(table[:, :2])
+    if package != "catboost":  # which does not tell columns as scikit-learn does
+        with pytest.raises(InvalidInput, match="in another order"):
+            function.value(named[["n", "a", "b"]])
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_booster_that_answers_otherwise_is_asked_no_more(fails):
     model = booster("lightgbm").fit(NUMBERS, TABLE["a"])

@@ -476,18 +476,31 @@ class ExactShap(OfBackground):
         return Findings(attributions=phi, base_value=ends[1:], prediction=ends[:1])
 
     def _findings(self, request: Request) -> Findings:
-        read = self._read(request)
-        if isinstance(read, Reason):
-            raise InvalidInput(f"{self.method}: {read.reason}")
+        checked = self._read(request)
+        read = self._believed(checked.read)
         exact, mean = self._against(read, request)
-        phi = np.empty(request.points.shape)
-        step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
+        phi, f = np.empty(request.points.shape), request.value(request.points)
+        step, is_right = _TREE_ROWS if isinstance(read, Boxes) else _ROWS, False
         for start in range(0, len(phi), step):
             some = slice(start, start + step)
-            phi[some] = exact.values(request.points[some])
-            request.advance(len(phi[some]))
-        base, total = np.full(len(phi), mean), request.value(request.points)
-        return Findings(attributions=phi, base_value=base, prediction=total)
+            own = phi[some] = exact.values(request.points[some])
+            # they add up to what was read, which is thus compared with the function
+            terms = abs(mean) + np.abs(own).sum(axis=1)
+            if not (
+                is_right or checked.is_confirmed(f[some], mean + own.sum(axis=1), terms)
+            ):
+                self._believed(checked.at(request.points, request.labels))
+                is_right = True
+            request.advance(len(own))
+        return Findings(
+            attributions=phi, base_value=np.full(len(phi), mean), prediction=f
+        )
+
+    def _believed(self, read: SumOfProducts | Reason) -> SumOfProducts:
+        """What a function was read as; refused if it was not, or wrongly."""
+        if isinstance(read, Reason):
+            raise InvalidInput(f"{self.method}: {read.reason}; {_OF_ANY}")
+        return read
 
     def _against(
         self, read: SumOfProducts, request: Request
@@ -504,11 +517,9 @@ class ExactShap(OfBackground):
             _LAST[self] = _Last(*asked, read, exact, mean)
         return exact, mean
 
-    def _read(self, request: Request) -> SumOfProducts | Reason:
-        """What the function is, compared with it at the rows."""
-        checked = Checked.of(request.function, request.points.shape[1])
-        read = checked.at(request.points, request.labels)
-        return Reason(f"{read.reason}; {_OF_ANY}") if isinstance(read, Reason) else read
+    def _read(self, request: Request) -> Checked:
+        """What the function is read as, which is not compared with it as yet."""
+        return Checked.of(request.function, request.points.shape[1])
 
 
 class _Last(NamedTuple):
@@ -582,13 +593,14 @@ class TreeShap(ExactShap):
 
     method: ClassVar[str] = "tree_shap"
 
-    def _read(self, request: Request) -> SumOfProducts | Reason:
+    def _read(self, request: Request) -> Checked:
         """Its trees, and nothing else."""
         function = request.function
-        boxes = Checked.boxes_of(function).at(request.points, request.labels)
-        if isinstance(boxes, SumOfProducts):
-            return boxes
-        return Reason(
-            f"{function!r} is not read as a sum of trees; of a boosted classifier "
-            f"wrap(model, output='log_odds') is one, and {_OF_ANY}"
+        return Checked(
+            function,
+            function.boxes
+            or Reason(
+                f"{function!r} is not read as a sum of trees; of a boosted classifier "
+                "wrap(model, output='log_odds') is one"
+            ),
         )
