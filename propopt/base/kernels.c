@@ -36,8 +36,7 @@ static inline void contrasts(index L, index K, index U, index n, const double *v
     for (index r = 0; r < n; r++) front[r] = value[l];
     for (; length < K && path[length] >= 0; length++) {
       const double *own = P + path[length] * n, *so_far = front + length * n;
-      double *next = front + (length + 1) * n;
-      for (index r = 0; r < n; r++) next[r] = so_far[r] * own[r];
+      for (index r = 0; r < n; r++) front[(length + 1) * n + r] = so_far[r] * own[r];
     }
     double *behind = front + length * n; /* the product, then what is behind a factor */
     for (index r = 0; r < n; r++) {
@@ -53,10 +52,8 @@ static inline void contrasts(index L, index K, index U, index n, const double *v
       }
     }
   }
-  for (index u = 0; u < U; u++) {
-    double *out = contrast + column[u] * n;
-    for (index r = 0; r < n; r++) out[r] += pull[u * n + r] * R[u * n + r];
-  }
+  for (index u = 0; u < U; u++)
+    for (index r = 0; r < n; r++) contrast[column[u] * n + r] += pull[u * n + r] * R[u * n + r];
 }
 
 /* For n rows: total (n) += the sums, contrast (D, n) += sum_l v_l R_u prod_{w != u} P_w at the column of each
@@ -129,7 +126,7 @@ EXPORT void propopt_panels(index C, index n, index degree, const index *place, c
 
 /* ---- Shapley values of boxes: structures/boxes/shapley.py says what is computed */
 
-enum { TABLE_SETS = 18, LANES = 16, MOST_SETS = 62, GAINS = MOST_SETS + 2 };
+enum { TABLE_SETS = 18, MOST_SETS = 62, GAINS = MOST_SETS + 2 };
 
 /* Numbers for s = 0 to p beside each other, in whole registers. */
 static inline index lanes_of(index p) { return p < 16 ? 16 : 24; }
@@ -146,9 +143,6 @@ static inline uint64_t spread(uint64_t word, int shift) {
   uint64_t each = (word >> shift & 255) * 0x0101010101010101u & 0x8040201008040201u;
   return ((each + 0x7f7f7f7f7f7f7f7fu) >> 7) & 0x0101010101010101u;
 }
-
-/* Four bits as four counts of 16 bits. */
-static inline uint64_t four_counts(uint64_t bits) { return bits * 0x0000200040008001u & 0x0001000100010001u; }
 
 /* 1 where none of U sets of numbers, low < x <= high, or NaN where `missing`, holds a point: out (U, n), of
  * points (D, n). */
@@ -236,17 +230,32 @@ EXPORT void propopt_tables(index L, index p, index M, index W, index weighted, c
   }
 }
 
+/* Which of the p sets of a path do not hold each of n rows, as bits. */
+static void missing_sets(const uint8_t *lacking, index n, const index *path, index p, uint64_t *mask) {
+  uint8_t eight[256]; /* of so many rows at once */
+  for (index start = 0; start < n; start += 256)
+    for (index first = 0; first < p; first += 8) {
+      const index size = n - start < 256 ? n - start : 256;
+      memset(eight, 0, (size_t)size);
+      for (index k = (first + 8 < p ? first + 8 : p) - 1; k >= first; k--) {
+        const uint8_t *lacks = lacking + path[k] * n + start;
+        for (index r = 0; r < size; r++) eight[r] = (uint8_t)(eight[r] + eight[r] + lacks[r]);
+      }
+      for (index r = start; r < start + size; r++)
+        mask[r] = (first > 0 ? mask[r] : 0) | (uint64_t)eight[r - start] << first;
+    }
+}
+
 /* Adds A[m] - B[m with u] to phi (P, n). Sets and players of box l begin at start[l], its tables at place[l].
  * Scratch: mask (L or n, the larger), held (n). */
 EXPORT void propopt_look_up(index L, index n, const index *start, const index *paths, const index *owner,
                             const uint8_t *lacking, const index *place, const double *tables, double *phi,
-                            uint32_t *mask, double *held) {
+                            uint64_t *mask, double *held) {
   for (index r = 0; n < 8 && r < n; r++) { /* few rows: the tables are far apart */
     for (index l = 0; l < L; l++) {
-      const index *path = paths + start[l];
-      uint32_t m = 0;
-      for (index k = 0; k < start[l + 1] - start[l]; k++) m |= (uint32_t)lacking[path[k] * n + r] << k;
-      mask[l] = m;
+      mask[l] = 0;
+      for (index k = start[l]; k < start[l + 1]; k++)
+        mask[l] |= (uint64_t)lacking[paths[k] * n + r] << (k - start[l]);
     }
     for (index l = 0; l < L; l++) {
       const double *A = tables + place[l];
@@ -256,93 +265,86 @@ EXPORT void propopt_look_up(index L, index n, const index *start, const index *p
         __builtin_prefetch(next);
         __builtin_prefetch(next + ((index)1 << (start[l + 7] - start[l + 6])));
       }
-      uint32_t m = mask[l];
       for (index k = 0; k < p; k++)
-        phi[own[k] * n + r] += A[m] - A[((uint32_t)1 << p) + (m | (uint32_t)1 << k)];
+        phi[own[k] * n + r] += A[mask[l]] - A[((uint64_t)1 << p) + (mask[l] | (uint64_t)1 << k)];
     }
   }
   for (index l = 0; n >= 8 && l < L; l++) {
-    const index *path = paths + start[l], *own = owner + start[l];
-    index p = start[l + 1] - start[l];
+    const index *own = owner + start[l], p = start[l + 1] - start[l];
     const double *A = tables + place[l], *B = A + ((index)1 << p);
-    for (index r = 0; r < n; r++) mask[r] = 0;
-    for (index k = 0; k < p; k++) {
-      const uint8_t *lacks = lacking + path[k] * n;
-      for (index r = 0; r < n; r++) mask[r] |= (uint32_t)lacks[r] << k;
-    }
+    missing_sets(lacking, n, paths + start[l], p, mask);
     for (index r = 0; r < n; r++) held[r] = A[mask[r]];
-    for (index k = 0; k < p; k++) {
-      double *out = phi + own[k] * n;
-      uint32_t bit = (uint32_t)1 << k;
-      for (index r = 0; r < n; r++) out[r] += held[r] - B[mask[r] | bit];
-    }
+    for (index k = 0; k < p; k++)
+      for (index r = 0; r < n; r++) phi[own[k] * n + r] += held[r] - B[mask[r] | (uint64_t)1 << k];
   }
 }
 
 /* Adds what L boxes of p sets give to phi (P, n), by the background rows that the missing sets of each row
- * hold. The arguments are those of the two kernels above. Scratch: pattern (64 W), mask (n). */
+ * hold. The arguments are those of the two kernels above. Scratch: words (384 W), mask (n). */
 EXPORT void propopt_visit(index L, index p, index n, index M, index W, index weighted,
                           const uint64_t *holding, const index *paths, const index *owner,
                           const uint8_t *lacking, const double *scale, const double *counts,
-                          const double *gains, double *phi, uint64_t *pattern, uint64_t *mask) {
+                          const double *gains, double *phi, uint64_t *words, uint64_t *mask) {
   const uint64_t full = ((uint64_t)1 << p) - 1;
-  const index n_lanes = (p + 3) / 4;
-  double number[MOST_SETS + 1], sum[MOST_SETS + 1][MOST_SETS + 2], B[MOST_SETS];
-  uint64_t lanes[(MOST_SETS + 1) * LANES];
+  uint64_t *pattern = words, *found = words + 64 * W, *held = words + 128 * W;
+  double number[MOST_SETS + 1], sum[MOST_SETS + 1][MOST_SETS], B[MOST_SETS];
+  uint16_t bit[16], count[MOST_SETS + 1][64];
+  for (int i = 0; i < 16; i++) bit[i] = (uint16_t)(1 << i);
   for (index l = 0; l < L; l++) {
     const index *path = paths + l * p, *own = owner + l * p;
     index seen = 0;
-    for (index r = 0; r < n; r++) mask[r] = 0;
-    for (index k = 0; k < p; k++) {
-      const uint8_t *lacks = lacking + path[k] * n;
-      for (index r = 0; r < n; r++) mask[r] |= (uint64_t)lacks[r] << k;
+    missing_sets(lacking, n, path, p, mask);
+    for (index k = 0; n >= 16 && k < p; k++) { /* the rows that all of some sets hold, of four sets each */
+      uint64_t *some = held + k / 4 * 16 * W, *more = some + (W << k % 4);
+      for (index w = 0; k % 4 == 0 && w < W; w++) some[w] = ~(uint64_t)0;
+      for (index i = 0; i < W << k % 4; i += W)
+        for (index w = 0; w < W; w++) more[i + w] = some[i + w] & holding[path[k] * W + w];
     }
     for (index r = 0; r < n; r++) {
-      const uint64_t m = mask[r], *rows_of[MOST_SETS];
-      const int q = bits_of(m);
-      index n_missing = 0, any = 0;
-      for (uint64_t rest = m; rest; rest &= rest - 1)
-        rows_of[n_missing++] = holding + path[__builtin_ctzll(rest)] * W;
+      const uint64_t m = mask[r];
+      const index q = bits_of(m), before = seen;
       for (index w = 0; w < W; w++) {
         uint64_t hits = w == W - 1 && M % 64 ? ((uint64_t)1 << M % 64) - 1 : ~(uint64_t)0;
-        for (index i = 0; i < n_missing && hits; i++) hits &= rows_of[i][w];
-        for (; hits; hits &= hits - 1) {
-          const index b = 64 * w + __builtin_ctzll(hits);
-          if (!any++) {
-            for (index s = 0; s <= p; s++) number[s] = 0.0;
-            if (weighted) memset(sum, 0, sizeof sum[0] * (size_t)(p + 1));
-            else memset(lanes, 0, sizeof lanes[0] * LANES * (size_t)(p + 1));
-          }
-          uint64_t lacks = 0;
-          if (seen == M / 8) background_patterns(holding, W, path, p, pattern);
-          if (seen++ >= M / 8) lacks = full & ~pattern[b];
-          else /* the first few are looked at by themselves */
-            for (index k = 0; k < p; k++) lacks |= (~holding[path[k] * W + w] >> b % 64 & 1) << k;
-          const index s = p - bits_of(lacks);
-          if (weighted) {
-            number[s] += counts[b];
-            for (uint64_t rest = lacks; rest; rest &= rest - 1) sum[s][__builtin_ctzll(rest)] += counts[b];
-          } else {
-            number[s] += 1.0;
-            for (index i = 0; i < n_lanes; i++) lanes[s * LANES + i] += four_counts(lacks >> 4 * i & 15);
-          }
+        for (uint64_t rest = n < 16 ? m : 0; rest && hits; rest &= rest - 1)
+          hits &= holding[path[__builtin_ctzll(rest)] * W + w];
+        for (index k = 0; n >= 16 && k < p; k += 4) hits &= held[(4 * k + (index)(m >> k & 15)) * W + w];
+        for (; hits; hits &= hits - 1) found[seen++ - before] = (uint64_t)(64 * w + __builtin_ctzll(hits));
+      }
+      if (seen == before) continue;
+      if (before <= M / 8 && seen > M / 8) background_patterns(holding, W, path, p, pattern);
+      double A = 0.0, with_own = 0.0;
+      uint64_t used = 0;
+      for (index i = 0; i < seen - before; i++) {
+        const index b = (index)found[i];
+        uint64_t lacks = 0;
+        if (seen > M / 8) lacks = full & ~pattern[b];
+        else /* the first few are looked at by themselves */
+          for (index k = 0; k < p; k++) lacks |= (~holding[path[k] * W + b / 64] >> b % 64 & 1) << k;
+        const index s = p - bits_of(lacks);
+        if (!(used >> s & 1)) {
+          number[s] = 0.0;
+          if (weighted) memset(sum[s], 0, sizeof sum[s]);
+          else memset(count[s], 0, sizeof count[s]);
+        }
+        used |= (uint64_t)1 << s;
+        number[s] += weighted ? counts[b] : 1.0;
+        for (index k = 0; weighted && k < p; k++) sum[s][k] += lacks >> k & 1 ? counts[b] : 0.0;
+        for (index k = 0; !weighted && k < p; k += 16) {
+          const uint16_t some = (uint16_t)(lacks >> k);
+          for (int j = 0; j < 16; j++) count[s][k + j] += (some & bit[j]) != 0;
         }
       }
-      if (!any) continue;
-      double A = 0.0, with_own = 0.0;
       for (index k = 0; k < p; k++) B[k] = 0.0;
-      for (index s = q; s <= p; s++) {
-        if (number[s] == 0.0) continue;
+      for (; used; used &= used - 1) {
+        const index s = __builtin_ctzll(used);
         const double *g = gains + (p - s) * GAINS + q;
         A += number[s] * g[0];
         if (q > 0) with_own += number[s] * g[-1];
-        for (index k = 0; k < p; k++) {
-          double without = weighted ? sum[s][k] : (double)(lanes[s * LANES + k / 4] >> 16 * (k % 4) & 65535);
-          B[k] += (number[s] - without) * g[0];
-        }
+        for (index k = 0; weighted && k < p; k++) B[k] += (number[s] - sum[s][k]) * g[0];
+        for (index k = 0; !weighted && k < p; k++) B[k] += (number[s] - count[s][k]) * g[0];
       }
-      A *= scale[l];
-      for (index k = 0; k < p; k++) phi[own[k] * n + r] += A - (m >> k & 1 ? with_own : B[k]) * scale[l];
+      for (uint64_t rest = m; rest; rest &= rest - 1) B[__builtin_ctzll(rest)] = with_own;
+      for (index k = 0; k < p; k++) phi[own[k] * n + r] += A * scale[l] - B[k] * scale[l];
     }
   }
 }

@@ -62,7 +62,6 @@ _BYTES: Final = _Contiguous(np.uint8)
 _BITS: Final = _Contiguous(np.uint64)
 _OUT: Final = _Contiguous(np.float64, writes=True)
 _BYTES_OUT: Final = _Contiguous(np.uint8, writes=True)
-_MASKS: Final = _Contiguous(np.uint32, writes=True)
 _PATTERNS: Final = _Contiguous(np.uint64, writes=True)
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -79,7 +78,7 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     ),
     "look_up": (
         *(_SIZE, _SIZE, _INDICES, _INDICES, _INDICES, _BYTES, _INDICES, _NUMBERS),
-        *(_OUT, _MASKS, _OUT),
+        *(_OUT, _PATTERNS, _OUT),
     ),
     "visit": (
         *(*(_SIZE,) * 6, _BITS, _INDICES, _INDICES, _BYTES, *(_NUMBERS,) * 3),

@@ -137,13 +137,15 @@ def by_pairs(read, points, background):
 
 
 @pytest.mark.parametrize("kept", [0, 2**20, 2**28])
-def test_boxes_of_many_sets(kept, monkeypatch):
+@pytest.mark.parametrize(("n_points", "n_rows"), [(9, 25), (20, 70)])
+def test_boxes_of_many_sets(n_points, n_rows, kept, monkeypatch):
     """Of 33 columns and more a mask has more bits than a word of 32."""
     monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
     rng = np.random.default_rng(0)
     read = boxes_of_trees([chain(40, rng)], n_columns=40)
     assert read.lengths.max() == 40
-    points, background = rng.normal(size=(9, 40)), rng.normal(size=(25, 40))
+    points = rng.normal(size=(n_points, 40))
+    background = rng.normal(size=(n_rows, 40))
     points[:3] += 2.0  # in boxes of many sets
     exact = by_pairs(read, points, background)
     found = prepared(read, Game(background)).values(points)

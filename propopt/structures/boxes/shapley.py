@@ -291,8 +291,9 @@ class BoxTables:
             if kept.start < kept.stop:
                 _look_up(phi, lacking, *lot.asked(kept), self.kept(kept))
             p, rest = lot.p, max(lot.start, self.n_kept)
-            # a table that is forgotten, or every background row for every row
-            if self._by_table(lot, n_points, by_numpy=True):
+            # a table that is forgotten, or every background row for every row, by what
+            # both cost in nanoseconds, as measured; the digits are those of either
+            if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows:
                 for some in _within(rest, lot.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
                     self.make(lot, some, tables)
@@ -309,7 +310,7 @@ class BoxTables:
         """The same by compiled kernels."""
         n = phi.shape[1]
         n_masks = max(len(self.leaves.lengths), n)
-        mask, held = np.empty(n_masks, np.uint32), np.empty(n)
+        mask, held = np.empty(n_masks, np.uint64), np.empty(n)
         order = self.leaves.in_order
         scratch = phi, mask, held
         look_up(self.n_kept, n, *order, lacking, self.starts, self.tables, *scratch)
@@ -322,7 +323,9 @@ class BoxTables:
             some = slice(max(lot.start, self.n_kept), lot.stop)
             if some.start >= some.stop:
                 continue
-            if self._by_table(lot, n, by_numpy=False):
+            # as above: with these kernels both cost other times
+            table, visits = (16 << lot.p) + 4 * self.n_rows, n * (40 + self.n_rows // 5)
+            if lot.p <= TABLE_SETS and table < visits:
                 size = 2 << lot.p
                 for own in _within(some.start, some.stop, 8 * size):
                     (paths, owner), n_boxes = lot.asked(own), own.stop - own.start
@@ -336,22 +339,11 @@ class BoxTables:
             sizes = n_boxes, lot.p, n, self.n_rows, words.shape[1]
             scale = self.leaves.values[some] / self.total
             counts = _NOTHING if self.counts is None else self.counts
+            room = np.empty(384 * words.shape[1], np.uint64)
             visit(
                 *(*sizes, self.counts is not None, words, paths, owner, lacking, scale),
-                *(counts, _GAINS, phi, np.empty(64 * words.shape[1], np.uint64), masks),
+                *(counts, _GAINS, phi, room, masks),
             )
-
-    def _by_table(self, lot: Lot, n_points: int, by_numpy: bool) -> bool:
-        """Whether tables that are forgotten cost less than to visit rows; both count.
-
-        In nanoseconds, as they were measured; the digits are those of either.
-        """
-        p, M = lot.p, self.n_rows
-        if p > TABLE_SETS:
-            return False
-        if by_numpy:
-            return (p + 2) ** 2 << p < 4 * n_points * M
-        return (16 << p) + 4 * M < n_points * (40 + M // 5)
 
     def _patterns(self, paths: Positions) -> _Words:
         """Which sets of each path hold each background row, (l, M)."""
