@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self, cast, final
+from typing import Final, NamedTuple, Self, cast, final
 
 import numpy as np
 
@@ -30,6 +30,16 @@ from propopt.tables.frames import Labels
 
 _MOST_CELLS: Final = 2**26
 """Cells times sets of which tables of own values are made."""
+
+
+class _JoinedTables(NamedTuple):
+    """Own values by cells of C columns, in E cells; each begins with an end at −∞."""
+
+    columns: Positions  # (C,)
+    column: Positions  # (E,): the column of each end
+    ends: Array  # (E,): the upper ends of cells but for the last
+    starts: Positions  # (C,): the first end of each column
+    values: Values  # (E,): those of cells, the last one's too
 
 
 @final
@@ -133,33 +143,30 @@ class OwnValueRule:
 
     def _of_row(self, points: Points) -> Attributions:
         """The same of one row (1, D), from the ends of all columns at once."""
-        columns, column, ends, starts, first, values = self._joined
-        G = np.zeros(points.shape)
-        if len(columns):
+        joined, G = self._joined, np.zeros(points.shape)
+        if len(joined.columns):
             # NaN is behind all ends
-            passed = ~(points[0, column] <= ends)
-            cell = np.add.reduceat(passed, starts, dtype=np.intp)
-            G[0, columns] = values[first + cell]
+            passed = ~(points[0, joined.column] <= joined.ends)
+            cell = np.add.reduceat(passed, joined.starts, dtype=np.intp)
+            # the first end of each column is no cell, for all values are above −∞
+            G[0, joined.columns] = joined.values[joined.starts - 1 + cell]
         return G
 
     @cached_property
-    def _joined(
-        self,
-    ) -> tuple[Positions, Positions, Array, Positions, Positions, Array]:
-        """Tables of all columns behind each other; each begins with an end at −∞."""
+    def _joined(self) -> _JoinedTables:
+        """Tables of all columns behind each other."""
         tables = self._tables or {}
         columns = np.array(list(tables), np.intp)
         lengths = [1 + len(ends) for ends, _ in tables.values()]
         starts = np.cumsum([0, *lengths])[:-1]
         ends = [np.append(-np.inf, ends) for ends, _ in tables.values()]
         none = np.zeros(0)
-        return (
-            columns,
-            np.repeat(columns, lengths),
-            np.concatenate([none, *ends]),
-            starts,
-            starts - 1,  # for all values are above −∞
-            np.concatenate([none, *(values for _, values in tables.values())]),
+        return _JoinedTables(
+            columns=columns,
+            column=np.repeat(columns, lengths),
+            ends=np.concatenate([none, *ends]),
+            starts=starts,
+            values=np.concatenate([none, *(values for _, values in tables.values())]),
         )
 
     def _of_column(self, j: int, values: Values) -> Values:
