@@ -57,26 +57,8 @@ import lazy_loader
 _load, _names, _ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.2.0"
 
-_MOVED = {
-    "explainers": "OwnValues own_values",
-    "functions": "ImageShape TableSchema TextSchema smoothed",
-    "graphs": "chain_graph complete_graph correlation_graph gaussian_graph "
-    "graph_from_matrix grid_gaussian_graph group_graph knn_graph pixel_graph "
-    "threshold_graph",
-    "losses": "Bound Completeness FunctionMatching KernelRobustness "
-    "MaxDifferenceRobustness Objective PropertyLoss SharedRobustness",
-    "null_models": "NullModels bootstraps halvings reseedings",
-    "results": "Audit Certain Certificate Comparison ConclusionStability Explanation "
-    "Reasons Shares certify",
-    "solvers": "Aim",
-}
-"""What stood beside ``po.explain`` in 0.1, and the namespace where it is."""
-
 
 def __getattr__(name: str) -> object:
-    for place, names in _MOVED.items():
-        if name in names.split():
-            raise AttributeError(f"po.{name} is po.{place}.{name} since 0.2")
     try:
         return _load(name)
     except AttributeError as error:

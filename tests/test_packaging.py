@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 
 import jinja2
-import pytest
 import yaml
 
 import propopt as po
@@ -38,23 +37,6 @@ def test_the_version_is_the_same_wherever_it_is_written():
         recipe()["package"]["version"],
         changes.group(1),
     } == {po.__version__}
-
-
-# ---- names that moved
-
-
-MOVED = re.findall(
-    r"^\| `po\.(\w+)` \| `po\.(\w+)\.\1` \|$", read("CHANGELOG.md"), re.M
-)
-
-
-def test_a_name_that_moved_is_told_with_its_place():
-    assert len(MOVED) == len(set(MOVED)) == 38
-    for name, place in MOVED:
-        assert getattr(getattr(po, place), name) is not None
-        with pytest.raises(AttributeError) as told:
-            getattr(po, name)
-        assert str(told.value) == f"po.{name} is po.{place}.{name} since 0.2"
 
 
 # ---- the recipe of conda: what pyproject.toml says, in the form that linters ask for

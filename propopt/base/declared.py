@@ -169,7 +169,6 @@ class Members(dict[str, Any]):
     ) -> None:
         super().__init__(arrays or {})
         self.shared: list[Any] = [] if shared is None else shared
-        self.takes_whole = False  # earlier versions had no shared records
         self._under: dict[str, list[str]] | None = None
         self._made: dict[tuple[type, int], Any] = {}
 
@@ -502,7 +501,7 @@ def _record(cls: Any) -> FieldPart:
         return arrays.place_of(plain) if is_shared else plain
 
     def unpacked(plain: Any, name: str, arrays: Members) -> Any:
-        if is_shared and not (arrays.takes_whole and isinstance(plain, dict)):
+        if is_shared:
             return arrays.made_of(cls, plain, lambda own: made(own, name, arrays))
         return made(plain, name, arrays)
 
@@ -807,17 +806,6 @@ class Declared:
     def contradictions(self) -> None:
         """Refuse fields of which one says something else than another."""
 
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Those of an earlier version as of now: what it had not is null, if it may."""
-        del version
-        parts = parts_of(cls).items()
-        own = {f.name for f in dataclasses.fields(cls) if f.default is None}
-        lacking = [name for name, part in parts if name in own and part.in_header]
-        return {**dict.fromkeys(lacking), **header}, arrays
-
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
         form, target = self.form, archive_path(path)
@@ -828,7 +816,7 @@ class Declared:
             if arrays.shared:
                 plain["shared"] = arrays.shared
             text = as_json({"format": form.name, "version": form.version, **plain})
-            _, plain = form.parsed(text)
+            plain = form.parsed(text)[1]
             again = Members(arrays, plain.pop("shared", None))
             whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
@@ -849,22 +837,12 @@ class Declared:
     def read(cls, path: str | Path) -> Self:
         """The same, though its fields may contradict each other."""
         form, source = cls.form, archive_path(path)
-        version, header, members = form.read(source)
-        now = version == form.version
+        header, members = form.read(source)
         try:
-            if not now:
-                try:
-                    header, members = cls.upgraded(version, header, members)
-                except (AttributeError, LookupError, TypeError, ValueError) as error:
-                    told = isinstance(error, InvalidInput)
-                    lacks = str(error) if told else "its header lacks what that had"
-                    reason = f"as a file of version {version}: {lacks}"
-                    raise InvalidInput(reason) from None
             has_shared, shared = "shared" in header, header.pop("shared", None)
             if has_shared and not (isinstance(shared, list) and shared):
                 raise InvalidInput("shared: expected a list of records")
             arrays = Members(members, shared)
-            arrays.takes_whole = not now
             made: Self = _record(cls).unpacked(header, "", arrays)
             arrays.refuse_rest()
         except (InvalidInput, RecursionError) as error:

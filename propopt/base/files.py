@@ -173,7 +173,7 @@ class Format:
 
     name: str  # under format in its header
     noun: str  # what errors call it
-    version: int  # the latest; earlier ones are read too
+    version: int  # the only one that is read
 
     def parsed(self, text: str) -> tuple[int, dict[str, Any]]:
         """The version and the rest of such a header."""
@@ -191,15 +191,14 @@ class Format:
         with written_whole(path) as draft:
             np.savez(draft, allow_pickle=False, header=np.array(told), **arrays)
 
-    def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
-        """Version, header without it and the digest, and arrays, read-only."""
+    def read(self, path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+        """The header without version and digest, and the arrays, read-only."""
         try:
             text, arrays = _read(path)
             version, header = self.parsed(text)
             told = header.pop("digest", None)
             own = "".join(text.rsplit(f', "digest": "{told}"', 1))
-            had_none = told is None and version != self.version  # earlier ones
-            sound = had_none or told == digest_of(own, arrays)
+            sound = version != self.version or told == digest_of(own, arrays)
         except InvalidInput as error:
             raise self.refusal(path, str(error)) from None
         except MemoryError:  # a crafted or broken size asks for as much, too
@@ -208,14 +207,14 @@ class Format:
         except _BROKEN:
             reason = "its contents are cut off or make no sense"
             raise self.refusal(path, reason) from None
-        if not 1 <= version <= self.version:
+        if version != self.version:
             raise InvalidInput(
-                f"{path}: written in format version {reprlib.repr(version)}; this "
-                f"propopt reads version {self.version}"
+                f"{path}: {self.noun} of format version {reprlib.repr(version)}; this "
+                f"propopt reads version {self.version} only: make the file again"
             )
         if not sound:
             raise self.refusal(path, "its digest is not that of what it holds")
-        return version, header, arrays
+        return header, arrays
 
     def refusal(self, path: Path, reason: str) -> InvalidInput:
         """The one error of a file that cannot be loaded."""

@@ -611,7 +611,7 @@ def read_part(path: Path | None) -> dict[str, NDArray[Any]] | None:
     if path is None:
         return None
     try:
-        return {name: np.array(x) for name, x in _FORM.read(path)[2].items()}
+        return {name: np.array(x) for name, x in _FORM.read(path)[1].items()}
     except (InvalidInput, OSError):
         return None
 

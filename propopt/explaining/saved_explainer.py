@@ -131,47 +131,6 @@ class SavedExplainer(
             **parts,
         )
 
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields stood in groups; features, and rows more or less, could be similar."""
-        assert version < 4
-        parts = dict[str, dict[str, Any]]()
-        for key in ("explanation", "model", "table", "nearest"):
-            if not isinstance(header.get(key), dict):
-                raise InvalidInput(f"its header has no {key}")
-            parts[key] = dict(header[key])
-        nearest, added = parts["nearest"], header.get("parts") or {}
-        if nearest.pop("lengthscale", None) is not None or "features" in arrays:
-            raise InvalidInput(
-                "it was fitted with smoothness, or weights='gaussian', which an "
-                "Explainer takes no more; fit it again"
-            )
-        arrays.pop("coordinates", None)
-        start = "reference."
-        own = {
-            name.removeprefix(start): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith(start)
-        }
-        reference, own = Explanation.upgraded(1, parts["explanation"], own)
-        arrays |= {start + name: array for name, array in own.items()}
-        return {
-            "reference": reference,
-            **parts["model"],
-            "schema": _renamed(header["schema"]),
-            "table_features": parts["table"]["features"],
-            "n_rows": parts["table"]["n_rows"],
-            **nearest,
-            "contributions": added.get("contributions"),
-            "metric": added.get("metric"),
-            "metric_name": None,
-            "n_background": None,
-            "drawn_by_weight": False,
-            "groups": {},
-        }, arrays
-
     def contradictions(self) -> None:
         """Refuse numbers of another size than the reference has, or without meaning."""
         (n, P), k = self.reference.shape, len(self.values)
@@ -295,18 +254,6 @@ class SavedExplainer(
         data: Any = self.table if self.schema is None else self.schema
         asked = self.target, self.output, data
         return wrapped_and_told(model, None, *asked, outcome=outcome)[0]
-
-
-def _renamed(schema: Any) -> Any:
-    """The places of arrays in a schema, which had its name before them."""
-    if isinstance(schema, list):
-        return [_renamed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    array = schema.get("array")
-    if len(schema) == 1 and isinstance(array, str):
-        return {"array": array.removeprefix("schema.")}
-    return {key: _renamed(part) for key, part in schema.items()}
 
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:

@@ -676,40 +676,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         written = best.written_program.items()
         return {key: x for key, x in written if not key.endswith(".limit")}
 
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it.
-
-        No error was known, nor own values.
-        """
-        header["error"] = None
-        if isinstance(ends := header.get("ends"), dict):
-            ends["beside"] = []
-        if version == 4:
-            return header, arrays
-        names, count = header.pop("labels"), header.pop("optimized")
-        told, own = header.pop("explanations"), dict[str, Any]()
-        parts = []
-        for place, part in enumerate(told):
-            start = f"{place}."
-            mine = {
-                name.removeprefix(start): arrays.pop(name)
-                for name in list(arrays)
-                if name.startswith(start)
-            }
-            plain, mine = Explanation.upgraded(
-                5, {**part, "labels": names[part["labels"]]}, mine
-            )
-            parts.append(plain)
-            kind, index = "optimized", place
-            if place >= count:
-                kind, index = "baselines", place - count
-            own |= {f"{kind}.{index}.{name}": array for name, array in mine.items()}
-        header |= {"optimized": parts[:count], "baselines": parts[count:]}
-        return header, {**arrays, **own}
-
     def contradictions(self) -> None:
         """Refuse explanations without a loss that all are compared by."""
         if len(set(self.losses)) < len(self.losses):

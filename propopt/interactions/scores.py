@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 import pandas as pd
@@ -412,21 +411,6 @@ class InteractionScores(
         ):
             if wrong:
                 raise InvalidInput("{}: expected{}".format(*expected.split(":")))
-
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Version 1 named arrays ``main_sets``, and had a range without words."""
-        del version
-        for own in (header, header.get("main")):
-            if isinstance(own, dict) and isinstance(own.get("error_range"), list):
-                bound = zip(("low", "high", "proved"), own["error_range"], strict=False)
-                own["error_range"] = dict(bound)
-            if isinstance(own, dict) and isinstance(own.get("quantity"), dict):
-                own["quantity"].setdefault("words", None)
-        start = re.compile("^main_")
-        return header, {start.sub("main.", name): a for name, a in arrays.items()}
 
     @property
     def total_errors(self) -> Values:

@@ -752,19 +752,6 @@ class LimeExplanation(
         ):
             raise InvalidInput("scatter: it is that of other rows or runs")
 
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of version 1, which did not know what is explained."""
-        del version
-        n_draws = header.pop("n_draws")
-        runs = {"n_samples": header["n_samples"], "n_draws": n_draws}
-        scatter = None if n_draws is None else runs
-        moved = {name: f"scatter.{name}" for name in ("deviations", "variance")}
-        arrays = {moved.get(name, name): array for name, array in arrays.items()}
-        return {**header, "scatter": scatter, "quantity": None}, arrays
-
     @property
     def shape(self) -> tuple[int, int]:
         """N and D."""

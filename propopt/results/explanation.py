@@ -144,19 +144,7 @@ _FIELDS_OF_THEIR_OWN: Final = (
     "prediction",
     "effects",
 )
-"""What was a detail before version 6, and is known of these attributions alone."""
-
-_NOT_YET: Final[Mapping[str, Any]] = {
-    "units": "gradient",
-    "evaluations": 0,
-    "target": None,
-    "quantity": None,
-    "background": None,
-    "row_size": None,
-    "known_shares": {},
-    "categories": {},
-}
-"""What headers of earlier versions lack."""
+"""Fields that no entry of ``details`` may be called."""
 
 _ALIKE: Final = 1e-9
 """Of a loss that is added up in another order."""
@@ -712,26 +700,6 @@ class Explanation(
         if objective is None:
             return super().load(path)
         return cls.read(path).certified(objective, subject_to=subject_to)
-
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What versions had not, and what it means there; what was called otherwise."""
-        if version < 6:
-            arrays.pop("details.completeness_gap", None)
-            for name in _FIELDS_OF_THEIR_OWN:
-                if f"details.{name}" in arrays:
-                    arrays[name] = arrays.pop(f"details.{name}")
-        for name in ("certain_share", "certain_reasons"):  # with another budget
-            header.pop(name, None)
-        header = {**_NOT_YET, **header}
-        if isinstance(header.get("quantity"), dict):
-            header = {**header, "quantity": {"words": None, **header["quantity"]}}
-        if isinstance(header.get("certificate"), dict):
-            found = {"violation": 0.0, "distance": None, **header["certificate"]}
-            header = {**header, "certificate": found}
-        return header, arrays
 
     def contradictions(self) -> None:
         """Refuse other losses, codes of no category, and parts that do not add up."""

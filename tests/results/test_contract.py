@@ -425,28 +425,6 @@ def test_any_name_reads_back_from_a_table(tmp_path):
         assert not [x for cell in [*header, *row] for x in acting_lines(cell)]
 
 
-# made once, by version 0.1; on_front of trade_offs counts mixtures since 0.2
-FOLDER = Path(__file__).parent / "before"
-
-
-@pytest.mark.parametrize(
-    "path", sorted(FOLDER.glob("*.csv")), ids=lambda path: path.stem
-)
-def test_a_file_of_before_gives_the_table_of_before(path, tmp_path):
-    name, now = path.stem, tmp_path / "now.csv"
-    kind = type(made("explanation" if name == "contributions" else name))
-    result = kind.load(path.with_suffix(".npz"))
-    result.to_csv(now)
-    if name == "interactions":  # p-values, whose last digits are SciPy's of the day
-        one, other = read_csv(now), read_csv(path)
-        pd.testing.assert_frame_equal(one, other, rtol=1e-12, atol=1e-12)
-    else:
-        assert now.read_bytes() == path.read_bytes()
-    result.save(tmp_path / "now.npz")  # sound: it is what this version saves
-    kind.load(tmp_path / "now.npz").to_csv(tmp_path / "again.csv")
-    assert (tmp_path / "again.csv").read_bytes() == now.read_bytes()
-
-
 # ---- forgeries
 
 

@@ -1,11 +1,10 @@
-"""Files of results: of explanations in detail, of version 0.1, and tables as CSV."""
+"""Files of results: of explanations in detail, and tables as CSV."""
 
 import csv
 import dataclasses
 import struct
 import tracemalloc
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from exact_values import same
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.saved_explainer import SavedExplainer
 from propopt.tables.frames import Labels
 
 
@@ -153,30 +151,6 @@ def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
     finally:
         tracemalloc.stop()
     assert peak < 2**20
-
-
-def test_a_file_of_the_first_version_is_read(sound):
-    members = members_of(sound)
-    header = header_of(members)
-    header |= {"version": 1, "labels": header["shared"][0]}
-    for later in ("shared", "units", "evaluations", "target", "quantity", "digest"):
-        del header[later]
-    write(sound, with_header(members, header))
-    result = po.results.Explanation.load(sound)
-    assert (result.units, result.evaluations) == ("gradient", 0)
-    np.testing.assert_array_equal(result.attributions, FULL.attributions)
-
-
-def test_an_explainer_of_before_holds_what_one_of_now_does(tmp_path):
-    before = SavedExplainer.load(Path(__file__).parent / "before" / "explainer.npz")
-    assert before.reference.labels.features == ("age", "dose", "=x", "\x1bw")
-    assert before.schema is not None
-    assert before.rows.shape == before.reference.shape == (12, 4)
-    assert (before.n_neighbors, before.law) == (8, "auto")
-    before.save(tmp_path / "now")
-    again = SavedExplainer.load(tmp_path / "now")
-    assert same(again.reference, before.reference)
-    assert (again.rows == before.rows).all()
 
 
 def test_with_the_objective_it_is_certified_again(sound):

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 import pandas as pd
@@ -110,18 +110,6 @@ class LimeDiagnosis(
             for (noun, place), n in zip(places.items(), self.shape, strict=True):
                 if place is not None and place >= n:
                     raise InvalidInput(f"{noun}: there is no {noun} {place}")
-
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of version 1 with notes behind findings; quiet rules of 2 had no remedy."""
-        told, nothing = header["findings"], {"remedy": "", "severity": 0.0}
-        parts = {"quiet": [{**item, **nothing} for item in header["quiet"]]}
-        if version == 1:
-            parts["findings"] = [item for item in told if item["severity"] >= NOTE]
-            parts["notes"] = [item for item in told if item["severity"] < NOTE]
-        return {**header, **parts}, arrays
 
     @classmethod
     def of_told(

@@ -179,47 +179,6 @@ class TextLimeExplanation(
         ):
             raise InvalidInput("scatter: it is that of other documents or runs")
 
-    @classmethod
-    def upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of version 1, which had arrays of all documents one behind the other."""
-        del version
-        sizes = np.array([len(own) for own in header["words"]], np.int64)
-        moved = {
-            "coefficients": ("rows.coefficients", sizes),
-            "run_means": ("scatter.means", sizes),
-            "run_deviations": ("scatter.deviations", sizes),
-        }
-        for name in ("starts", "ends", "places"):
-            moved[name] = f"rows.document.{name}", arrays["n_occurrences"]
-        now = {}
-        for name, (where, lengths) in moved.items():
-            now[where], now[f"{where}.sizes"] = arrays[name], lengths
-        estimated = arrays["estimated"] != 0.0
-        now["rows.standard_errors"] = arrays["errors"][np.repeat(estimated, sizes)]
-        now["rows.standard_errors.sizes"] = np.where(estimated, sizes, -1)
-        texts = {"text": "texts", "words": "words", "filler": "fillers"}
-        rows = {
-            "document": {key: header[name] for key, name in texts.items()},
-            "source": header["sources"],
-            "reason": header["reasons"],
-            **{
-                key: list(map(_plain, arrays[key].tolist()))
-                for key in ("intercept", "value", "intercept_error")
-            },
-        }
-        (bandwidth,) = arrays["bandwidth"].tolist()
-        kept = ("n_samples", "evaluations", "notes")
-        return {
-            **{key: header[key] for key in kept},
-            "rows": rows,
-            "law": {"bandwidth": _plain(bandwidth)},
-            "names": header["labels"]["points"],
-            "scatter": {"n_samples": header["n_samples"]},
-            "quantity": None,
-        }, now
-
     @property
     def shape(self) -> tuple[int, int]:
         """The number of documents, and of words of all of them."""
