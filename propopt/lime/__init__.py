@@ -15,10 +15,6 @@ Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
 
 Texts have words: :func:`text_limits` explains documents, as a
 :class:`TextLimeExplanation`; :class:`TextLaw` says how words are deleted.
-
-What n samples make of the limits: :func:`compare_with_package` holds runs of ``lime``
-against them, a :class:`PackageComparison`, :func:`compare_text_with_package` those on
-texts.
 """
 
 from typing import TYPE_CHECKING
@@ -30,11 +26,6 @@ from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
-from propopt.lime.package_runs import (
-    PackageComparison,
-    compare_text_with_package,
-    compare_with_package,
-)
 from propopt.lime.text.explaining_texts import text_limits
 from propopt.lime.text.text_explanation import TextLimeExplanation
 from propopt.lime.text.text_reading import TextLaw
@@ -47,13 +38,10 @@ __all__ = [
     "LimeExplainer",
     "LimeExplanation",
     "LimeLaw",
-    "PackageComparison",
     "SmoothLaw",
     "TabularLaw",
     "TextLaw",
     "TextLimeExplanation",
-    "compare_text_with_package",
-    "compare_with_package",
     "limits",
     "text_limits",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, read_nonnegative
+from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
@@ -358,30 +358,7 @@ def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
     return np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
 
 
-# ---- Which columns LIME keeps where it is to keep a few
-
-
-Selection: TypeAlias = Literal["auto", "forward_selection", "highest_weights"]
-"""The package's names."""
-
-_FEW = 6
-"""Up to so many, ``auto`` adds columns one after the other."""
-
-
-def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths:
-    """The columns that many samples keep, (n, D).
-
-    As bits are independent, the best columns one after the other are those with the
-    largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
-    """
-    read_count(n_kept, "n_kept")
-    chosen, sizes = known_word(how, Selection, "how"), np.abs(limits.coefficients)
-    if chosen == "forward_selection" or (chosen == "auto" and n_kept <= _FEW):
-        sizes = sizes * np.sqrt(limits.variances)
-    order = np.argsort(-sizes, axis=1, kind="stable")
-    kept = np.zeros(sizes.shape, dtype=bool)
-    np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
-    return kept
+# ---- Which columns a run names
 
 
 def ranking_chances(
@@ -704,6 +681,9 @@ _RIDGE = 0.01
 """The package's, of the fit whose weights are compared."""
 
 _ALIKE = 1e-12
+
+_FEW = 6
+"""Up to so many, the package adds words one after the other."""
 
 
 def kept_words(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,78 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.lime.package_runs import TEXT_WIDTH, package_fit, package_run
 from propopt.results.explanation import Parameter
 from propopt.tables.columns import Coded
 from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
+
+
+# ---- One run of the package
+
+
+TEXT_WIDTH: Final = 25.0
+"""The kernel width of the package on texts by default."""
+
+
+PackageFit: TypeAlias = tuple[Values, float, float]
+"""Coefficients (D,), the intercept, and R² of its own fit.
+
+Words as they first come; 0 for what it leaves out.
+"""
+
+
+def package_fit(
+    explainer: Any,
+    asked: Any,
+    values_of: Callable[[Any], Values],
+    n_columns: int,
+    n_samples: int,
+    n_kept: int | None = None,
+) -> PackageFit:
+    """One run of an explainer of the package at a row, or a text of D words.
+
+    In regression the label 1 has the coefficients, and 0 their negatives.
+    """
+
+    def answers(inputs: Any) -> Array:
+        values = values_of(inputs)
+        if getattr(explainer, "mode", None) == "regression":
+            return values
+        return np.stack([1.0 - values, values], axis=1)
+
+    fit = explainer.explain_instance(
+        asked,
+        answers,
+        labels=(1,),
+        num_features=n_columns if n_kept is None else n_kept,
+        num_samples=n_samples,
+    )
+    coefficients = np.zeros(n_columns)
+    for place, coefficient in fit.as_map()[1]:  # words as they first come
+        coefficients[place] = coefficient
+    return coefficients, float(fit.intercept[1]), float(fit.score)
+
+
+def package_run(
+    values_of: Callable[[list[str]], Values],
+    text: str,
+    n_words: int,
+    n_samples: int,
+    kernel_width: float,
+    seed: int,
+    n_kept: int | None = None,
+) -> PackageFit:
+    """One run of ``LimeTextExplainer``."""
+    explainer = require("lime.lime_text").LimeTextExplainer(
+        kernel_width=kernel_width,
+        feature_selection="none" if n_kept is None else "auto",
+        random_state=seed,
+    )
+    return package_fit(explainer, text, values_of, n_words, n_samples, n_kept)
+
+
+# ---- The baseline
 
 
 @knows_other_words

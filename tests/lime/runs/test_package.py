@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from lime_fixture import powers
 from lime_functions import Known, bump_at
+from package_runs import PackageRuns, runs_of_row
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import InvalidInput
-from propopt.lime.package_runs import PackageComparison, compare_with_package
 
 
 lime_tabular = pytest.importorskip("lime.lime_tabular")
@@ -31,14 +30,13 @@ def explainer(X, **settings):
 
 
 def compare(X, function, row, n_runs, n_samples, num_features=None, **settings):
-    return compare_with_package(
+    return runs_of_row(
         explainer(X, **settings),
         function,
         row,
         n_runs,
         n_samples=n_samples,
         num_features=num_features,
-        progress=False,
     )
 
 
@@ -75,27 +73,9 @@ def test_a_function_that_only_answers_is_compared_by_an_estimate():
     np.testing.assert_allclose(result.expected, exact.expected, atol=2e-3)
 
 
-def test_an_explainer_is_left_as_it_was_and_what_cannot_be_compared_is_refused():
-    X = uniform(0, (100, 2))
-    own = explainer(X)
-    before = own.random_state.get_state()[1].copy()
-    one, other = (
-        compare_with_package(own, PRODUCT, X[0], 2, n_samples=50, progress=False).runs
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(own.random_state.get_state()[1], before)
-    np.testing.assert_array_equal(one, other)
-    assert (one[0] != one[1]).all()
-    with pytest.raises(InvalidInput, match="n_runs: expected at least 2"):
-        compare(X, PRODUCT, X[0], 1, 50)
-    with pytest.raises(InvalidInput, match="row: expected 2 numbers"):
-        compare(X, PRODUCT, X[0, :1], 2, 50)
-
-
 def test_a_gap_that_scatters_by_nothing_is_no_gap():
-    result = PackageComparison(np.ones((3, 2)), np.zeros(2), {}, ("a",))
+    result = PackageRuns(np.ones((3, 2)), np.zeros(2), {}, ("a",))
     assert result.z.tolist() == [0.0, 0.0]
-    assert list(result.to_frame().columns) == ["package", "error", "expected", "z"]
 
 
 def forest_on(load, row, n_runs=40, n_samples=20_000):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from lime_fixture import BUMP, ROW
 from normal_samples import plain_runs, with_intercept
+from package_runs import kept_columns
 from scipy import stats
 from sklearn.ensemble import RandomForestRegressor
 
@@ -16,7 +17,6 @@ from propopt.lime.single_runs import (
     SingleRun,
     expected,
     first_row_shift,
-    kept_columns,
     ranking_chances,
     required_samples,
     single_run,
@@ -150,7 +150,6 @@ def test_each_rule_keeps_its_own_columns():
         (lambda x: expected(x, None, 100), "give f at the rows"),
         (lambda x: expected(x, np.ones(1), 1), "n_samples"),
         (lambda x: expected(x, np.ones(1), 100, ridge=-1.0), "ridge"),
-        (lambda x: kept_columns(x, 1, "lasso"), "how: expected 'auto'"),
         (
             lambda x: single_run(BUMP.value, fixture.law(1.0), ROW, x, None, 100),
             "give f at the rows",

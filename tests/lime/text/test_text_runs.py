@@ -5,6 +5,7 @@ from time import process_time
 import numpy as np
 import pytest
 from normal_samples import least_squares, with_intercept
+from package_runs import runs_of_text
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.package_runs import compare_text_with_package, package_run
+from propopt.explaining.explainers.lime_package import package_run
 from propopt.lime.single_runs import (
     effective_log_weights,
     expected_run,
@@ -281,9 +282,7 @@ PAPER = po.wrap(paper_tree, data=[TEXT])
 
 def compared(n_runs, n_samples, **settings):
     pytest.importorskip("lime")
-    return compare_text_with_package(
-        PAPER, TEXT, n_runs, n_samples, words=IN_PLACE, **settings
-    )
+    return runs_of_text(PAPER, TEXT, n_runs, n_samples, words=IN_PLACE, **settings)
 
 
 def test_as_few_samples_as_words():
@@ -321,7 +320,7 @@ def test_models_that_are_read_and_models_by_all_their_texts():
     forest = RandomForestClassifier(20, max_depth=4, random_state=0)
     model = make_pipeline(CountVectorizer(binary=True), forest).fit(texts, target)
     f = po.wrap(model, output="probability", data=texts)
-    result = compare_text_with_package(f, texts[1], 15, 600)
+    result = runs_of_text(f, texts[1], 15, 600)
     assert result.labels == ("good", "food", "and", "price", "bad")
     limit = WordRegression(f.subsets(f.of_document(texts[1]).document))
     exact = limit.at(np.array([0.25])).coefficients[0]
@@ -329,18 +328,19 @@ def test_models_that_are_read_and_models_by_all_their_texts():
     # t of 14 degrees of freedom, six numbers: beyond 6 in 1 of 5000 tests
     assert np.abs(result.z).max() < 6.0
     f = po.wrap(lambda texts: [float("b" in t) * len(t) for t in texts], data=["a b c"])
-    assert np.abs(compare_text_with_package(f, "a b c", 10, 300).z).max() < 9.0
+    assert np.abs(runs_of_text(f, "a b c", 10, 300).z).max() < 9.0
 
 
 LIMITS = WordRegression(tree(5)).at(np.ones(1))
+ONE_WORD = Conjunctions.of([1.0], [[0]], [[]], 1)
 REFUSED = {
     "more than 30": lambda: mean(tree(29), LAW, None, 30, ridge=0.0),
     "n_samples": lambda: mean(tree(29), LAW, None, 1),
     "ridge": lambda: mean(tree(29), LAW, None, 50, ridge=-1.0),
     "values": lambda: mean(LIMITS, LAW, None, 50),
-    "29 words has too": lambda: compare_text_with_package(PAPER, TEXT),
-    "n_runs": lambda: compare_text_with_package(PAPER, TEXT, 1),
-    "two distinct words": lambda: compare_text_with_package(PAPER, "food food"),
+    "two distinct words": lambda: WordRegression(
+        Conjunctions.of([1.0], [[0]], [[]], 1)
+    ),
 }
 
 
@@ -384,7 +384,7 @@ def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
     f = po.wrap(tfidf, output="log_odds", data=[text])
     function = f.subsets(f.text_schema.documents[0])
     run = single_text_run(function, TextLaw(bandwidth), None, 5000)
-    average = compare_text_with_package(f, text, 8, 5000, bandwidth).mean
+    average = runs_of_text(f, text, 8, 5000, bandwidth).mean
     z = (average - with_intercept(run)) / (deviations(run) / np.sqrt(8))
     assert np.abs(z).max() < 5.0
     limits = WordRegression(function).at(np.array([bandwidth])).coefficients[0]

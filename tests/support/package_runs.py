@@ -1,0 +1,206 @@
+"""Many runs of the package ``lime``, and the mean that theory gives for them."""
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array
+from propopt.base.resources import DrawPlan
+from propopt.base.text import Reason
+from propopt.explaining.explainers.lime_package import (
+    PackageFit,
+    package_fit,
+    package_run,
+)
+from propopt.functions.function import Function
+from propopt.functions.texts import TextFunction
+from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.single_runs import (
+    FiniteFit,
+    expected,
+    expected_run,
+    kept_words,
+)
+from propopt.lime.surrogates import estimate_limits
+from propopt.lime.text.text_reading import TextLaw, checked_subsets, enumerated_words
+from propopt.losses.faithfulness import error_of_blocks
+from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.subsets.sets import SizeMeans
+from propopt.tables.documents import Document, PatternWords
+from propopt.tables.frames import Labels
+
+
+def kept_columns(limits: Limits, n_kept: int, how: str = "auto") -> Array:
+    """The columns that many samples keep, (n, D).
+
+    As bits are independent, the best columns one after the other are those with the
+    largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
+    """
+    sizes = np.abs(limits.coefficients)
+    if how == "forward_selection" or (how == "auto" and n_kept <= 6):
+        sizes = sizes * np.sqrt(limits.variances)
+    order = np.argsort(-sizes, axis=1, kind="stable")
+    kept = np.zeros(sizes.shape, dtype=bool)
+    np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
+    return kept
+
+
+@dataclass(frozen=True, eq=False)
+class PackageRuns:
+    """Coefficients of R runs and their expectation; the intercept comes first."""
+
+    runs: Array  # (R, 1 + D); 0 for columns that a run did not keep
+    expected: Array  # (1 + D,)
+    # the expectation without one of its parts: "row", "ridge", "frequencies" (bins of
+    # equal shares), "width" (the paper's √(0.75 D)), "leverage" (of texts)
+    without: Mapping[str, Array]
+    labels: tuple[str, ...]
+
+    @property
+    def mean(self) -> Array:
+        return np.asarray(self.runs.mean(axis=0))
+
+    @property
+    def error(self) -> Array:
+        return error_of_blocks(self.runs)
+
+    @property
+    def z(self) -> Array:
+        return self.z_of(self.expected)
+
+    def z_of(self, coefficients: Array) -> Array:
+        """How many errors the mean is off; 0 where nothing moves."""
+        error = self.error
+        moves = error > 1e-12 * np.abs(self.mean).max(initial=0.0)
+        off = self.mean - coefficients
+        return np.divide(off, error, out=np.zeros_like(off), where=moves)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each coefficient: the limit, what is added to it, and the sum."""
+        limit, no_row = self.without["ridge"], self.without["row"]
+        columns = {
+            "limit": limit,
+            "ridge": no_row - limit,
+            "row": self.without.get("leverage", self.expected) - no_row,
+            "expected": self.expected,
+        }
+        if "leverage" in self.without:
+            columns["leverage"] = self.expected - self.without["leverage"]
+        return pd.DataFrame(columns, index=["(intercept)", *self.labels])
+
+
+def runs_and_theory(
+    run: Callable[[int], PackageFit],
+    n_runs: int,
+    theories: Mapping[str, FiniteFit],
+    labels: tuple[str, ...],
+) -> PackageRuns:
+    """Runs with the seeds 0 to n_runs − 1, and the means that theories give."""
+    fits = [run(seed) for seed in range(n_runs)]
+    runs = np.array([[intercept, *slopes] for slopes, intercept, _ in fits])
+    means = {
+        name: np.concatenate([fit.intercept, fit.coefficients[0]])
+        for name, fit in theories.items()
+    }
+    return PackageRuns(runs, means.pop("expected"), means, labels)
+
+
+def runs_of_row(
+    explainer: Any,
+    function: Function,
+    row: Array,
+    n_runs: int,
+    *,
+    n_samples: int,
+    num_features: int | None = None,
+) -> PackageRuns:
+    """Runs of copies of a ``LimeTabularExplainer`` at a row (D,)."""
+    law, n_columns = TabularLaw.from_lime(explainer), len(row)
+    value = function.value_at(row[None], Labels())
+    how = explainer.feature_selection
+
+    def run(seed: int) -> PackageFit:
+        mine = copy.deepcopy(explainer)
+        mine.random_state.seed(seed)  # all its parts draw from it
+        return package_fit(
+            mine, row, function.value_at, n_columns, n_samples, num_features
+        )
+
+    def theory(
+        law: TabularLaw = law, ridge: float = 1.0, first_row: bool = True
+    ) -> FiniteFit:
+        if isinstance(function.products, SumOfProducts):
+            limits = ExactLimits(function.products, law).of(row[None])
+        else:
+            draws = DrawPlan(50_000)
+            limits = estimate_limits(
+                function, law, row[None], draws=draws, progress=False
+            )
+        kept = None
+        if num_features is not None and num_features < n_columns:
+            chosen = "auto" if how == "none" else how
+            kept = kept_columns(limits, num_features, chosen)
+        return expected(limits, value, n_samples, ridge, first_row, kept)
+
+    # all bins of a column that occur have one probability
+    alike = replace(law, columns=tuple(column.alike for column in law.columns))
+    theories = {
+        "expected": theory(),
+        "row": theory(first_row=False),
+        "ridge": theory(ridge=0.0, first_row=False),
+        "frequencies": theory(alike),
+        "width": theory(law.with_width(math.sqrt(0.75 * n_columns))),
+    }
+    return runs_and_theory(run, n_runs, theories, law.names)
+
+
+def runs_of_text(
+    function: TextFunction,
+    text: str,
+    n_runs: int,
+    n_samples: int,
+    bandwidth: float = 0.25,
+    *,
+    num_features: int | None = None,
+    words: SizeMeans | None = None,
+) -> PackageRuns:
+    """Runs of ``LimeTextExplainer``; ``words`` is F as a function of sets of words."""
+    document, law = Document.of(text, PatternWords()), TextLaw(bandwidth)
+    sets = checked_subsets(function, document) if words is None else words
+    if isinstance(sets, Reason):
+        sets = enumerated_words(function, document)
+    kept = None
+    if num_features is not None:
+        kept = kept_words(sets, law, None, num_features, n_samples=n_samples)
+
+    def run(seed: int) -> PackageFit:
+        return package_run(
+            function.texts_value,
+            text,
+            document.n_words,
+            n_samples,
+            100.0 * bandwidth,
+            seed,
+            num_features,
+        )
+
+    def theory(
+        ridge: float = 1.0, first_row: bool = True, leverage: bool = True
+    ) -> FiniteFit:
+        return expected_run(
+            sets, law, None, n_samples, ridge, first_row, kept, leverage=leverage
+        )
+
+    theories = {
+        "expected": theory(),
+        "leverage": theory(leverage=False),
+        "row": theory(first_row=False, leverage=False),
+        "ridge": theory(ridge=0.0, first_row=False, leverage=False),
+    }
+    return runs_and_theory(run, n_runs, theories, document.words)
