@@ -95,7 +95,6 @@ CLASSES = {
     "Explanation": po.results.Explanation,
     "LimeExplanation": po.lime.LimeExplanation,
     "InteractionScores": po.interactions.InteractionScores,
-    "PairScores": po.interactions.PairScores,
 }
 """Columns of the table."""
 

@@ -28,7 +28,7 @@ SMALL = 0.05  # a change of a row that a clear sign survives, of the mean square
 DUST = 1e-12  # of the largest of a row: zero
 KINDS = {f"propopt {kind}" for kind in ("audit", "block", "certain", "clear")}
 KINDS |= {f"propopt {kind}" for kind in ("comparison", "explainer", "lime", "reasons")}
-KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "own values", "pair scores")}
+KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "own values")}
 KINDS |= {f"propopt {kind}" for kind in ("scores", "shares", "stability", "text lime")}
 BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 APOSTROPHES = re.compile(f"(^|[{BREAKS}])'('*)(?=[-=+@＝＋－＠\\t{BREAKS}])")

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from sklearn.exceptions import ConvergenceWarning
 
+from papers.iloco.comparisons import faith_shap, h_statistic
 from propopt.base.errors import FewPatchesWarning
-from propopt.interactions import DataSplit, Minipatches, faith_shap, h_statistic
+from propopt.interactions import DataSplit, Minipatches
 
 
 SPLIT: Final = "iLOCO-Split"

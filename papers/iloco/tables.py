@@ -20,19 +20,17 @@ from sklearn.datasets import (
 from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim
 from papers.engine.studies import Study, draw_charts
-from papers.iloco.learners import LearningTask, paper_learner
-from papers.iloco.methods import quietly, with_seed
-from papers.iloco.shares import Successes, share_between
-from propopt.base.arrays import Truths, Values
-from propopt.interactions import (
-    ILOCO,
-    InteractionScores,
-    Minipatches,
+from papers.iloco.comparisons import (
     PairScores,
     faith_shap,
     h_statistic,
     shap_interactions,
 )
+from papers.iloco.learners import LearningTask, paper_learner
+from papers.iloco.methods import quietly, with_seed
+from papers.iloco.shares import Successes, share_between
+from propopt.base.arrays import Truths, Values
+from propopt.interactions import ILOCO, InteractionScores, Minipatches
 from propopt.interactions.inference import ErrorKind
 from propopt.plots import interaction_intervals
 

@@ -14,6 +14,7 @@ import pandas as pd
 from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim
 from papers.engine.studies import Study, draw_charts
+from papers.iloco.comparisons import faith_shap, h_statistic
 from papers.iloco.learners import paper_learner
 from papers.iloco.methods import FAITH, H
 from papers.iloco.printed import SECONDS, SIZES
@@ -21,7 +22,7 @@ from papers.iloco.simulations import Simulation
 from papers.iloco.time_bars import TimeBars
 from propopt.base.arrays import Points, Values
 from propopt.base.errors import PropoptWarning
-from propopt.interactions import ILOCO, DataSplit, Minipatches, faith_shap, h_statistic
+from propopt.interactions import ILOCO, DataSplit, Minipatches
 
 
 _SPLIT: Final = "iLOCO-Split (p)"

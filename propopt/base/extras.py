@@ -28,7 +28,7 @@ EXTRAS: Mapping[str, str] = {
     "onnxruntime": "onnx",
     "captum": "peers",
     "dask": "dask",
-    "shapiq": "shapley",
+    "shapiq": "peers",
     "jinja2": "report",
 }
 """By package, the extra of ours that installs it."""

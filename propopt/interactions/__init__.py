@@ -8,12 +8,6 @@ matter jointly.
 from typing import TYPE_CHECKING
 
 from propopt.base.words_of_others import other_words as _other_words
-from propopt.interactions.comparisons import (
-    PairScores,
-    faith_shap,
-    h_statistic,
-    shap_interactions,
-)
 from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO, Screen
 from propopt.interactions.minipatches import Minipatches
@@ -26,12 +20,8 @@ __all__ = [
     "DataSplit",
     "InteractionScores",
     "Minipatches",
-    "PairScores",
     "Screen",
-    "faith_shap",
-    "h_statistic",
     "interaction_graph",
-    "shap_interactions",
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object

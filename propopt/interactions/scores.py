@@ -213,75 +213,13 @@ def _cautions(scores: InteractionScores) -> Iterator[str]:
 # ---- iLOCO of sets of features, with what is known of its error
 
 
-class ScoresOfSets(Result):
-    """Scores of Q sets of r of M features, with names."""
-
-    sets: Places = stored("Q R")
-    names: tuple[Hashable, ...] = stored()
-    estimates: Values = stored("Q", missing=True)
-    n_rows: int = stored(low=1)
-    method: str = stored()
-    units: str = stored()
-    quantity: Quantity | None = stored(default=None)
-
-    def contradictions(self) -> None:
-        """Refuse sets of features that are not there."""
-        inside = (self.sets >= 0) & (self.sets < len(self.names))
-        ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
-        if not (self.order and ascending):
-            raise InvalidInput(
-                f"sets: expected ascending places from 0 to {len(self.names) - 1}"
-            )
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
-    @property
-    def order(self) -> int:
-        """How many features a set has: of LOCO 1, of pairs 2."""
-        return int(self.sets.shape[1])
-
-    @property
-    def labels(self) -> Labels:
-        """Names: of sets, as rows of :meth:`to_frame`, and of features.
-
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
-        """
-        return Labels(
-            points=tuple(map(self._name_of, range(len(self)))),
-            features=tuple(map(str, self.names)),
-        )
-
-    def matrix(self) -> Array:
-        """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
-
-        Raises
-        ------
-        InvalidInput
-            If the sets are no pairs.
-        """
-        if self.order != 2:
-            raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
-        return pairs_matrix(self.estimates, self.sets, len(self.names))
-
-    def _name_of(self, q: int) -> str:
-        return " × ".join(str(self.names[place]) for place in self.sets[q])
-
-    def _features(self) -> dict[str, list[Hashable]]:
-        """The first columns of :meth:`to_frame`."""
-        return {
-            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
-            for k in range(self.order)
-        }
-
-
 _ROUNDING: Final = 1e-9
 """Of counts of rows that are sums of powers."""
 
 
 @final
 class InteractionScores(
-    ScoresOfSets, kind="propopt interactions", noun="saved interactions", version=2
+    Result, kind="propopt interactions", noun="saved interactions", version=2
 ):
     """Scores of Q sets of r features: how much the features matter jointly.
 
@@ -363,6 +301,12 @@ class InteractionScores(
     array([0.   , 0.894, 0.252])
     """
 
+    sets: Places = stored("Q R")
+    names: tuple[Hashable, ...] = stored()
+    estimates: Values = stored("Q", missing=True)
+    n_rows: int = stored(low=1)
+    method: str = stored()
+    units: str = stored()
     standard_errors: Values = stored("Q", low=0.0, missing=True)
     monte_carlo: Values = stored("Q", low=0.0, missing=True)
     counts: Values = stored("Q", low=0.0)
@@ -378,6 +322,7 @@ class InteractionScores(
     n_patches: int = stored(default=0, low=0)
     n_row_groups: int = stored(default=0, low=0)
     not_used: tuple[int, ...] = stored(default=(), low=0)
+    quantity: Quantity | None = stored(default=None)
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -389,7 +334,12 @@ class InteractionScores(
 
     def contradictions(self) -> None:
         """Refuse sets of features that are not there, and what others contradict."""
-        super().contradictions()
+        inside = (self.sets >= 0) & (self.sets < len(self.names))
+        ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
+        if not (self.order and ascending):
+            raise InvalidInput(
+                f"sets: expected ascending places from 0 to {len(self.names) - 1}"
+            )
         n_features, unused = len(self.names), self.not_used
         errors = self.standard_errors, self.monte_carlo
         zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
@@ -411,6 +361,47 @@ class InteractionScores(
         ):
             if wrong:
                 raise InvalidInput("{}: expected{}".format(*expected.split(":")))
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def order(self) -> int:
+        """How many features a set has: of LOCO 1, of pairs 2."""
+        return int(self.sets.shape[1])
+
+    @property
+    def labels(self) -> Labels:
+        """Names: of sets, as rows of :meth:`to_frame`, and of features.
+
+        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        """
+        return Labels(
+            points=tuple(map(self._name_of, range(len(self)))),
+            features=tuple(map(str, self.names)),
+        )
+
+    def matrix(self) -> Array:
+        """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
+
+        Raises
+        ------
+        InvalidInput
+            If the sets are no pairs.
+        """
+        if self.order != 2:
+            raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
+        return pairs_matrix(self.estimates, self.sets, len(self.names))
+
+    def _name_of(self, q: int) -> str:
+        return " × ".join(str(self.names[place]) for place in self.sets[q])
+
+    def _features(self) -> dict[str, list[Hashable]]:
+        """The first columns of :meth:`to_frame`."""
+        return {
+            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
+            for k in range(self.order)
+        }
 
     @property
     def total_errors(self) -> Values:

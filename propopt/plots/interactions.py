@@ -13,12 +13,10 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.text import drawn
 from propopt.base.words_of_others import knows_other_words
-from propopt.interactions.comparisons import PairScores
 from propopt.interactions.features import pairs_matrix
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
     InteractionScores,
-    ScoresOfSets,
     clear_scores,
     intervals_in_words,
     require_pairs,
@@ -37,7 +35,7 @@ from propopt.plots.lime import LONGEST, shortened
 
 
 def indices_of_strongest(
-    result: ScoresOfSets, sizes: Values, n_features: int
+    result: InteractionScores, sizes: Values, n_features: int
 ) -> Positions:
     """The features with the largest scores of pairs, largest first; sizes (Q,)."""
     most = max(2, read_count(n_features, "n_features"))
@@ -48,12 +46,15 @@ def indices_of_strongest(
 
 
 def say_intervals(
-    axes: Axes, result: ScoresOfSets, in_words: str, shown: int, number: int, noun: str
+    axes: Axes,
+    result: InteractionScores,
+    in_words: str,
+    shown: int,
+    number: int,
+    noun: str,
 ) -> None:
     """Say above the picture what is explained, what intervals are, what is left out."""
-    lines = [drawn(in_words)]
-    if isinstance(result, InteractionScores):
-        lines.insert(0, drawn(capitalised(result.explained)))
+    lines = [drawn(capitalised(result.explained)), drawn(in_words)]
     if shown < number:
         lines.append(f"the {shown} strongest of {number:,} {noun}")
     axes.set_title("\n".join(lines), loc="left", fontsize="medium")
@@ -89,7 +90,7 @@ _DARK: Final = 0.55
 
 @knows_other_words
 def interaction_heatmap(
-    result: InteractionScores | PairScores,
+    result: InteractionScores,
     *,
     n_features: int = 20,
     level: float = 0.9,
@@ -104,8 +105,8 @@ def interaction_heatmap(
 
     Parameters
     ----------
-    result : InteractionScores or PairScores
-        Of pairs. Those of :class:`PairScores` have no intervals, and no signs.
+    result : InteractionScores
+        Of pairs.
     n_features : int
         How many features to draw, those with the largest scores.
     level : float
@@ -133,16 +134,11 @@ def interaction_heatmap(
     Squared error of prediction of DecisionTreeRegressor
     90 % intervals, Bonferroni of 3
     """
-    if isinstance(result, PairScores):
-        signs, label = np.zeros(len(result)), drawn(f"in {result.units}")
-        in_words, meaning = result.method, "scores without intervals"
-    else:
-        above, below = clear_scores(result, level, adjust)
-        require_pairs(result, "interaction_heatmap")
-        signs, label = above.astype(np.float64) - below, score_in(result)
-        in_words = intervals_in_words(result, level, adjust)
-        beyond = "zero and main effects" if _leaks(result.leak) else "zero"
-        meaning = f"+, −: the interval is beyond {beyond}"
+    above, below = clear_scores(result, level, adjust)
+    require_pairs(result, "interaction_heatmap")
+    signs = above.astype(np.float64) - below
+    in_words = intervals_in_words(result, level, adjust)
+    beyond = "zero and main effects" if _leaks(result.leak) else "zero"
     sizes = np.nan_to_num(np.abs(result.estimates))
     features = indices_of_strongest(result, sizes, n_features)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
@@ -155,7 +151,7 @@ def interaction_heatmap(
     )
     side = 1.6 + 0.42 * len(features)
     axes = given_or_new(ax, side + 1.4, side)
-    _draw(axes, scores, label)
+    _draw(axes, scores, score_in(result))
     sizes = np.nan_to_num(np.abs(scores))
     dark = sizes > _DARK * sizes.max()
     for row, column in np.argwhere(np.nan_to_num(marks) != 0.0):
@@ -173,7 +169,7 @@ def interaction_heatmap(
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    axes.set_xlabel(meaning, fontsize="small")
+    axes.set_xlabel(f"+, −: the interval is beyond {beyond}", fontsize="small")
     say_intervals(axes, result, in_words, len(names), len(result.names), "features")
     return axes
 

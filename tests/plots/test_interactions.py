@@ -160,19 +160,6 @@ def test_cells_have_the_scores_of_their_pairs_and_signs_where_they_are_clear():
     assert axes.get_title(loc="left").endswith("\nthe 3 strongest of 4 features")
 
 
-def test_cells_of_scores_without_intervals_have_no_signs():
-    own = {"method": "H² statistic", "units": "shares of variance", "n_rows": 20}
-    sets, values = np.array(list(SCORES)), np.array([0.2, 0.1, 0.4, 0.3])
-    scores = po.interactions.PairScores(sets=sets, names=NAMES, estimates=values, **own)
-    axes = po.plots.interaction_heatmap(scores)
-    cells = axes.images[0].get_array()
-    assert sorted(cells.compressed()) == [0.1, 0.2, 0.3, 0.4]
-    assert not axes.texts
-    assert axes.get_title(loc="left") == "H² statistic"
-    assert axes.get_xlabel() == "scores without intervals"
-    assert axes.images[0].colorbar.ax.get_ylabel() == "in shares of variance"
-
-
 def test_lines_join_clear_pairs_by_sign_and_size():
     axes = po.plots.interaction_network(PAIRS)
     nodes = axes.collections[0].get_offsets()

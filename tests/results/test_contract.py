@@ -50,7 +50,7 @@ from propopt.base.declared import parts_of
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import name_of_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
-from propopt.interactions import InteractionScores, PairScores
+from propopt.interactions import InteractionScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
 from propopt.problems.saved import load_result
 from propopt.results.report.page import page_of
@@ -112,14 +112,6 @@ def scored(text: str) -> InteractionScores:
     main = scores_of([text, "b", "c"], {(0,): 0.5, (1,): 0.1, (2,): 0.0}, order=1)
     pairs = {(0, 1): 1.0, (1, 2): -0.25}
     return scores_of([text, "b", "c"], pairs, main=main, quantity=quantity)
-
-
-def paired(text: str) -> PairScores:
-    """Two pairs of one model."""
-    fields = {"names": (text, "b", "c"), "quantity": said(text)}
-    fields |= {"method": "H", "units": "share", "n_rows": 10}
-    sets, estimates = np.array([[0, 1], [1, 2]]), np.array([1.0, 0.25])
-    return PairScores(sets=sets, estimates=estimates, **fields)
 
 
 @cache
@@ -196,7 +188,6 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "stability": lambda text: explained(text).stability(),
     "comparison": compared,
     "interactions": scored,
-    "pairs": paired,
     "own_values": own_values,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
