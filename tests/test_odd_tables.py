@@ -90,10 +90,10 @@ CALLS = {
     "inductive explain": lambda X: inductive.explain(X),
     "inductive predict": lambda X: inductive.predict(X),
     "metrics": lambda X: po.metrics.evaluate(
-        [po.metrics.Complexity(), po.metrics.Sparseness()], best, function, X
+        [po.metrics.Sparseness()], best, function, X
     ),
     "metrics of": lambda X: po.metrics.evaluate(
-        [po.metrics.Complexity()], X, function, TABLE
+        [po.metrics.Sparseness()], X, function, TABLE
     ),
     "plot_row": lambda X: po.plots.plot_row(best, 0, X=X),
     "plot_heatmap": po.plots.plot_heatmap,

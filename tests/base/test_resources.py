@@ -368,12 +368,12 @@ def test_extras_hold_what_they_are_said_to_hold(monkeypatch):
     (line,) = told.pop("all")
     assert set(re.findall(r"[a-z]+", line.partition("[")[2])) == set(told)
     monkeypatch.setitem(sys.modules, "shapiq", None)
-    with pytest.raises(MissingExtra, match=r'pip install "propopt\[shapley\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "propopt\[peers\]"'):
         require("shapiq")
 
 
 def test_interactions_need_no_extra():
-    """Workers of dask and Shapley interactions alone ask for theirs."""
+    """Only workers of dask ask for theirs."""
     code = (
         "import sys\n"
         "for name in ('dask', 'distributed', 'shapiq', 'shap'):\n"

@@ -5,18 +5,10 @@ import numpy as np
 import propopt as po
 from propopt.explaining import metrics
 from propopt.explaining.metrics import (
-    PGI,
-    PGU,
-    AvgSensitivity,
     CompletenessGap,
-    Complexity,
-    EffectiveComplexity,
     FaithfulnessCorrelation,
     Infidelity,
-    LocalLipschitz,
     MaxSensitivity,
-    RelativeInputStability,
-    Sparseness,
 )
 from propopt.explaining.metrics.metric import metric_rng
 from propopt.laws.perturbations import Perturbations
@@ -67,33 +59,18 @@ def distances(metric: metrics.Metric, X: np.ndarray) -> list[list[float]]:
     ]
 
 
-ROBUST = [
-    MaxSensitivity(n_samples=S),
-    AvgSensitivity(n_samples=S),
-    LocalLipschitz(n_samples=S),
-    RelativeInputStability(n_samples=S),
-]
+ROBUST = [MaxSensitivity(n_samples=S), MaxSensitivity(n_samples=S, units="absolute")]
 
 FAITHFUL = [
     Infidelity(n_samples=S),
     Infidelity(n_samples=S, rescaling="best"),
     FaithfulnessCorrelation(n_samples=S, baseline=np.zeros(4)),
-    PGI(n_samples=S),
-    PGU(n_samples=S),
     CompletenessGap(data=np.zeros((1, 4))),
 ]
 
 
 def asked(metric: metrics.Metric, X: np.ndarray, rng: object = None) -> np.ndarray:
-    """Any metric of the same function and method."""
-    match metric:
-        case metrics.RobustnessMetric():
-            return metric(explain, X, rng=rng)
-        case metrics.OutputRobustnessMetric():
-            return metric(explain, FUNCTION, X, rng=rng)
-        case metrics.FaithfulnessMetric():
-            return metric(explain(X), FUNCTION, X, rng=rng)
-    return metric(explain(X))
-
-
-COMPLEXITIES = [Sparseness(), Complexity(), EffectiveComplexity()]
+    """A metric of the same function and method."""
+    if isinstance(metric, MaxSensitivity):
+        return metric(explain, X, rng=rng)
+    return metric(explain(X), FUNCTION, X, rng=rng)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar, final
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions, Truths
-from propopt.base.checks import read_count, read_seed
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.explainers.baseline import Request
+from propopt.explaining.metrics.literature import MaxSensitivity, Sparseness
 from propopt.explaining.metrics.metric import (
     BaselineMethod,
-    Better,
-    ComplexityMetric,
     ExplanationMethod,
     FaithfulnessMetric,
     Metric,
-    OutputRobustnessMetric,
     RandomSeed,
-    RobustnessMetric,
     TableLike,
     attributions_of,
-    read_size,
 )
-from propopt.explaining.metrics.sensitivity import Noisy
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import AttributionsLike, explanation_of
-from propopt.results.stability import largest_of_rows
 
 
 Named = TypeVar("Named")
@@ -74,7 +65,7 @@ def evaluate(
         Rows; in a sequence each has the name of its ``method``. A ``shap.Explanation``,
         a DataFrame or an array (N, D) is an explanation too. In a mapping callables
         from points (m, D) to attributions (m, D) do as well. An explanation is of the
-        points of X and knows of no others: it has NaN under the metrics of robustness.
+        points of X and knows of no others: it has NaN under :class:`MaxSensitivity`.
     rng : int, numpy.random.Generator or None
         The seed of all metrics and explainers; a generator gives one. None is 0.
 
@@ -155,19 +146,16 @@ def evaluate_rows(
 
     def measured(metric: Metric, method: Measured, W: Attributions) -> Array:
         match metric:
-            case ComplexityMetric():
+            case Sparseness():
                 return metric(W, present=present)
             case FaithfulnessMetric():
                 return metric(W, f, X, rng=seed)
-            case RobustnessMetric() | OutputRobustnessMetric():
-                asked: Any = method
+            case MaxSensitivity():
                 if isinstance(method, Baseline):
-                    asked = BaselineMethod(explainer=method, function=f, rng=seed)
+                    method = BaselineMethod(explainer=method, function=f, rng=seed)
                 elif not callable(method):
                     return np.full(len(W), np.nan)
-                if isinstance(metric, RobustnessMetric):
-                    return metric(asked, X, rng=seed)
-                return metric(asked, f, X, rng=seed)
+                return metric(method, X, rng=seed)
         raise InvalidInput(f"metrics: expected a metric, got {metric!r}")
 
     index = pd.RangeIndex(len(points)) if labels.points is None else labels.points
@@ -209,101 +197,3 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
             "mapping gives names of your own)"
         )
     return dict(pairs)
-
-
-# ---- Prediction gaps: what noise in the important, or the other, features does to f
-
-
-@dataclass(frozen=True, kw_only=True)
-class PredictionGap(Noisy, FaithfulnessMetric):
-    """Mean of |f(x) − f(x')| where x' has noise in some features only."""
-
-    k: int | None = None  # how many features are important
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None:
-            read_count(self.k, "k")
-
-    def _rows(self, task: Request, attributions: Attributions) -> Array:
-        size = read_size(self.k, attributions.shape[1])
-        noisy = self._noisy(largest_of_rows(attributions, size))
-        points, values = task.points, task.value(task.points)
-
-        def gap(rows: slice, noise: Array) -> Array:
-            moved = points[rows, None] + noise * noisy[rows, None]
-            return np.abs(task.value(moved) - values[rows, None])
-
-        return self._reduced(task.fixed, task.rng, gap)
-
-    def _over(self, values: Array) -> Array:
-        return values.mean(axis=1)
-
-    @abstractmethod
-    def _noisy(self, important: Truths) -> Truths:
-        """True where there is noise, (N, D)."""
-
-
-@final
-@knows_other_words
-@dataclass(frozen=True, kw_only=True)
-class PGI(PredictionGap):
-    """Prediction gap on important features (Agarwal et al. 2022, OpenXAI).
-
-    (1/S) Σ_s |f(x) − f(x + m∘ε_s)|, where m is 1 for the k features with the largest
-    |w| and 0 for the others (arXiv 2206.11104). In the units of f. Of equal |w|, those
-    that come first are taken.
-
-    Parameters
-    ----------
-    scale : float
-        δ > 0, the standard deviation of the noise, in the units of the features.
-    n_samples : int
-        S, the number of perturbations per point.
-    distribution : {"gaussian", "uniform", "ball"}
-        N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ.
-    k : int, optional
-        How many features are important, at most D; by default a quarter of D, at
-        least 1.
-
-    Examples
-    --------
-    Only the first feature matters, and the second is said to be important.
-
-    >>> import propopt as po
-    >>> first = po.wrap(lambda X: X[:, 0])
-    >>> PGI(k=1)([[0.0, 1.0]], first, [[1.0, 1.0]])
-    array([0.])
-    """
-
-    better: ClassVar[Better] = "higher"
-
-    def _noisy(self, important: Truths) -> Truths:
-        return important
-
-
-@final
-@knows_other_words
-@dataclass(frozen=True, kw_only=True)
-class PGU(PredictionGap):
-    """Prediction gap on unimportant features (Agarwal et al. 2022, OpenXAI).
-
-    As :class:`PGI`, with noise in all features but the k most important.
-
-    Parameters
-    ----------
-    scale, n_samples, distribution, k
-        As for :class:`PGI`.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> first = po.wrap(lambda X: X[:, 0])
-    >>> PGU(k=1)([[1.0, 0.0]], first, [[1.0, 1.0]])
-    array([0.])
-    """
-
-    better: ClassVar[Better] = "lower"
-
-    def _noisy(self, important: Truths) -> Truths:
-        return ~important

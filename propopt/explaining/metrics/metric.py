@@ -1,13 +1,15 @@
-"""What a metric is, and the methods that it judges."""
+"""Metrics, the methods that they measure, and draws near each point."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -23,13 +25,13 @@ from propopt.explaining.explainers.baseline import Request, request_of_document
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.laws.perturbations import Perturbations
 from propopt.losses.restricted import counted
 from propopt.results.explanation import AttributionsLike, Explanation
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import (
     Labels,
     aligned,
-    read_attributions,
     read_points,
     read_table,
 )
@@ -213,8 +215,9 @@ class MethodAtPoints:
     schema: TableSchema | None
 
     @classmethod
-    def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
+    def read(cls, explain: object, X: object) -> Self:
         """The method with the points, read as its function reads them."""
+        function = None
         if isinstance(explain, BaselineMethod):
             function, explain = explain.function, explain.begin()
         if not callable(explain):
@@ -335,28 +338,6 @@ class Metric(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComplexityMetric(Metric):
-    """A metric of the attributions alone."""
-
-    def __call__(
-        self, explanation: AttributionsLike, *, present: TableLike | None = None
-    ) -> Array:
-        """One number per point, shape (N,); present (N, D)."""
-        attributions, _ = read_attributions(explanation, "attributions")
-        here = read_present(present, explanation, attributions)
-        if here is None:
-            return warn_undefined(self._rows(attributions), self.name)
-        rows = np.full(len(here), np.nan)
-        for n in np.flatnonzero(here.any(axis=1)):
-            rows[n] = self._rows(attributions[[n]][:, here[n]])[0]
-        return warn_undefined(rows, self.name)
-
-    @abstractmethod
-    def _rows(self, attributions: Attributions) -> Array:
-        """The number of each row."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class FaithfulnessMetric(Metric):
     """A metric of attributions against the function that they explain."""
 
@@ -410,46 +391,32 @@ class FaithfulnessMetric(Metric):
         """The number of each row."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RobustnessMetric(Metric):
-    """A metric of an explanation *method*, which can be asked about any points."""
+# ---- Draws near each point
 
-    def __call__(
-        self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None
-    ) -> Array:
-        """One number per point, shape (N,); X (N, D)."""
-        refuse_documents(self.name, X)
-        method = MethodAtPoints.read(explain, X)
-        return warn_undefined(self._rows(method, metric_rng(rng)), self.name)
 
-    @abstractmethod
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        """The number of each row."""
+Statistic: TypeAlias = Callable[[slice, Array], Array]
+"""From rows and their perturbations (n, s, D) to an array (n, s, ...) that is small."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputRobustnessMetric(Metric):
-    """A metric of an explanation method against changes of the function's output."""
+class Noisy(Perturbations):
+    """Settings of metrics with noise, which codes and missing numbers do not get."""
 
-    def __call__(
-        self,
-        # from points (m, D) to attributions (m, D), as for RobustnessMetric
-        explain: ExplanationMethod,
-        function: Function,  # f
-        X: TableLike,  # (N, D): the points
-        *,
-        # a seed, or a generator, which is then advanced; none is seed 0
-        rng: RandomSeed = None,
-    ) -> Array:
-        """One number per point, shape (N,)."""
-        f = read_function(function)
-        refuse_documents(self.name, X)
-        method = MethodAtPoints.read(explain, X, f)
-        values = self._rows(method, f, metric_rng(rng))
-        return warn_undefined(values, self.name)
+    scale: float = 0.1
+    n_samples: int = 100
 
-    @abstractmethod
-    def _rows(
-        self, method: MethodAtPoints, function: Function, rng: np.random.Generator
-    ) -> Array:
-        """The number of each row."""
+
+def sampled(
+    perturbations: Perturbations,
+    fixed: NDArray[np.bool_],
+    rng: np.random.Generator,
+    statistic: Statistic,
+) -> Iterator[tuple[slice, Array]]:
+    """The statistic (n, S, ...) of consecutive rows, perturbed where not ``fixed``."""
+    blocks = perturbations.blocks(fixed.shape, rng, split=True)
+    for rows, pieces in groupby(blocks, key=itemgetter(0)):
+        values = []
+        for _, noise in pieces:
+            noise[np.broadcast_to(fixed[rows, None], noise.shape)] = 0
+            values.append(statistic(rows, noise))
+        yield rows, np.concatenate(values, axis=1)

@@ -11,16 +11,11 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import Gradient, Lime, Shap, SmoothGrad, TreeShap
 from propopt.explaining.metrics import (
-    PGI,
-    AvgSensitivity,
     BaselineMethod,
     CompletenessGap,
-    EffectiveComplexity,
     FaithfulnessCorrelation,
     Infidelity,
     MaxSensitivity,
-    RelativeInputStability,
-    RelativeOutputStability,
     Sparseness,
     UndefinedRowsWarning,
     evaluate,
@@ -40,8 +35,7 @@ def test_frames_reach_function_and_method_as_frames(X):
         values = explain(table[NAMES].to_numpy())
         return pd.DataFrame(values, columns=NAMES, index=table.index)
 
-    stability = RelativeOutputStability(n_samples=S)
-    for metric in (*FAITHFUL, *ROBUST, stability):
+    for metric in (*FAITHFUL, *ROBUST):
         given = [by_name(frame) if metric in FAITHFUL else by_name, function, frame]
         if metric in ROBUST:
             del given[1]
@@ -55,13 +49,12 @@ def test_categories_are_never_perturbed_and_have_no_mean(rng):
         return np.exp(table["a"].to_numpy()) * (table["colour"] == "r").to_numpy()
 
     function = po.wrap(model, data=X)
-    columns = [*ROBUST, RelativeOutputStability(n_samples=S), *FAITHFUL[:2], PGI(k=2)]
-    table = evaluate(columns, function, X, [Gradient()])
+    table = evaluate([*ROBUST, *FAITHFUL[:2]], function, X, [Gradient()])
     assert np.isfinite(table.to_numpy()).all()
     flat = X["colour"].to_numpy() != "r"  # there f is zero, whatever the number
-    gaps = PGI(k=2)(np.ones((8, 2)), function, X)
-    assert (gaps[flat] == 0).all()
-    assert (gaps[~flat] > 0).all()
+    errors = Infidelity()(np.zeros((8, 2)), function, X)
+    assert (errors[flat] == 0).all()
+    assert (errors[~flat] > 0).all()
     for metric in (CompletenessGap(), FaithfulnessCorrelation()):
         with pytest.raises(InvalidInput, match="categories have no mean"):
             metric(np.ones((8, 2)), function, X)
@@ -72,7 +65,7 @@ UNUSABLE = [
     (lambda X: Infidelity()(X, f, X), "propopt.wrap"),
     (lambda X: Infidelity()(X, FUNCTION, X, rng=-1), "rng"),
     (lambda X: Infidelity()(X, FUNCTION, X, rng=True), "rng"),
-    (lambda X: PGI(k=5)(X, FUNCTION, X), "k: expected at most"),
+    (lambda X: FaithfulnessCorrelation(k=5)(X, FUNCTION, X), "k: expected at most"),
     (lambda X: FaithfulnessCorrelation(baseline=[1.0])(X, FUNCTION, X), "baseline"),
     (lambda X: CompletenessGap(data=[[1.0]])(X, FUNCTION, X), "data: expected"),
     (lambda X: MaxSensitivity()(X, X), "BaselineMethod"),
@@ -83,10 +76,8 @@ UNUSABLE = [
     (lambda _: MaxSensitivity(scale=0), "scale"),
     (lambda _: MaxSensitivity(distribution="cauchy"), "distribution"),
     (lambda _: Infidelity(rescaling="some"), "rescaling"),
-    (lambda _: PGI(k=0), "k:"),
+    (lambda _: FaithfulnessCorrelation(k=0), "k:"),
     (lambda _: FaithfulnessCorrelation(n_samples=1), "n_samples"),
-    (lambda _: RelativeInputStability(floor=0), "floor"),
-    (lambda _: EffectiveComplexity(threshold=-1), "threshold"),
     (lambda _: BaselineMethod(explainer=Shap(), function=FUNCTION), "data=X"),
 ]
 
@@ -114,7 +105,7 @@ def test_attributions_in_another_order_are_read_by_name(X, rng):
 def test_a_method_draws_afresh_whatever_its_blocks(explainer, X, monkeypatch):
     method = BaselineMethod(explainer=explainer, function=FUNCTION, rng=4)
     np.testing.assert_array_equal(method(X), method(X))
-    metric = AvgSensitivity(n_samples=S)
+    metric = MaxSensitivity(n_samples=S)
     whole = metric(method, X)
     np.testing.assert_array_equal(metric(method, X), whole)
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 7))
@@ -128,8 +119,7 @@ def explained(X):
 
 
 def test_evaluate_is_the_mean_of_each_metric(explained, X):
-    robust = [MaxSensitivity(n_samples=S), RelativeOutputStability()]
-    columns = [*robust, *FAITHFUL, Sparseness()]
+    columns = [*ROBUST, *FAITHFUL, Sparseness()]
     table = evaluate(columns, FUNCTION, X, explained, rng=5)
     assert list(table.index) == ["gradient", "smoothgrad", "given"]
     assert list(table.columns) == [metric.name for metric in columns]
@@ -142,10 +132,10 @@ def test_evaluate_is_the_mean_of_each_metric(explained, X):
         expected = metric(smooth, FUNCTION, X, rng=5).mean()
         assert table.loc["smoothgrad", metric.name] == pytest.approx(expected)
     method = BaselineMethod(explainer=explained[1], function=FUNCTION, rng=5)
-    expected = robust[0](method, X, rng=5).mean()
-    assert table.loc["smoothgrad", robust[0].name] == pytest.approx(expected)
+    expected = ROBUST[0](method, X, rng=5).mean()
+    assert table.loc["smoothgrad", ROBUST[0].name] == pytest.approx(expected)
     # an explanation has no robustness elsewhere
-    assert table.loc["given"].isna().tolist() == [True, True, *7 * [False]]
+    assert table.loc["given"].isna().tolist() == [True, True, *5 * [False]]
     assert table.drop("given").notna().all(axis=None)
     # a generator gives one seed for all
     rng, seed = np.random.default_rng(8), np.random.default_rng(8).integers(2**63)
@@ -232,7 +222,6 @@ def robustness(metric):
 SILENT = [
     (lambda f, W: Infidelity(scale=0.1)(W, f, TEXTS), NO_NOISE),
     (lambda f, W: CompletenessGap(data=ODD)(W, f, TEXTS), "text without any w"),
-    (lambda f, _: RelativeOutputStability()(lambda X: X, f, TEXTS), NO_NOISE),
     (lambda _, W: Sparseness()(W, present=ODD), "present: expected the shape"),
     *((robustness(m), f"{m.name[:9]}.*: .*SharedRobustness") for m in ROBUST),
 ]

@@ -1,4 +1,4 @@
-"""Faithfulness, completeness and complexity, as others measure them."""
+"""Five metrics of the literature."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import known_word, read_array, read_count, read_nonnegative
+from propopt.base.checks import known_word, read_array, read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import Request
@@ -22,21 +22,28 @@ from propopt.explaining.metrics.metric import (
     BACKGROUND_OF_TEXTS,
     AbsoluteOrRelative,
     Better,
-    ComplexityMetric,
+    ExplanationMethod,
     FaithfulnessMetric,
+    MethodAtPoints,
+    Metric,
+    Noisy,
     RandomSeed,
     TableLike,
     attributions_of,
     mean_point,
+    metric_rng,
     quotient,
+    read_present,
     read_size,
     read_task,
+    refuse_documents,
+    sampled,
+    warn_undefined,
 )
-from propopt.explaining.metrics.sensitivity import Noisy, sampled
 from propopt.functions import Function
-from propopt.laws.perturbations import Perturbations
+from propopt.laws.perturbations import Distribution, Perturbations
 from propopt.results.explanation import AttributionsLike
-from propopt.tables.frames import aligned_vector
+from propopt.tables.frames import aligned_vector, read_attributions
 
 
 # ---- Infidelity: whether Iᵀw foretells what the function does when x moves by I
@@ -191,13 +198,13 @@ class CompletenessGap(FaithfulnessMetric):
         return gap if self.units == "absolute" else quotient(gap, np.abs(change))
 
 
-# ---- How simple attributions are: Gini index, entropy, number of non-zeros
+# ---- Sparseness: the Gini index of each row
 
 
 @final
 @knows_other_words
 @dataclass(frozen=True, kw_only=True)
-class Sparseness(ComplexityMetric):
+class Sparseness(Metric):
     """Gini index of the absolute attributions (Chalasani et al. 2020; Hurley 2009).
 
     Σ_i (2i − D − 1) |w|_(i) / (D Σ_i |w_i|), with |w|_(1) ≤ ... ≤ |w|_(D). Between 0,
@@ -212,76 +219,29 @@ class Sparseness(ComplexityMetric):
 
     better: ClassVar[Better] = "higher"
 
-    def _rows(self, attributions: Attributions) -> Array:
-        shares = np.sort(_shares(attributions), axis=1)
-        n_features = attributions.shape[1]
-        ranks = 2 * np.arange(1, n_features + 1) - n_features - 1
-        gini: Array = shares @ ranks / n_features
-        return gini
+    def __call__(
+        self, explanation: AttributionsLike, *, present: TableLike | None = None
+    ) -> Array:
+        """One number per point, shape (N,); present (N, D)."""
+        attributions, _ = read_attributions(explanation, "attributions")
+        here = read_present(present, explanation, attributions)
+        if here is None:
+            return warn_undefined(_gini(attributions), self.name)
+        rows = np.full(len(here), np.nan)
+        for n in np.flatnonzero(here.any(axis=1)):
+            rows[n] = _gini(attributions[[n]][:, here[n]])[0]
+        return warn_undefined(rows, self.name)
 
 
-@final
-@knows_other_words
-@dataclass(frozen=True, kw_only=True)
-class Complexity(ComplexityMetric):
-    """Entropy of the absolute attributions (Bhatt et al. 2020, arXiv 2005.00631).
-
-    −Σ_i p_i ln p_i with p_i = |w_i| / Σ_j |w_j|, in nats. Between 0, for a single
-    attribution, and ln D, for equal ones. Does not depend on the scale of the
-    attributions. Undefined (0/0) for a row of zeros.
-
-    Examples
-    --------
-    >>> Complexity()([[0.0, 3.0], [1.0, -1.0]]).round(4)
-    array([0.    , 0.6931])
-    """
-
-    better: ClassVar[Better] = "lower"
-
-    def _rows(self, attributions: Attributions) -> Array:
-        shares = _shares(attributions)
-        logs = np.log(shares, out=np.zeros_like(shares), where=shares != 0)
-        entropy: Array = -(shares * logs).sum(axis=1)
-        return np.abs(entropy)  # -0.0 for a single attribution
-
-
-@final
-@knows_other_words
-@dataclass(frozen=True, kw_only=True)
-class EffectiveComplexity(ComplexityMetric):
-    """Number of attributions that count (Nguyen and Rodríguez Martínez 2020).
-
-    #{i: |w_i| > threshold}. The attributions are taken as they are: a threshold for
-    attributions that are scaled to a largest one of 1 is another metric.
-
-    Parameters
-    ----------
-    threshold : float
-        At least 0, in the units of the attributions.
-
-    Examples
-    --------
-    >>> EffectiveComplexity()([[0.0, 1e-6, -3.0], [1.0, 2.0, 3.0]])
-    array([1., 3.])
-    """
-
-    better: ClassVar[Better] = "lower"
-
-    threshold: float = 1e-5
-
-    def __post_init__(self) -> None:
-        read_nonnegative(self.threshold, "threshold")
-
-    def _rows(self, attributions: Attributions) -> Array:
-        return (np.abs(attributions) > self.threshold).sum(axis=1).astype(float)
-
-
-def _shares(attributions: Attributions) -> Array:
-    """|w| / Σ|w|, (N, D); NaN in a row of zeros."""
+def _gini(attributions: Attributions) -> Array:
+    """The index of each row, (N,); NaN for a row of zeros."""
     sizes = np.abs(attributions)
     # relative to the largest, no sum can overflow
     sizes = quotient(sizes, sizes.max(axis=1, keepdims=True))
-    return sizes / sizes.sum(axis=1, keepdims=True)
+    shares = np.sort(sizes / sizes.sum(axis=1, keepdims=True), axis=1)
+    n_features = attributions.shape[1]
+    ranks = 2 * np.arange(1, n_features + 1) - n_features - 1
+    return np.asarray(shares @ ranks / n_features)
 
 
 # ---- Faithfulness correlation: whether attributions foretell effects of removal
@@ -402,3 +362,68 @@ def _correlation(pairs: Array, sizes: Array) -> Array:
     product = (unit[..., 0] * unit[..., 1]).sum(axis=1)
     correlation = quotient(product, norms.prod(axis=1))
     return np.where(constant, np.nan, np.clip(correlation, -1, 1))
+
+
+# ---- Sensitivity: how far attributions move when the point moves
+
+
+@final
+@knows_other_words
+@dataclass(frozen=True, kw_only=True)
+class MaxSensitivity(Noisy, Metric):
+    """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
+
+    max_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂, ε_s uniform in the cube
+    [−δ, δ]^D. A lower bound of the maximum over the cube, which grows with the number
+    of samples. In relative units, undefined where w(x) = 0.
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, the half-width of the cube, in the units of the features.
+    n_samples : int
+        S, the number of perturbations per point.
+    distribution : {"uniform", "gaussian", "ball"}
+        Uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ.
+    units : {"relative", "absolute"}
+        Whether to divide by ‖w(x)‖.
+
+    Examples
+    --------
+    The gradient of a linear function does not change; that of x² changes by 2ε.
+
+    >>> from propopt.explaining.explainers import Gradient
+    >>> from propopt.functions import Power
+    >>> from propopt.explaining.metrics import BaselineMethod
+    >>> square = BaselineMethod(explainer=Gradient(), function=Power(2))
+    >>> values = MaxSensitivity(scale=0.1, units="absolute")(square, [[5.0]])
+    >>> bool(0.19 < values[0] <= 0.2)
+    True
+    """
+
+    better: ClassVar[Better] = "lower"
+
+    distribution: Distribution = "uniform"
+    units: AbsoluteOrRelative = "relative"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known_word(self.units, AbsoluteOrRelative, "units")
+
+    def __call__(
+        self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None
+    ) -> Array:
+        """One number per point, shape (N,); X (N, D)."""
+        refuse_documents(self.name, X)
+        method, generator = MethodAtPoints.read(explain, X), metric_rng(rng)
+        points, W = method.points, method.W  # a method that draws is asked first here
+
+        def apart(rows: slice, noise: Array) -> Array:
+            moved = method(points[rows, None] + noise)
+            return np.linalg.norm(moved - W[rows, None], axis=-1)
+
+        pieces = sampled(self, method.fixed, generator, apart)
+        change = np.concatenate([values.max(axis=1) for _, values in pieces])
+        if self.units == "relative":
+            change = quotient(change, np.linalg.norm(W, axis=1))
+        return warn_undefined(change, self.name)
