@@ -1,6 +1,4 @@
 from .formulas import PAPER_FUNCTIONS as PAPER_FUNCTIONS
-from .formulas import Additive as Additive
-from .formulas import Multiplicative as Multiplicative
 from .formulas import Power as Power
 from .formulas import Sine as Sine
 from .function import Function as Function

@@ -30,7 +30,6 @@ import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
-from propopt.functions.formulas import Additive, Multiplicative
 from propopt.functions.means import Checked, ExactMean
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.sets import Tree
@@ -407,57 +406,10 @@ def test_noise_on_splines_is_sampled():
     assert "Stein" in po.functions.smoothed(po.wrap(model), 0.5).gradient_method
 
 
-# ---- sums and products of functions of one column each, and those of the paper
+# ---- the functions of the paper
 
 
 COLUMNS = np.random.default_rng(0).normal(size=(30, 4))
-TERMS = [np.sin, None, np.abs, np.exp]
-SLOPES = [np.cos, None, np.sign, np.exp]
-
-
-@pytest.mark.parametrize("slopes", [SLOPES, None])
-def test_sums_and_products_have_their_values_and_gradients(slopes):
-    function = Additive(TERMS, base=0.5, slopes=slopes, knots={2: [0.0]})
-    a, b, c = np.sin(COLUMNS[:, 0]), np.abs(COLUMNS[:, 2]), np.exp(COLUMNS[:, 3])
-    np.testing.assert_allclose(function.value(COLUMNS), 0.5 + a + b + c, rtol=1e-14)
-    read = function.products
-    np.testing.assert_allclose(read.value(COLUMNS), 0.5 + a + b + c, rtol=1e-14)
-    da, db, zeros = np.cos(COLUMNS[:, 0]), np.sign(COLUMNS[:, 2]), np.zeros(len(a))
-    slope = np.column_stack([da, zeros, db, c])
-    np.testing.assert_allclose(function.gradient(COLUMNS), slope, rtol=1e-8)
-    assert (function.gradient_method == "exact") == (slopes is not None)
-    function = Multiplicative(TERMS, scale=-2.0, slopes=slopes, knots={2: [0.0]})
-    expected = -2.0 * a * b * c
-    np.testing.assert_allclose(function.value(COLUMNS), expected, rtol=1e-14)
-    np.testing.assert_allclose(function.products.value(COLUMNS), expected, rtol=1e-13)
-    slope = -2.0 * np.column_stack([da * b * c, zeros, a * db * c, a * b * c])
-    np.testing.assert_allclose(function.gradient(COLUMNS), slope, rtol=1e-7)
-
-
-def test_knots_are_where_quadrature_stops():
-    function = Additive([lambda x: np.where(x > 0.3, 1.0, 0.0)], knots={0: [0.3]})
-    mean = function.products.factors[0].under(Normals.of(0.0, 1.0, -1.0, 1.0))
-    share = Normals.of(0.0, 1.0, -1.0, 1.0).shares(np.array([0.3]), np.array([1.0]))
-    np.testing.assert_allclose(mean[0], share, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "message"),
-    [
-        (([],), {}, "terms: expected a sequence"),
-        ((np.sin,), {}, "terms: expected a sequence"),
-        (([np.sin, 3.0],), {}, "terms: expected callables or None, got 3.0"),
-        (([None],), {}, "terms: expected one callable"),
-        (([np.sin, None],), {"slopes": [np.cos, np.cos]}, "one for each term"),
-        (([np.sin, None],), {"knots": {1: [0.0]}}, r"no term has the positions \[1\]"),
-    ],
-)
-@pytest.mark.parametrize("kind", [Additive, Multiplicative])
-def test_what_cannot_be_is_refused(kind, arguments, settings, message):
-    with pytest.raises(InvalidInput, match=message):
-        kind(*arguments, **settings)
-    with pytest.raises(InvalidInput, match="has 4 columns, got 3"):
-        kind(TERMS).value(COLUMNS[:, :3])
 
 
 @pytest.mark.parametrize("name", PAPER_FUNCTIONS)

@@ -172,8 +172,16 @@ def test_curves_that_cannot_be_integrated_are_refused():
     mass, _ = quad(lambda x: np.exp(-0.5 * x**2), -1.0, 1.0, epsrel=1e-13)
     assert inside == pytest.approx(total / mass, rel=1e-12)
     jump = families.Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
-    with pytest.raises(Refused, match="give its kinks and jumps as knots"):
+    with pytest.raises(Refused, match="another answer with half as many"):
         jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
+
+
+def test_knots_are_where_quadrature_stops():
+    rule = lambda x: np.where(x > 0.3, 1.0, 0.0)  # noqa: E731
+    steps = families.Curves(np.zeros(1, np.intp), (rule,), (np.array([0.3]),))
+    laws = Normals.of(0.0, 1.0, -1.0, 1.0)
+    share = laws.shares(np.array([0.3]), np.array([1.0]))
+    np.testing.assert_allclose(steps.under(laws)[0], share, rtol=1e-12)
 
 
 # ---- functions of what a model sees are the same functions of the table

@@ -218,7 +218,7 @@ def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array
         f"the mean of the function of column {column} (counted from 0) between "
         f"{normals.low[place]:.6g} and {normals.high[place]:.6g} is not found: with "
         f"{_MOST} nodes quadrature gives {mean[place]:.6g}, and another answer with "
-        "half as many; give its kinks and jumps as knots"
+        "half as many"
     )
 
 

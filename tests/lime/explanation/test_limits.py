@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from lime_functions import Known
 from normal_samples import weighted_fit, with_intercept
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
@@ -15,8 +16,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.functions.formulas import Additive
 from propopt.lime import LimeExplainer, TabularLaw, explaining_rows, limits
+from propopt.structures.products.families import Curves
+from propopt.structures.products.sums import SumOfProducts
 
 
 @pytest.fixture
@@ -86,10 +88,17 @@ def test_the_unit_of_a_column_changes_nothing(scale, table):
     assert other == pytest.approx(own, rel=1e-9)
 
 
+def additive(terms, knots):
+    """Σ_j terms[j](x_j), with the knots of each term."""
+    curves = Curves(np.arange(len(terms)), tuple(terms), tuple(map(np.array, knots)))
+    weights = np.ones(len(terms))
+    return Known(SumOfProducts.additive(0.0, weights, curves, len(terms)))
+
+
 def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     X = np.random.default_rng(0).normal(size=(200, 2))
     rules = (lambda x: np.sin(1e6 * x) + x, lambda x: x)
-    f, tame = (Additive([rule, np.abs], knots={1: [0.0]}) for rule in rules)
+    f, tame = (additive([rule, np.abs], [[], [0.0]]) for rule in rules)
     lime = limits(f, X[:2], data=X, n_samples=2000)
     assert not lime.is_exact
     assert "column 0" in lime.reason
@@ -103,7 +112,7 @@ def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     assert "estimated" in quiet["bandwidth fragility"]
     # one row refused is a table estimated
     end = TabularLaw.from_data(X[:, :1]).columns[0].edges[-1]
-    f = Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
+    f = additive([lambda x: np.sin(1e6 * x) * (x > end)], [[end]])
     assert not limits(f, X[:3, :1], data=X[:, :1], n_samples=200).is_exact
 
 
