@@ -253,7 +253,7 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
     assert fitted == [243, 244, 246, 250, 258, 274, 306, 366]
     again, interrupted = scores(out)
     assert not interrupted
-    write(tmp_path, "patches", RESUMED.replace("linear", "tree"))
+    write(tmp_path, "patches", RESUMED.replace("linear", "forest"))
     assert interactions() == 2
     complaint = capsys.readouterr().err
     assert f"{resumed}:3: interactions: folder: {kept}/patches holds" in complaint

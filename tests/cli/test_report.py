@@ -14,8 +14,8 @@ JOBS = {
     "sweep": FILE,
     "explain": "data: {sklearn: iris, explain: 20}\n"
     "model: {kind: logistic, target_class: setosa}\nexplain: {robustness: 0.5}\n",
-    "lime": "data: {sklearn: iris, explain: 20}\nmodel: {kind: tree, target_class: "
-    "setosa}\nlime: {rows: 2, n_samples: 100}\n",
+    "lime": "data: {sklearn: iris, explain: 20}\nmodel: {kind: forest, target_class: "
+    "setosa, n_estimators: 2}\nlime: {rows: 2, n_samples: 100}\n",
     "interactions": "data: {sklearn: iris}\nmodel: {kind: logistic}\ninteractions:\n"
     "  scheme: {kind: split, test_size: 0.4}\n",
 }

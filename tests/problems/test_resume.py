@@ -43,10 +43,10 @@ JOBS = {
     "audit": TREES.replace(", explain: 16", "")
     + "audit: {attributions: shap.csv, base: 0}\n",
     "interactions": TABLE.replace(", explain: 16", "")
-    + "model: {kind: tree, task: regression}\n"
+    + "model: {kind: forest, n_estimators: 1, task: regression}\n"
     "interactions: {scheme: {kind: split, n_folds: 3}}\n",
     "patches": TABLE.replace(", explain: 16", "")
-    + "model: {kind: tree, task: regression}\n"
+    + "model: {kind: forest, n_estimators: 1, task: regression}\n"
     "interactions: {scheme: {kind: minipatches, n_patches: 150}}\n",
 }
 COMMANDS = {"sweep": "sweep", "lime": "lime", "audit": "audit"}

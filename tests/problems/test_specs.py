@@ -22,14 +22,18 @@ from propopt.problems.jobs.interactions import (
 )
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.sections import sentences_of
-from propopt.problems.subject.model_sections import TREES, VECTORIZERS
+from propopt.problems.subject.model_sections import (
+    VECTORIZERS,
+    BoostingModel,
+    ForestModel,
+)
 
 
 GRAPHS = {*loss_sections.POINT_GRAPHS, *loss_sections.FEATURE_GRAPHS}
 SCHEMES = (MinipatchesSection, SplitSection, ScreenSection)
 JOINED = (*BASELINE_SECTIONS, *GRAPHS, *loss_sections.LOSSES, *SCHEMES, LimeSection)
 COUNTED = [rule for rule in RULES if rule.makes is not None]
-MADE = [*JOINED, *COUNTED, *TREES[:-1], *VECTORIZERS, ExplainSection]
+MADE = [*JOINED, *COUNTED, ForestModel, BoostingModel, *VECTORIZERS, ExplainSection]
 NOT_OF_FILES = {
     "Lime": {"law"},
     "LimePackage": {"data"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -14,19 +14,17 @@ from pydantic import Field
 from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
-from propopt.base import extras
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
@@ -453,7 +451,7 @@ NetworkModel: Final = _learned(
 NetworkModel.check_size = _check_network
 
 
-# ---- Trees, forests and gradient boosting, of scikit-learn and of LightGBM
+# ---- Forests and gradient boosting
 
 
 Trees: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
@@ -463,22 +461,18 @@ Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
 
 
 class TreesSection(TaskSection):
-    """Trees: settings and defaults are those of the estimators of that name."""
+    """Trees: settings and defaults are those of scikit-learn's estimators."""
 
     takes_missing: ClassVar[bool] = True
-    estimator: ClassVar[str]
-    """The name of the class, without Classifier or Regressor."""
-    package: ClassVar[str]
     takes_sparse: ClassVar[bool] = True
     """Whether it learns counts of words as they come."""
-    fixed: ClassVar[Mapping[str, Any]] = {}
-    """What a file does not choose."""
+    classifier: ClassVar[type[Any]]
+    regressor: ClassVar[type[Any]]
 
     def make(self, **others: Any) -> Any:
-        name = "Classifier" if others["task"] == "classification" else "Regressor"
-        kind = getattr(extras.require(self.package), f"{self.estimator}{name}")
+        kind = self.classifier if others["task"] == "classification" else self.regressor
         settings = self.settings("kind", *TaskSection.model_fields)
-        trees = kind(**settings, **self.fixed, random_state=others["seed"])
+        trees = kind(**settings, random_state=others["seed"])
         if others["vectorizer"] is None:
             return make_pipeline(_as_numbers(others["categorical"]), trees)
         dense = FunctionTransformer(_dense, accept_sparse=True)
@@ -486,81 +480,35 @@ class TreesSection(TaskSection):
         return make_pipeline(others["vectorizer"].make(), *between, trees)
 
 
-class LightGbmModel(TreesSection):
-    """LightGBM, with the same answers on any machine."""
-
-    words: ClassVar[str] = "LightGBM"
-    estimator: ClassVar[str] = "LGBM"
-    package: ClassVar[str] = "lightgbm"
-    fixed: ClassVar[Mapping[str, Any]] = {
-        "n_jobs": 1,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbosity": -1,
-    }
-
-    kind: Literal["lightgbm"]
-    n_estimators: Trees = 100
-    max_depth: Literal[-1] | Depth = -1
-    num_leaves: Leaves = 31
-    learning_rate: Positive = 0.1
-    min_child_samples: Leaf = 20
-
-
-def _trees(
-    kind: str, words: str, made: Any, settings: str, **facts: Any
-) -> type[TreesSection]:
-    """Settings of estimators of scikit-learn, of one name but for the task."""
-    name = made.__name__.removesuffix("Classifier")
-    section = section_of(
-        made,
-        TreesSection,
-        f"{name}Model",
-        f"{words.capitalize()}.",
-        kind=Literal[kind],
-        **{setting: _OF_TREES[setting] for setting in settings.split()},
-    )
-    package = ".".join(made.__module__.split(".")[:2])
-    facts |= {"words": words, "estimator": name, "package": package}
-    for fact, value in facts.items():
-        setattr(section, fact, value)
-    return section
-
-
-_OF_TREES: Final[Mapping[str, Any]] = {
-    "n_estimators": Trees,
-    "max_iter": Trees,
-    "max_depth": Depth | None,
-    "max_leaf_nodes": Leaves | None,
-    "learning_rate": Positive,
-    "min_samples_leaf": Leaf,
-}
-_OF_FORESTS: Final = "n_estimators max_depth min_samples_leaf"
-TREES: Final[tuple[type[TreesSection], ...]] = (
-    _trees("tree", "a tree", DecisionTreeClassifier, "max_depth min_samples_leaf"),
-    _trees("forest", "a forest", RandomForestClassifier, _OF_FORESTS),
-    _trees(
-        "extra_trees",
-        "a forest of extremely randomized trees",
-        ExtraTreesClassifier,
-        _OF_FORESTS,
-    ),
-    _trees(
-        "gradient_boosting",
-        "gradient boosting",
-        GradientBoostingClassifier,
-        "n_estimators max_depth learning_rate min_samples_leaf",
-        takes_missing=False,
-    ),
-    _trees(
-        "hist_gradient_boosting",
-        "gradient boosting",
-        HistGradientBoostingClassifier,
-        "max_iter max_depth max_leaf_nodes learning_rate min_samples_leaf",
-        takes_sparse=False,
-    ),
-    LightGbmModel,
+ForestModel: Final = section_of(
+    RandomForestClassifier,
+    TreesSection,
+    "ForestModel",
+    "A random forest.",
+    kind=Literal["forest"],
+    n_estimators=Trees,
+    max_depth=Depth | None,
+    min_samples_leaf=Leaf,
 )
+ForestModel.words = "a forest"
+ForestModel.classifier = RandomForestClassifier
+ForestModel.regressor = RandomForestRegressor
+
+BoostingModel: Final = section_of(
+    HistGradientBoostingClassifier,
+    TreesSection,
+    "BoostingModel",
+    "Gradient boosting.",
+    kind=Literal["hist_gradient_boosting"],
+    max_iter=Trees,
+    max_depth=Depth | None,
+    max_leaf_nodes=Leaves | None,
+    learning_rate=Positive,
+    min_samples_leaf=Leaf,
+)
+BoostingModel.words, BoostingModel.takes_sparse = "gradient boosting", False
+BoostingModel.classifier = HistGradientBoostingClassifier
+BoostingModel.regressor = HistGradientBoostingRegressor
 
 
 def _as_numbers(categorical: tuple[str, ...]) -> Any:
@@ -577,5 +525,4 @@ def _dense(counts: Any) -> Any:
 
 
 def _array(table: Any) -> Any:
-    """Without names, which LightGBM takes for JSON."""
     return np.asarray(table, dtype=float)

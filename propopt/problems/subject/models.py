@@ -23,8 +23,9 @@ from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
 from propopt.problems.sections import Label, OneOf, part, refused, wrong
 from propopt.problems.subject.model_sections import (
-    TREES,
+    BoostingModel,
     Code,
+    ForestModel,
     LinearModel,
     LogisticModel,
     ModelSection,
@@ -356,7 +357,8 @@ MODEL_KINDS: Final[tuple[type[ModelSection], ...]] = (
     LinearModel,
     LogisticModel,
     NetworkModel,
-    *TREES,
+    ForestModel,
+    BoostingModel,
     ImportedModel,
     OnnxModel,
     BoosterModel,

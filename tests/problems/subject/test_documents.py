@@ -65,10 +65,9 @@ def test_a_model_learns_texts_behind_its_vectorizer(file):
         ("mlp, task: classification, hidden: [2]", "label"),
         ("mlp, task: regression, hidden: [2], target: standardized", "y"),
         ("forest, task: classification, n_estimators: 3", "label"),
-        ("extra_trees, task: regression, n_estimators: 3", "y"),
-        ("gradient_boosting, task: classification, n_estimators: 3", "label"),
+        ("forest, task: regression, n_estimators: 3", "y"),
+        ("hist_gradient_boosting, task: classification, max_iter: 3", "label"),
         ("hist_gradient_boosting, task: regression, min_samples_leaf: 1", "y"),
-        ("lightgbm, task: classification, min_child_samples: 1", "label"),
     ],
 )
 @pytest.mark.parametrize("vectorizer", ["counts, binary: true", "tfidf, norm: null"])

@@ -43,7 +43,7 @@ def test_a_file_without_a_task_runs_and_says_what_was_inferred(
     task = f", task: {said}" if said else ""
     (tmp_path / "own.yaml").write_text(
         "data: {csv: table.csv, target: y, explain: 10}\n"
-        f"model: {{kind: tree, max_depth: 2{task}}}\nexplain: {{}}\n"
+        f"model: {{kind: forest, n_estimators: 2{task}}}\nexplain: {{}}\n"
     )
     assert main(["explain", "own.yaml"]) == 0
     told = capsys.readouterr().out

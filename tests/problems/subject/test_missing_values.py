@@ -50,16 +50,10 @@ def read(path, code=Code.REFUSED):
     return po.problems.read_problem(path, code=code)
 
 
-FLAT = ["hist_gradient_boosting", "forest", "extra_trees", "lightgbm"]
-
-
-@pytest.mark.parametrize("kind", FLAT)
+@pytest.mark.parametrize("kind", ["hist_gradient_boosting", "forest"])
 def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
-    if kind == "lightgbm":
-        pytest.importorskip("lightgbm")
     size = {"hist_gradient_boosting": "max_iter"}.get(kind, "n_estimators")
-    leaf = {"lightgbm": "min_child_samples"}.get(kind, "min_samples_leaf")
-    settings = f"{size}: 10, {leaf}: 4, smooth: {{n_samples: 20}}"
+    settings = f"{size}: 10, min_samples_leaf: 4, smooth: {{n_samples: 20}}"
     model = f"kind: {kind}, task: regression, {settings}"
     subject = read(write(text(model))).subject
     points = subject.points

@@ -1,7 +1,6 @@
 """The subject of all jobs, made in Python or read from a file; models it may name."""
 
 import inspect
-import sys
 
 import numpy as np
 import pandas as pd
@@ -174,7 +173,7 @@ def test_settings_of_trees_and_their_defaults_are_those_of_the_estimator(model, 
     parameters = inspect.signature(type(made(model, task))).parameters
     common = set(TreesSection.model_fields) | {"kind"}
     own = {n: f.default for n, f in model.model_fields.items() if n not in common}
-    assert len(own) >= (2 if kind_of(model) == "tree" else 3)
+    assert len(own) >= 3
     assert own == {name: parameters[name].default for name in own}
     # settings and the seed reach the estimator
     sizes = ("max_iter", "n_estimators", "min_samples_leaf")
@@ -229,14 +228,6 @@ def test_gradients_are_those_of_the_mean_and_values_those_of_the_model(subject):
     np.testing.assert_allclose(ours.gradient(X), mean.gradient(X), rtol=1e-9)
     np.testing.assert_array_equal(ours.function.value(X), function.value(X))
     assert ours.function.gradient_method == mean.gradient_method
-
-
-def test_without_lightgbm_a_sentence_says_how_to_install_it(complaint, monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
-    text = OF_TREES.replace("forest, n_estimators: 5, SMOOTH", "lightgbm")
-    message = complaint(text)
-    assert message.startswith("file.yaml:2: model: lightgbm could not be imported")
-    assert message.endswith('install it with: pip install "propopt[boosting]"')
 
 
 def test_trees_take_categories(subject, tmp_path, rng):

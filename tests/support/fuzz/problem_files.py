@@ -150,7 +150,7 @@ interactions:
   side: lower
 ---  # interactions by minipatches
 data: {csv: table.csv, target: label, categorical: [city]}
-model: {kind: tree, task: classification, min_samples_leaf: 2}
+model: {kind: forest, task: classification, n_estimators: 1}
 interactions:
   scheme:
     {kind: minipatches, n_patches: 200, rows: 0.5, n_features: 2, columns: bernoulli}
