@@ -13,8 +13,9 @@ from .explaining import metrics as metrics
 from .explaining import null_models as null_models
 from .explaining.audit import audit as audit
 from .explaining.comparison import compare as compare
-from .explaining.first_look import explain as explain
-from .explaining.one_by_one import Explainer as Explainer
+from .explaining.explainer import Explainer as Explainer
+from .explaining.explainer import explain as explain
+from .explaining.problem import Sampling as Sampling
 from .explaining.sweeping import sweep as sweep
 from .explaining.trade_offs import TradeOffs as TradeOffs
 from .functions.wrapping import wrap as wrap

@@ -18,7 +18,13 @@ keys of problem files."""
 
 _BACKGROUND: Final = ("data=, the table of background rows",)
 _OUTPUT: Final = ("output=, such as output='probability'",)
-_SEED: Final = ("rng=, a seed", "random_state=, a seed")
+_SAMPLING: Final = "sampling=po.Sampling(...), which has it"
+_NEAREST: Final = "graph=po.graphs.Nearest(...), which has it"
+_SEED: Final = (
+    "rng=, a seed",
+    "random_state=, a seed",
+    "sampling=po.Sampling(rng=0), a seed",
+)
 _DRAWS: Final = (
     "n_samples=",
     "n_patches=",
@@ -61,7 +67,14 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "num_features": ("nothing: all columns are explained; see best.top()",),
     "categorical": _CATEGORIES,
     "categorical_features": _CATEGORIES,
-    "n_neighbors": ("po.Explainer(model, data=X, n_neighbors=...)",),
+    "n_neighbors": (_NEAREST,),
+    "n_reference": (_NEAREST,),
+    "same_pattern": (_NEAREST,),
+    "precision": (_SAMPLING,),
+    "max_evaluations": (_SAMPLING,),
+    "batch_rows": (_SAMPLING,),
+    "rng": (_SAMPLING,),
+    "interactions": ("scores.noted_in(best), of the scores",),
     "kernel_width": (
         "law=po.lime.TabularLaw.from_data(X, kernel_width=...), of po.lime.limits",
     ),

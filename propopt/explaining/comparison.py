@@ -10,32 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, Final, Unpack, final
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Positions, Values
-from propopt.base.checks import read_count, read_seed
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.terminal import progress_bar
 from propopt.base.words_of_others import knows_other_words
-from propopt.explaining.contributions import AnyRule, ContributionChoice
-from propopt.explaining.fitted_rows import FittedRows, joint_rows
+from propopt.explaining.contributions import AnyRule
+from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels
-from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import (
-    ExplainSettings,
-    JointRows,
-    KindChoice,
-    RowNumbers,
+from propopt.explaining.out_of_sample import FittedRows
+from propopt.explaining.problem import (
+    RowsProblem,
+    Settings,
+    SettingsByName,
+    takes_settings,
 )
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
-from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.losses.faithfulness import Units
-from propopt.losses.graphs.points import Graph
 from propopt.results.comparison import (
     LEAST_SIZE,
     Comparison,
@@ -56,7 +54,7 @@ from propopt.tables.frames import (
     names_of,
     orders_of,
 )
-from propopt.tables.schema import ColumnScale, TableSchema
+from propopt.tables.schema import TableSchema
 
 
 # ---- One background, one base and the same rows: what any model says of them
@@ -67,57 +65,63 @@ from propopt.tables.schema import ColumnScale, TableSchema
 class _Ruler:
     """Rows and all that a target depends on, but for the model."""
 
-    plan: JointRows
+    problem: RowsProblem
     rule: AnyRule  # of the old version, settled
 
     @classmethod
-    def of(cls, settings: ExplainSettings, model: Any, data: Any, X: Any) -> _Ruler:
+    def of(cls, settings: Settings, model: Any, data: Any, X: Any) -> _Ruler:
         """Of a model and its table; or of a fitted explainer, and its rows."""
         if isinstance(model, Explainer):
             fitted = model.fitted_
             if not isinstance(fitted, FittedRows):
                 raise InvalidInput("documents have no rows of columns to compare")
-            plan, rule = fitted.plan, fitted.rule
-            b = replace(plan.settings, robustness=fitted.weights[1], beside=None)
+            problem, rule = fitted.problem, fitted.rule
+            b = replace(problem.settings, robustness=fitted.weights[1], beside=None)
             if X is not None:
-                points, labels = plan.function.read(X)
-                b = replace(b, n_neighbors=min(b.n_neighbors, len(points) - 1))
-                plan = replace(plan, points=points, labels=labels)
-            return cls(plan=replace(plan, settings=b), rule=rule)
+                points, labels = problem.function.read(X)
+                count = min(b.nearest.n_neighbors, len(points) - 1)
+                b = replace(b, graph=replace(b.nearest, n_neighbors=count))
+                problem = replace(problem, points=points, labels=labels)
+            return cls(problem=replace(problem, settings=b), rule=rule)
         # both versions are optimized alike: own values would be those of one of them
         settings = replace(settings, beside=None)
-        plan = joint_rows(settings, model, data, X, None)
-        seed = read_seed(settings.rng)
-        return cls(plan=plan, rule=plan.rule.settled(plan.points, seed))
+        problem = RowsProblem.of(settings, model, data, X, None)
+        return cls(
+            problem=problem, rule=problem.rule.settled(problem.points, settings.seed)
+        )
 
     def function(self, model: Any) -> Function:
         """A version as a function of the same columns."""
         if isinstance(model, Explainer):
             model = model.fitted_.function
-        plan = self.plan
+        problem = self.problem
         if not isinstance(model, Function):
-            asked = plan.settings
-            known: Any = plan.function.schema
-            known = plan.reference.points if known is None else known
+            asked = problem.settings
+            known: Any = problem.function.schema
+            known = problem.reference.points if known is None else known
             how = asked.target, asked.output, known, None, asked.outcome
             model = wrapped_and_told(model, None, *how)[0]
-        _refuse_other_quantity(plan.function.quantity, model.quantity)
-        _refuse_other_codes(plan.function.schema, model.schema)
+        _refuse_other_quantity(problem.function.quantity, model.quantity)
+        _refuse_other_codes(problem.function.schema, model.schema)
         return model
 
     def targets(self, model: Any) -> Targets:
         """What a version says of the rows."""
-        function, plan = self.function(model), self.plan
+        function, problem = self.function(model), self.problem
         if not isinstance(self.rule, TargetRule):
             own = replace(self.rule, function=function)
-            return own.of(plan.points, plan.labels)
-        law: LawChoice = plan.settings.law_of_columns
+            return own.of(problem.points, problem.labels)
+        law: LawChoice = problem.settings.law_of_columns
         if law == "auto":  # the versions are averaged alike
-            law = "none" if self.rule.function is plan.function else "data"
+            law = "none" if self.rule.function is problem.function else "data"
         rule = target_rule(
-            function, plan.reference, plan.sizes, law=law, rng=plan.settings.rng
+            function,
+            problem.reference,
+            problem.sizes,
+            law=law,
+            rng=problem.settings.seed,
         )
-        return Targets(estimate=rule.at(plan.points, plan.labels))
+        return Targets(estimate=rule.at(problem.points, problem.labels))
 
     def level(self, refits: NullModels, progress: bool | None) -> NullLevel:
         """How far columns move between refits."""
@@ -326,20 +330,22 @@ def _prices(old: Explanation, new: Explanation, squares: Values) -> Values | Non
 
 
 def _of_optima(
-    old: Explanation, new: Explanation, moved: Array, plan: JointRows | None
+    old: Explanation, new: Explanation, moved: Array, problem: RowsProblem | None
 ) -> dict[str, Any]:
     """Distances of the optimized explanations, and prices; nothing of others.
 
     ‖d‖²_H = a‖d‖² + b Σ_{n,n'} S_nn' (d_n − d_n')², of which saved explanations, whose
     graph is not known, have the first term.
     """
-    known = plan is not None or all("weight rule" in x.parameters for x in (old, new))
+    known = problem is not None or all(
+        "weight rule" in x.parameters for x in (old, new)
+    )
     if not (known and _is_plain(old) and _is_plain(new)):
         return {}  # of other losses, or not known to be of these
     least = min(next(iter(x.weights.values())) for x in (old, new))
     squares = least * (moved**2).sum(axis=0)
-    if plan is not None:
-        c, robust = [*old.weights.values()][1], plan.robust
+    if problem is not None:
+        c, robust = [*old.weights.values()][1], problem.robust
         squares += c * np.array([robust.value_at(d[:, None]) for d in moved.T])
     distances = np.sqrt((moved**2).mean(axis=0))
     return {"optimized": distances, "prices": _prices(old, new, squares)}
@@ -355,6 +361,7 @@ def _is_plain(one: Explanation) -> bool:
 
 
 @knows_other_words
+@takes_settings
 def compare(
     before: Any,
     after: Any = None,
@@ -363,19 +370,9 @@ def compare(
     rows: Sequence[Any] | Mapping[str, Any] | None = None,
     data: Any = None,
     level: NullModels | None = None,
-    target: Target = None,
-    output: Output = "auto",
-    outcome: str | None = None,
-    sample_weight: RowNumbers = None,
-    scale: ColumnScale = "std",
-    kind: KindChoice = "contributions",
-    contributions: ContributionChoice = "shapley",
-    law: LawChoice = "auto",
-    graph: Graph | None = None,
-    robustness: float | None = None,
     n_permutations: int = 999,
-    rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **settings: Unpack[SettingsByName],
 ) -> Comparison:
     """Compare two versions of a model at the same rows, or two groups of rows.
 
@@ -420,22 +417,17 @@ def compare(
     data : DataFrame, array or TableSchema, optional
         The table that the background of both versions is drawn from, best the one that
         the old version was trained on; X by default.
-    sample_weight : Series or array (M,), optional
-        Weights of the background rows of both versions, as for
-        :func:`propopt.explain`.
     level : NullModels, optional
         Of :func:`halvings`, :func:`bootstraps` or :func:`reseedings`. Without refits
         columns are ranked, and none is flagged.
-    target, output, outcome, scale, units, contributions, law, graph
-        Of both versions, as for :func:`propopt.explain`.
-    robustness : float, optional
-        The weight of both; by default that at the knee of the old version.
     n_permutations : int
         Divisions by chance, of groups.
-    rng : int, numpy.random.Generator or None
-        For what is drawn; None is seed 0. Both versions have the same draws.
     progress : bool, optional
         Show a bar on standard error; by default only on a terminal.
+    **settings
+        Of both versions, those of :class:`propopt.Explainer`, and the same draws. Both
+        are optimized with one weight of robustness, by default that at the knee of the
+        old version, and without ``beside``.
 
     Returns
     -------
@@ -463,11 +455,12 @@ def compare(
     >>> found.features, found.beyond.tolist()
     (('x0', 'x1', 'x2'), [True, False, False])
     """
-    settings = ExplainSettings.of(locals())
-    of_models = {"graph": graph, "robustness": robustness}
+    asked = Settings(**settings).seeded()
+    given = {name: value for name, value in settings.items() if value is not None}
     if rows is not None:
+        of_models = {name: given.get(name) for name in ("graph", "robustness")}
         _refuse_given("rows", after=after, X=X, level=level, **of_models)
-        return _of_groups(settings, before, rows, data, n_permutations)
+        return _of_groups(asked, before, rows, data, n_permutations)
     if after is None:
         raise InvalidInput(
             "after: expected the new version, or two groups of rows, rows=[a, b]"
@@ -480,23 +473,23 @@ def compare(
             "two models, or explain both"
         )
     if said[0]:
-        given = {"X": X, "data": data, "sample_weight": sample_weight, "target": target}
-        _refuse_given("explanations", **given, **of_models)
+        _refuse_given("explanations", X=X, data=data, **given)
         return _of_explanations(before, after, level, progress)
     if isinstance(before, Explainer):
-        _refuse_given("an Explainer", sample_weight=sample_weight)
-    settings = replace(settings, rng=read_seed(rng))
+        _refuse_given("an Explainer", **given)
     table = data if X is None else X
     with _of_version(BEFORE, before, table):
-        replace(settings, graph=None).refuse_for_rows()
-        ruler = _Ruler.of(settings, before, data, X)
+        _refuse_unfit(asked)
+        ruler = _Ruler.of(asked, before, data, X)
         old = ruler.targets(before)
-        best = ruler.plan.nearest(old)
+        best = ruler.problem.nearest(old)
     with _of_version(AFTER, after, table):
         new = ruler.targets(after)
         c = [*best.weights.values()][1]
-        plan = replace(ruler.plan, settings=replace(ruler.plan.settings, robustness=c))
-        other = plan.nearest(new)
+        problem = replace(
+            ruler.problem, settings=replace(ruler.problem.settings, robustness=c)
+        )
+        other = problem.nearest(new)
     bases = [x.base for x in (old, new)]
     return Comparison(
         kind="versions",
@@ -508,15 +501,21 @@ def compare(
         level=None if level is None else ruler.level(level, progress),
         base_values=_one_each(*bases),
         units=best.units,
-        quantity=plan.function.quantity,
+        quantity=problem.function.quantity,
         parameters={
             "robustness": c,
-            "graph": repr(plan.graph),
-            "rows": len(plan.points),
-            "reference": plan.reference.in_words(),
+            "graph": repr(problem.graph),
+            "rows": len(problem.points),
+            "reference": problem.reference.in_words(),
         },
-        **_of_optima(best, other, other.attributions - best.attributions, plan),
+        **_of_optima(best, other, other.attributions - best.attributions, problem),
     )
+
+
+def _refuse_unfit(settings: Settings) -> None:
+    """Refuse what versions of a model cannot be made with; both take one graph."""
+    settings.refuse_what_kinds_lack()
+    replace(settings, graph=None).refuse_what_is_joint()
 
 
 def _is_said(version: Any) -> bool:
@@ -572,7 +571,7 @@ _LEAST_DIVISIONS: Final = 19
 
 
 def _of_groups(
-    settings: ExplainSettings,
+    settings: Settings,
     model: Any,
     groups: Sequence[Any] | Mapping[str, Any],
     data: Any,
@@ -591,7 +590,7 @@ def _of_groups(
             f"n_permutations: expected {_LEAST_DIVISIONS} or more, of which one is a "
             f"twentieth, got {times}"
         )
-    seed, sizes = read_seed(settings.rng), [len(table) for table in tables]
+    sizes = [len(table) for table in tables]
     if min(sizes) < 2:
         raise InvalidInput(f"rows: expected two rows or more of each, got {sizes}")
     frames = [as_frame(own, name) for name, own in zip(names, tables, strict=True)]
@@ -606,10 +605,9 @@ def _of_groups(
         if lost:
             raise InvalidInput(f"rows: column {lost[0]} is in one group alone")
         table = pd.concat([first, second[list(first)]])
-    settings = replace(settings, rng=seed)
-    replace(settings, graph=None).refuse_for_rows()
+    _refuse_unfit(settings)
     ruler = _Ruler.of(settings, model, data, table)
-    known = ruler.targets(ruler.plan.function)
+    known = ruler.targets(ruler.problem.function)
     phi, n = known.estimate.values, sizes[0]
     return Comparison(
         kind="groups",
@@ -618,10 +616,10 @@ def _of_groups(
         after=phi[n:],
         labels=known.estimate.labels.of_positions(slice(0, n)),
         sources=(known.estimate.source, known.estimate.source),
-        level=_permuted(phi, n, times, seed),
+        level=_permuted(phi, n, times, settings.seed),
         base_values=_one_each(known.base, known.base),
         units="output" if known.base is not None else "scaled",
-        quantity=ruler.plan.function.quantity,
+        quantity=ruler.problem.function.quantity,
         parameters={"rows": f"{n} and {sizes[1]}"},
     )
 

@@ -13,19 +13,17 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import known_word, read_count, read_rng, read_seed
+from propopt.base.checks import known_word, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
-from propopt.explaining.conditional import ConditionalRows, told_of
-from propopt.explaining.fitted_rows import FittedReference, joint_proof
-from propopt.explaining.plan import (
-    OF_TABLES,
-    ExplainSettings,
-    JointPlan,
-    KindChoice,
-    stability_in_words,
+from propopt.explaining.out_of_sample import (
+    FittedReference,
+    OutOfSampleRows,
+    joint_proof,
+    told_of,
 )
+from propopt.explaining.problem import ExplanationProblem, KindChoice, Settings
 from propopt.explaining.targets import LawChoice, Targets
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
@@ -67,7 +65,7 @@ EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointDocuments(JointPlan):
+class DocumentsProblem(ExplanationProblem):
     """Documents: points are counts of words, targets numbers for the words of each."""
 
     function: TextFunction  # f
@@ -76,11 +74,11 @@ class JointDocuments(JointPlan):
     @classmethod
     def of(
         cls,
-        settings: ExplainSettings,
+        settings: Settings,
         function: TextFunction,
         X: Any,
         progress: bool | None = None,
-    ) -> JointDocuments:
+    ) -> DocumentsProblem:
         """Those of texts, all of whose words are in the vocabulary."""
         points, labels = function.read(X)
         return cls(
@@ -95,7 +93,7 @@ class JointDocuments(JointPlan):
     @cached_property
     def robust(self) -> SharedRobustness:
         """Over the words that similar documents share."""
-        given, most = self.settings.graph, self.settings.n_neighbors
+        given, most = self.settings.given_graph, self.settings.nearest.n_neighbors
         graph = given or document_graph(self.points, most)
         return SharedRobustness(graph, self.points != 0.0)
 
@@ -160,7 +158,7 @@ class JointDocuments(JointPlan):
             function=self.function,
             law=law,
             documents=tuple(self.documents),
-            draws=DrawPlan(_N_SAMPLES, read_seed(self.settings.rng)),
+            draws=DrawPlan(_N_SAMPLES, self.settings.seed),
         )
         result = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in result.rows if row.is_known]
@@ -180,7 +178,7 @@ class JointDocuments(JointPlan):
 
     def _shapley(self) -> Estimate:
         """Shapley values by deletion, against the empty text."""
-        rng = read_rng(self.settings.rng)
+        rng = read_rng(self.settings.sampling.rng)
         readings = read_documents(self.function, self.documents)
         for reading in readings:
             reading.refuse()
@@ -252,44 +250,22 @@ class JointDocuments(JointPlan):
 # ---- Documents, explained together: faithful to the model, robust over shared words
 
 
-def fitted_documents(
-    settings: ExplainSettings, model: Any, X: Any, data: Any, progress: bool | None
-) -> FittedDocuments:
-    """Documents explained together; the words are those of ``data``, or of X."""
-    settings.refuse(OF_TABLES)
-    known = None if isinstance(model, Function) else data
-    asked = settings.target, settings.output, known
-    function, _ = wrapped_and_told(
-        model, X, *asked, settings.batch_rows, settings.outcome
-    )
-    if not isinstance(function, TextFunction):
-        raise InvalidInput(
-            f"X: these are documents, and {function!r} is a function of tables; "
-            "propopt.wrap(model, data=documents) makes one of documents"
-        )
-    known_word(settings.kind or "slopes", KindChoice, "kind")
-    plan = JointDocuments.of(settings, function, X, progress)
-    _, rule = plan.weight  # graphs are refused before anything is made
-    best = plan.nearest(plan.targets(settings.law))
-    stability = (
-        f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
-        "stability()"
-    )
-    if np.count_nonzero(plan.points) <= MOST_STABLE_WORDS:
-        stability = stability_in_words(best)
-    parameters = {
-        "function": repr(function),
-        **best.parameters,
-        "graph": repr(plan.robust.graph),
-        "robustness": "over the words that documents share",
-        "weight rule": rule,
-        "stability": stability,
-    }
-    return FittedDocuments(plan=plan, reference=replace(best, parameters=parameters))
-
-
 MOST_STABLE_WORDS: Final = 20_000
 """Words of all documents whose stability is computed at once: in seconds."""
+
+
+_OF_TABLES: Final = {
+    "scale": "words have no scale: their attributions are in units of the output",
+    "metric": "over words that documents share all words count alike; leave it out",
+    "beside": "words are there or not, and have no values of their own; leave it out",
+    "groups": "words of documents are players by themselves; leave it out",
+    "sample_weight": "words are compared with the empty text, and not with rows",
+}
+"""Settings that have no meaning for documents, and why."""
+
+_NO_OFFSET: Final = (
+    "offset: it is part of a base of rows, and documents have the empty text"
+)
 
 
 @final
@@ -297,23 +273,75 @@ MOST_STABLE_WORDS: Final = 20_000
 class FittedDocuments(FittedReference):
     """Documents explained together, and answers for others that depend on no others."""
 
-    plan: JointDocuments
+    problem: DocumentsProblem
+
+    @classmethod
+    def of(
+        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+    ) -> FittedDocuments:
+        """The documents X, or some of ``data``, explained together."""
+        settings.refuse(_OF_TABLES)
+        if settings.sampling.precision or settings.sampling.max_evaluations:
+            raise InvalidInput(
+                "sampling: effects of words are exact, and take one text for each; "
+                "leave precision and max_evaluations out"
+            )
+        if X is None:
+            settings.refuse_what_is_joint()
+            X = _drawn(settings, data)
+        known = None if isinstance(model, Function) else data
+        asked = settings.target, settings.output, known
+        batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
+        function, _ = wrapped_and_told(model, X, *asked, batch_rows, outcome)
+        if not isinstance(function, TextFunction):
+            raise InvalidInput(
+                f"X: these are documents, and {function!r} is a function of tables; "
+                "propopt.wrap(model, data=documents) makes one of documents"
+            )
+        known_word(settings.kind or "slopes", KindChoice, "kind")
+        problem = DocumentsProblem.of(settings, function, X, progress)
+        _, rule = problem.weight  # graphs are refused before anything is made
+        best = problem.nearest(problem.targets(settings.law))
+        parameters = {
+            "function": repr(function),
+            **best.parameters,
+            "graph": repr(problem.robust.graph),
+            "robustness": "over the words that documents share",
+            "weight rule": rule,
+        }
+        return cls(problem=problem, reference=replace(best, parameters=parameters))
+
+    def _stability(self) -> str:
+        if np.count_nonzero(self.problem.points) > MOST_STABLE_WORDS:
+            return (
+                f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: "
+                "see stability()"
+            )
+        return super()._stability()
+
+    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+        """The same: documents have no offsets."""
+        del X
+        if offset is not None:
+            raise InvalidInput(_NO_OFFSET)
+        return explained
 
     @cached_property
     def directions(self) -> Points:
         """(n, V): of length one, near where rarer words are shared."""
-        return document_coordinates(self.plan.points)
+        return document_coordinates(self.problem.points)
 
     def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
         """Each document by itself; its new words are compared with none."""
         if offset is not None:
-            raise InvalidInput(f"offset: {OF_TABLES['offset']}")
+            raise InvalidInput(_NO_OFFSET)
+        self.problem.settings.refuse_what_is_joint()
         began = time.perf_counter()
         texts, names = read_texts(X, "X")
         asked = self.one_by_one(texts, progress)
         answers = [self._beside_others(text) for text in asked]
         documents, parts, rows = zip(*answers, strict=True)
-        old = self.plan.function.text_schema
+        old = self.problem.function.text_schema
         new = (word for document in documents for word in document.words)
         words = tuple(dict.fromkeys((*old.vocabulary, *new)))
         schema = TextSchema(old.rule, words, documents)
@@ -328,9 +356,9 @@ class FittedDocuments(FittedReference):
         found = told_of(rows)
         proof = joint_proof(found)
         told = exact_target if exact else unknown_target
-        parameters = dict(self.reference.parameters)
-        del parameters["stability"]
-        near = f"{self.plan.settings.n_neighbors} nearest of {len(self.plan.points)}"
+        parameters = self.reference.parameters
+        most = self.problem.settings.nearest.n_neighbors
+        near = f"{most} nearest of {len(self.problem.points)}"
         return self.answer(
             found,
             Targets(estimate=estimate, **Targets.ends(parts)),
@@ -343,27 +371,31 @@ class FittedDocuments(FittedReference):
             target=told(source, proof.scale),
         )
 
-    def _beside_others(self, text: str) -> tuple[Document, Targets, ConditionalRows]:
+    def _beside_others(self, text: str) -> tuple[Document, Targets, OutOfSampleRows]:
         """A document beside the nearest, with the aim of a function of its words."""
-        settings, points, f = self.plan.settings, self.plan.points, self.plan.function
+        settings, points, f = (
+            self.problem.settings,
+            self.problem.points,
+            self.problem.function,
+        )
         own = f.text_schema
         document = own.document_of(text)
         schema = TextSchema(own.rule, document.words, (document,))
         function = replace(f, text_schema=schema)
         law = settings.law if document.n_words > 1 else "auto"  # as limits do
-        known = JointDocuments.of(settings, function, [text]).targets(law)
+        known = DocumentsProblem.of(settings, function, [text]).targets(law)
         columns = np.array([own.places.get(x, -1) for x in document.words], np.intp)
         old, n = columns >= 0, len(points)
         present = points[:, columns] * old != 0.0
         weighted = document.counts * rarity(n, present.sum(axis=0))
         size = math.sqrt(float((weighted**2).sum())) or 1.0
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
-        near = np.argsort(-cosines, kind="stable")[: settings.n_neighbors]
+        near = np.argsort(-cosines, kind="stable")[: settings.nearest.n_neighbors]
         near = near[cosines[near] > 0.0]
         sums: dict[str, Any] = {}
         if known.base is not None and document.n_words:
             sums = {"axis": np.ones(document.n_words), "total": float(known.total[0])}
-        row = ConditionalRows(
+        row = OutOfSampleRows(
             target=known.estimate.values[0],
             near=near,
             similarities=cosines[near],
@@ -375,18 +407,13 @@ class FittedDocuments(FittedReference):
         return document, known, row
 
 
-def drawn_documents(
-    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
-) -> FittedDocuments:
-    """The reference documents X, or some of ``data``, explained together."""
-    settings.refuse_what_is_joint()
-    if X is None:
-        texts, names = read_texts(data, "data")
-        most = read_count(settings.n_reference, "n_reference")
-        if len(texts) > most:
-            rng = read_rng(settings.rng)
-            kept = np.sort(rng.choice(len(texts), most, replace=False)).tolist()
-            texts = [texts[n] for n in kept]
-            names = names and tuple(names[n] for n in kept)
-        X = texts if names is None else pd.Series(texts, index=list(names))
-    return fitted_documents(settings, model, X, data, progress)
+def _drawn(settings: Settings, data: Any) -> Any:
+    """Some documents of ``data`` as reference; all where there are few."""
+    texts, names = read_texts(data, "data")
+    most = settings.nearest.n_reference
+    if len(texts) > most:
+        rng = read_rng(settings.sampling.rng)
+        chosen = np.sort(rng.choice(len(texts), most, replace=False)).tolist()
+        texts = [texts[n] for n in chosen]
+        names = names and tuple(names[n] for n in chosen)
+    return texts if names is None else pd.Series(texts, index=list(names))

@@ -14,15 +14,18 @@ from typing import Any, Self
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Truths, Values
-from propopt.base.checks import read_seed
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
-from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
-from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
-from propopt.explaining.plan import ExplainSettings, JointRows
-from propopt.explaining.targets import LawChoice, TargetRule
+from propopt.explaining.out_of_sample import FittedRows, neighbours_in_words
+from propopt.explaining.problem import RowsProblem, Sampling, Settings
+from propopt.explaining.targets import (
+    ColumnMetric,
+    LawChoice,
+    MetricChoice,
+    TargetRule,
+)
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
@@ -30,6 +33,7 @@ from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.laws.players import Players
+from propopt.losses.graphs.neighbours import Nearest
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -92,9 +96,9 @@ class SavedExplainer(
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
         """What is to be saved."""
-        plan, reference = fitted.plan, fitted.reference
-        settings, table = plan.settings, plan.reference
-        first = plan.points[:CHECKED_ROWS]
+        problem, reference = fitted.problem, fitted.reference
+        settings, table = problem.settings, problem.reference
+        first = problem.points[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
         if isinstance(fitted.rule, ContributionRule):
             metric, background = fitted.metric, fitted.rule.background
@@ -117,17 +121,17 @@ class SavedExplainer(
             target=settings.target,
             output=settings.output,
             law=settings.law_of_columns,
-            seed=read_seed(settings.rng),
+            seed=settings.seed,
             wrapped=fitted.wrapped,
-            schema=None if fitted.wrapped else plan.function.schema,
-            rows=plan.points,
+            schema=None if fitted.wrapped else problem.function.schema,
+            rows=problem.points,
             table=table.points,
             table_features=table.labels.features,
             n_rows=table.n_rows,
-            sizes=plan.sizes,
-            values=plan.function.value_at(first, plan.labels.of_columns()),
+            sizes=problem.sizes,
+            values=problem.function.value_at(first, problem.labels.of_columns()),
             groups={name: tuple(own) for name, own in (settings.groups or {}).items()},
-            n_neighbors=plan.n_neighbors,
+            n_neighbors=problem.n_neighbors,
             **parts,
         )
 
@@ -184,18 +188,18 @@ class SavedExplainer(
             if self.groups:
                 parts["groups"] = dict(self.groups)
         named = function.quantity
-        settings = ExplainSettings(
+        settings = Settings(
             target=self.target,
             output=self.output,
             outcome=None if self.wrapped else named.outcome,
             law=self.law,
             scale=self.sizes,
-            n_neighbors=self.n_neighbors,
+            graph=Nearest(self.n_neighbors),
             robustness=[*reference.weights.values()][1],
-            rng=self.seed,
+            sampling=Sampling(rng=self.seed),
             **parts,
         )
-        plan = JointRows(
+        problem = RowsProblem(
             settings=settings,
             function=function,
             reference=table,
@@ -204,7 +208,7 @@ class SavedExplainer(
             labels=self._names,
             model=model,
         )
-        rule = plan.rule
+        rule = problem.rule
         made: dict[str, Any] = {}
         if isinstance(rule, ContributionRule):
             made = self._made()
@@ -212,7 +216,7 @@ class SavedExplainer(
             background.refuse_another(reference.background, "reference")
             rule = replace(rule, given_background=background)
         return FittedRows(
-            plan=plan,
+            problem=problem,
             rule=rule.settled(self.rows, self.seed),
             wrapped=self.wrapped,
             reference=reference,
@@ -275,21 +279,21 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
     reference = fitted.reference
     n, _ = reference.shape
-    if fitted.plan.settings.n_neighbors >= n:
+    if fitted.problem.settings.nearest.n_neighbors >= n:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
-    near = neighbours_in_words(fitted.plan)
+    near = neighbours_in_words(fitted.problem)
     for name, text in near.items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
                 f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
             )
-    if fitted.plan.reference.n_rows < len(fitted.plan.reference.points):
+    if fitted.problem.reference.n_rows < len(fitted.problem.reference.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
     if not fitted.weights[0] > 0.0:
         raise InvalidInput("reference: weights: the first has to be above zero")
     known = [reference.gradient]
-    if fitted.plan.settings.parts:
+    if fitted.problem.settings.parts:
         base = reference.base_value
         known = [reference.contributions, base, reference.prediction]
         if base is not None and np.ptp(base) != 0.0:
@@ -302,8 +306,8 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
 
 def _targets(fitted: FittedRows) -> Array:
     """What some reference rows aim at, as new rows would."""
-    columns = fitted.plan.labels.of_columns()
-    rows = fitted.plan.points[:CHECKED_TARGETS]
+    columns = fitted.problem.labels.of_columns()
+    rows = fitted.problem.points[:CHECKED_TARGETS]
     if isinstance(fitted.rule, TargetRule):
         return fitted.rule.at(rows, columns).values
     result = [fitted.aim(rows[[n]], columns) for n in range(len(rows))]
@@ -312,9 +316,9 @@ def _targets(fitted: FittedRows) -> Array:
 
 def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     """Compare what a model says, and what is made of it, with what is stored."""
-    D, columns = fitted.reference.shape[1], fitted.plan.labels.of_columns()
+    D, columns = fitted.reference.shape[1], fitted.problem.labels.of_columns()
     values = saved.values
-    result = fitted.function.value_at(fitted.plan.points[: len(values)], columns)
+    result = fitted.function.value_at(fitted.problem.points[: len(values)], columns)
     known = fitted.reference.gradient
     before = np.zeros((0, D)) if known is None else known
     if saved.targets is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, final, get_args
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_nonnegative, sealed
 from propopt.base.errors import (
     InvalidInput,
@@ -20,7 +21,6 @@ from propopt.base.errors import (
     NothingTraded,
     UncertifiedWarning,
 )
-from propopt.explaining.joint_parts import ColumnMetric
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
@@ -133,6 +133,88 @@ def jumps(function: Function, reference: Reference) -> bool:
         return True
     verdict = function.jumps_at(reference.points, reference.labels)
     return verdict is not None and verdict.kind == "jumps"
+
+
+# ---- How much a move of each column counts in contributions
+
+
+MetricChoice: TypeAlias = Literal["auto", "joint", "uniform", "effects"]
+
+_FLOOR: Final = 1e-6
+"""Of the largest mean square of a column: less counts as this much among effects."""
+
+_ROUNDING: Final = 1e-14
+"""Of the size of a column's contributions: a joint part up to this is rounding."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ColumnMetric:
+    """How much a move of each column counts: ‖w‖² = Σ_d w_d²/ω_d.
+
+    What a column contributes splits into what it contributes by its value alone, G, and
+    what it does jointly with others, Φ − G. Contributions that are made consistent
+    between similar rows move the second part alone, and each column in proportion to
+
+        ω_d = mean over the reference rows of (Φ_d − G_d)²,
+
+    the size of what it does jointly: Σ (w − Φ)²/ω is small where columns move that have
+    something to move. A column with ω_d = 0, additive or not used, keeps its Φ. The
+    program is solved in z = (w − Φ)/√ω, whose numbers are of the order of one for any
+    ω.
+    """
+
+    name: str
+    weights: Array  # ω (D,)
+    moves: Truths  # (D,): columns that move; others keep their Φ
+
+    @classmethod
+    def uniform(cls, phi: Attributions) -> ColumnMetric:
+        """All columns that contribute anywhere count alike."""
+        return cls("uniform", np.ones(phi.shape[1]), np.asarray(phi.any(axis=0)))
+
+    @classmethod
+    def effects(cls, phi: Attributions) -> ColumnMetric:
+        """In proportion to the mean of Φ_d², at least 1e-6 of the largest."""
+        squares = (phi**2).mean(axis=0)
+        floor = _FLOOR * (squares.max() or 1.0)
+        moves = np.asarray(phi.any(axis=0))
+        return cls("effects", np.maximum(squares, floor), moves)
+
+    @classmethod
+    def joint(cls, parts: Iterable[tuple[Attributions, Attributions]]) -> ColumnMetric:
+        """In proportion to the mean of (Φ_d − G_d)², over all classes that Φ, G are of.
+
+        One ω for all classes: else what classes say of a row would not add up to zero.
+        """
+        squares, count = np.zeros(1), 0
+        for phi, G in parts:
+            apart = phi - G
+            # what rounding leaves of an additive column is no joint part
+            size = _ROUNDING * np.sqrt((phi**2).mean(axis=0))
+            apart = np.where(np.abs(apart).max(axis=0) > size, apart, 0.0)
+            squares, count = squares + (apart**2).mean(axis=0), count + 1
+        omega = squares / max(count, 1)
+        return cls("joint", omega, omega > 0.0)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all columns count alike."""
+        return self.name == "uniform"
+
+    @cached_property
+    def roots(self) -> Array:
+        """√ω (D,); 1 where a column does not move."""
+        return np.sqrt(np.where(self.weights > 0.0, self.weights, 1.0))
+
+    @cached_property
+    def axis(self) -> Array:
+        """Of z: what each column adds to the sum of a row, (D,)."""
+        return np.where(self.moves, self.roots, 0.0)
+
+    def scaled(self, apart: Attributions) -> Attributions:
+        """Differences (..., D) over √ω; 0 in columns that do not move."""
+        return np.where(self.moves, apart / self.roots, 0.0)
 
 
 # ---- Targets of rows, whatever their unit, and the optimum nearest to them
@@ -392,7 +474,6 @@ def _sums(
 # ---- What one line from a model to an explanation takes for granted, each by itself
 
 
-N_NEIGHBORS = 8
 MOST_ACROSS = 0.05
 """The share of edges between rows of other gaps that goes without saying."""
 
@@ -481,7 +562,7 @@ def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
         warnings.warn(
             f"{share:.0%} of the edges join rows in which other columns are missing, "
             "where slopes are compared with effects of being missing; "
-            "same_pattern=True leaves these edges out",
+            "graph=po.graphs.Nearest(same_pattern=True) leaves these edges out",
             MissingPatternsWarning,
             stacklevel=3,
         )

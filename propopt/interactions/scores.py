@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final, final
 
@@ -34,6 +35,7 @@ from propopt.interactions.inference import (
     interval_alpha,
 )
 from propopt.results.certain import plural
+from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import (
     Chapter,
     Statement,
@@ -584,6 +586,43 @@ class InteractionScores(
         """
         return tuple(filter(None, _cautions(self)))
 
+    def noted_in(self, explanation: Explanation) -> Explanation:
+        """Say in an explanation which sets of its features clearly matter jointly.
+
+        No additive attribution can show that. Pairs that stand in for each other are
+        named too.
+
+        Parameters
+        ----------
+        explanation : Explanation
+            Of the same features, by name, or in their order where they have none.
+
+        Returns
+        -------
+        Explanation
+            The same with the sentence in ``parameters["notes"]``.
+
+        Raises
+        ------
+        InvalidInput
+            If these are scores of single features, or of other features.
+        """
+        labels, n_features = explanation.labels, explanation.shape[1]
+        above, below = clear_scores(self)
+        columns = labels.features if labels.columns is None else labels.columns
+        members = explained_members(self, columns, n_features)
+        own = labels.feature_names(n_features)
+        shown = [
+            printable(own[indices[0]] if len(indices) == 1 else name)
+            for name, indices in zip(self.names, members, strict=True)
+        ]
+        sets = [" × ".join(shown[n] for n in one) for one in self.sets.tolist()]
+        notes = [_joint_sentence(self, sets, above, below)]
+        if "notes" in explanation.parameters:
+            notes.insert(0, str(explanation.parameters["notes"]))
+        told = {**explanation.parameters, "notes": "; ".join(notes)}
+        return replace(explanation, parameters=told)
+
     def card(self) -> Card:
         """What is found, the largest scores with intervals, what these are for."""
         ends = self.intervals(WORDS_LEVEL)
@@ -803,3 +842,55 @@ def intervals_in_words(
     name = _ADJUSTED.get(adjust)
     of = "each alone" if name is None else f"{name} of {result.n_candidates:,}"
     return f"{level_in_words(level)} intervals, {of}"
+
+
+# ---- A sentence beside attributions: what matters jointly
+
+
+_MOST_NAMED: Final = 5
+"""Sets that are named; of others it is said how many there are."""
+
+
+def explained_members(
+    result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
+) -> list[Positions]:
+    """Where the columns of each feature of a result stand among those explained."""
+    if result.order < 2:
+        raise InvalidInput(
+            "interactions: expected scores of pairs or larger sets, got those of "
+            "single features, which attributions show; interactions(order=2) of a "
+            "fitted ILOCO gives pairs"
+        )
+    return indices_of_columns(result, names, n_features, "the explained table")
+
+
+def _joint_sentence(
+    result: InteractionScores, sets: Sequence[str], joint: Truths, instead: Truths
+) -> str:
+    above = _named(sets, joint, result.estimates)
+    below = _named(sets, instead, result.estimates)
+    parts = []
+    if above:
+        parts.append(f"{above} matter jointly, which no additive attribution can show")
+    if below and result.order == 2:
+        parts.append(
+            f"{below} stand in for each other, so that another fit may divide their "
+            "attributions otherwise where they are correlated"
+        )
+    if not parts:
+        parts.append(f"of {len(sets):,} sets of features none clearly matters jointly")
+    return (
+        f"interactions (iLOCO of learners that were fitted again, in "
+        f"{printable(result.units)}, {intervals_in_words(result)}): "
+        f"{', and '.join(parts)}"
+    )
+
+
+def _named(sets: Sequence[str], own: Truths, scores: Values) -> str:
+    """The largest of some sets with their scores, and how many more there are."""
+    indices: Positions = np.flatnonzero(own)
+    order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
+    words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
+    if len(order) > _MOST_NAMED:
+        words.append(f"{len(order) - _MOST_NAMED:,} more")
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -141,7 +141,9 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     margins = subject.estimator.decision_function(subject.points)
     np.testing.assert_allclose(np.abs(stored["prediction"]), np.abs(margins))
     settings = {"data": subject.others, "kind": "contributions", "metric": "effects"}
-    best = po.explain(subject.function, subject.points, rng=0, **settings)
+    best = po.explain(
+        subject.function, subject.points, sampling=po.Sampling(rng=0), **settings
+    )
     np.testing.assert_array_equal(W, best.attributions)
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
@@ -214,7 +216,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
         trees.subject.points,
         data=trees.subject.others,
         kind="contributions",
-        rng=0,
+        sampling=po.Sampling(rng=0),
     )
     groups = {"radius": ["mean radius", "worst area"]}
     reasons = best.reasons(k=3, groups=groups)

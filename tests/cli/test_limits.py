@@ -87,7 +87,7 @@ def test_a_table_under_a_limit_of_memory_is_no_wrong_csv(tmp_path):
     )
     tight = (
         "import resource, psutil, pandas, sklearn.linear_model, propopt.problems.file;"
-        "import scipy.optimize, propopt.explaining.first_look;"
+        "import scipy.optimize, propopt.explaining.explainer;"
         "used = psutil.Process().memory_info().vms;"
         "resource.setrlimit(resource.RLIMIT_AS, (used + {n}, resource.RLIM_INFINITY));"
     )

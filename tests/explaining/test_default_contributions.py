@@ -179,7 +179,7 @@ def test_similarity_is_not_that_of_one_wrong_value(trees):
     rows[48:, 1] *= 1.0 + 0.01 * np.arange(len(rows) - 48)  # no two are equal
     cut = 1.0 / winsorised_places(np.ones((1, D)), rows)[0, 1]
     assert cut < 0.1 * rows[:, 1].std()
-    sizes = po.Explainer(trees.model, data=rows).fit().fitted_.plan.sizes
+    sizes = po.Explainer(trees.model, data=rows).fit().fitted_.problem.sizes
     assert sizes[1] == pytest.approx(cut, rel=1e-12)
 
 
@@ -279,7 +279,7 @@ def test_seeds_change_nothing_where_nothing_is_drawn(kind):
     model = READ[kind]().fit(X, Y)
     first = po.explain(model, NEW, data=X)
     for seed in range(12):
-        again = po.explain(model, NEW, data=X, rng=seed)
+        again = po.explain(model, NEW, data=X, sampling=po.Sampling(rng=seed))
         np.testing.assert_array_equal(again.attributions, first.attributions)
         np.testing.assert_array_equal(again.base_value, first.base_value)
 
@@ -290,7 +290,10 @@ def test_a_seed_moves_no_base_of_a_model_that_is_called():
 
     data = np.random.default_rng(1).normal(size=(300, D))
     bases = {
-        float(po.explain(f, NEW[:2], data=data, rng=s).base_value[0]) for s in range(12)
+        float(
+            po.explain(f, NEW[:2], data=data, sampling=po.Sampling(rng=s)).base_value[0]
+        )
+        for s in range(12)
     }
     assert len(bases) == 1
 

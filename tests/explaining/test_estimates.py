@@ -316,7 +316,9 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
-    found = po.explain(f, one[:4], data=one, kind="contributions", precision=0.1)
+    found = po.explain(
+        f, one[:4], data=one, kind="contributions", sampling=po.Sampling(precision=0.1)
+    )
     assert found.target_error == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
     np.testing.assert_allclose(found.contributions, expected, rtol=1e-12)

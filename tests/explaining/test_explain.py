@@ -4,7 +4,7 @@ import inspect
 import sys
 import warnings
 from collections import Counter
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -27,10 +27,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import propopt as po
 from propopt.base import checks
 from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
-from propopt.explaining import first_look, one_by_one, plan
+from propopt.explaining import problem
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
-from propopt.explaining.plan import ExplainSettings, with_note
+from propopt.explaining.problem import with_note
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.tables import frames
@@ -200,7 +200,9 @@ def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
 
 
 def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
-    result = po.explain(forest, X, precision=1e-9, kind="slopes")  # warnings are errors
+    result = po.explain(
+        forest, X, sampling=po.Sampling(precision=1e-9), kind="slopes"
+    )  # warnings are errors
     assert result.parameters["gradient"] == "exact (read from the model)"
     assert result.target_error == 0.0
     noise = po.explain(forest, X, law="gaussian", kind="slopes")
@@ -256,16 +258,22 @@ def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
 
     goal = sampled.target_error / 3.0
     settings = {"robustness": 0.1, "progress": False, "kind": "slopes"}
-    result = po.explain(called, X, precision=goal, **settings)
+    result = po.explain(called, X, sampling=po.Sampling(precision=goal), **settings)
     assert result.target_error <= goal
     assert result.evaluations > 2 * sampled.evaluations
-    budget = {"precision": 1e-6, "max_evaluations": N * 200}
+    most = po.Sampling(precision=1e-6, max_evaluations=N * 200)
+    budget = {"sampling": most}
     with pytest.warns(ImpreciseWarning, match=r"of 1e-06 was wanted: target error"):
         result = po.explain(called, X, **budget, **settings)
     assert result.evaluations <= N * 200
     # errors that are not known are never precise
     with pytest.warns(ImpreciseWarning, match="central differences"):
-        po.explain(lambda Z: np.sin(Z).sum(axis=1), X, precision=0.5, kind="slopes")
+        po.explain(
+            lambda Z: np.sin(Z).sum(axis=1),
+            X,
+            sampling=po.Sampling(precision=0.5),
+            kind="slopes",
+        )
     capsys.readouterr()
     po.explain(called, X, robustness=0.1, progress=True, kind="slopes")
     assert "evaluations, about" in capsys.readouterr().err
@@ -290,7 +298,7 @@ def test_batches_are_no_larger_than_asked(X):
     settings = {"data": X, "robustness": 0.1, "progress": False}
     for rows, batch in ((X[:10], 100), (X[:1], 7)):  # alone it is asked in parts too
         sizes.clear()
-        po.explain(remote, rows, batch_rows=batch, **settings)
+        po.explain(remote, rows, sampling=po.Sampling(batch_rows=batch), **settings)
         assert max(sizes) <= batch
 
 
@@ -310,7 +318,8 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     po.explain(
         model, table, kind="contributions", robustness=0.1
     )  # parts are of one unit
-    settings = {"robustness": 0.0, "same_pattern": True, "kind": "slopes"}
+    alike = po.graphs.Nearest(same_pattern=True)
+    settings = {"robustness": 0.0, "graph": alike, "kind": "slopes"}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees
     assert "log-odds" in result.parameters["function"]
@@ -323,7 +332,13 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
 def test_slopes_are_scaled_and_effects_are_not(gaps, X):
     table, absent = gaps[1], gaps[1].isna().to_numpy()
     model = make_pipeline(SimpleImputer(), Ridge()).fit(table, X[:, 0] + X[:, 1])
-    best = po.explain(model, table, robustness=0.0, same_pattern=True, kind="slopes")
+    best = po.explain(
+        model,
+        table,
+        robustness=0.0,
+        graph=po.graphs.Nearest(same_pattern=True),
+        kind="slopes",
+    )
     slopes = np.broadcast_to(model[-1].coef_ * table.std(ddof=0).to_numpy(), X.shape)
     # what is missing is imputed by the mean
     expected = np.where(absent, 0.0, slopes)
@@ -430,11 +445,13 @@ JOINT += "the target, 90 % intervals, Bonferroni of 4): "
 
 
 def told(T, result, **settings):
-    settings |= {"robustness": 1.0, "interactions": result}
     explanation = po.explain(
-        lambda Z: np.asarray(Z) @ np.arange(1.0, 5.0), T, **settings
+        lambda Z: np.asarray(Z) @ (1.0 + np.arange(Z.shape[1])),
+        T,
+        robustness=1.0,
+        **settings,
     )
-    return explanation.parameters["notes"]
+    return result.noted_in(explanation).parameters["notes"]
 
 
 @pytest.fixture(name="T", scope="module")
@@ -496,11 +513,11 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
     table = T.drop(columns=["a"]).assign(a_red=red, a_blue=1.0 - red)
     schema = po.functions.TableSchema.of(table, groups={"a": ["a_red", "a_blue"]})
     model = LinearRegression().fit(table, T["a"])
-    settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
-    best = po.explain(model, table, data=schema, **settings)
+    scores = scores_of(NAMES, SCORES)
+    best = scores.noted_in(po.explain(model, table, data=schema, robustness=1.0))
     assert CLEAR in best.parameters["notes"]
     with pytest.raises(InvalidInput, match="'a_red', 'a_blue' missing, 'a' not"):
-        po.explain(model, table, **settings)
+        scores.noted_in(po.explain(model, table, robustness=1.0))
     groups = {"columns": (("d",), ("a", "c"), ("b",))}
     pairs = {(0, 1): 2.0, (1, 2): -1.0}
     grouped = scores_of(("d", "a and c", "b"), pairs, **groups)
@@ -511,19 +528,16 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
         told(T.to_numpy(), grouped)
 
 
-def test_contributions_cards_and_explainers_have_the_note(T, tmp_path):
+def test_contributions_and_cards_have_the_note(T, tmp_path):
     model = LinearRegression().fit(T, T["a"])
     assert "notes" not in po.explain(model, T, robustness=1.0, kind="slopes").parameters
-    settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
-    best = po.explain(model, T, kind="contributions", **settings)
+    plain = po.explain(model, T, kind="contributions", robustness=1.0)
+    best = scores_of(NAMES, SCORES).noted_in(plain)
     assert "a × b (2)" in best.parameters["notes"]
     assert "a × b (2)" in best._repr_html_()
-    explainer = po.Explainer(model, T, **settings).fit()
-    explainer.save(tmp_path / "explainer.npz")
-    again = po.Explainer.load(tmp_path / "explainer.npz", model)
-    alone = po.explain(model, T[:1], data=T, **settings)
-    for found in (explainer.explain(T[:1]), again.explain(T[:1]), alone):
-        assert found.parameters["notes"].startswith(f"{JOINT}{CLEAR}")
+    best.save(tmp_path / "best.npz")
+    again = po.results.Explanation.load(tmp_path / "best.npz")
+    assert again.parameters["notes"].startswith(f"{JOINT}{CLEAR}")
 
 
 SINGLE = scores_of(NAMES, {(0,): 1.0}, order=1)
@@ -535,13 +549,6 @@ SINGLE = scores_of(NAMES, {(0,): 1.0}, order=1)
         (of(SCORES, ("a", "b", "c", "e")), "explained table: 'd' missing, 'e' not kn"),
         (of(SCORES, table=lambda T: T.to_numpy()[:, :3]), "scores of the 3 columns"),
         (lambda T: told(T, SINGLE), "single features, which attributions show"),
-        (lambda T: told(T, [("a", "b")]), "expected InteractionScores"),
-        (
-            lambda _: po.explain(
-                len, ["a text", "another"], interactions=SINGLE, kind="slopes"
-            ),
-            "interactions: they are of columns",
-        ),
     ],
 )
 def test_what_is_no_result_of_these_features_is_refused(call, message, T):
@@ -549,49 +556,47 @@ def test_what_is_no_result_of_these_features_is_refused(call, message, T):
         call(T)
 
 
-DECLARED = {field.name: field for field in fields(ExplainSettings)}
-OF_CALLS = {"self", "model", "X", "data", "progress"}
-"""What is explained, and whether to show a bar."""
-NARROWER = {("Explainer", "contributions")}
-"""Those of rows to come are made; no table has them."""
-SIGNATURES = {
-    "explain": (first_look, inspect.signature(po.explain)),
-    "Explainer": (one_by_one, inspect.signature(po.Explainer)),
-}
-OF_FILES = {"reference": "n_reference"}
-"""Keys of problem files that are called otherwise; None asks for no Explainer there."""
-OF_PRINTOUTS = {"reasons"}
+DECLARED = {field.name: field for field in fields(problem.Settings)}
+OF_ROWS = {"reference", "same_pattern", "precision", "max_evaluations"}
+"""Keys of problem files that are settings of Nearest and Sampling."""
+OF_PRINTOUTS = {"reasons", "interactions"}
 """Keys of what is made of an explanation afterwards."""
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures_have_the_declared_settings_in_their_order(name):
-    _, signature = SIGNATURES[name]
-    own = [p for p in signature.parameters.values() if p.name not in OF_CALLS]
-    assert [p.name for p in own] == [x for x in DECLARED if x in signature.parameters]
+@pytest.mark.parametrize("call", [po.explain, po.compare, po.Explainer])
+def test_signatures_have_the_settings_by_name_and_default(call):
+    signature = inspect.signature(call)
+    own = [p for p in signature.parameters.values() if p.name in DECLARED]
+    assert [p.name for p in own] == list(DECLARED)
     assert all(p.kind is p.KEYWORD_ONLY for p in own)
-    declared = {p.name: DECLARED[p.name].default for p in own}
-    assert {p.name: p.default for p in own} == declared
-    annotated = {p.name for p in own if p.annotation != DECLARED[p.name].type}
-    assert annotated == {x for kind, x in NARROWER if kind == name}
+    assert {p.name: p.default for p in own} == {
+        name: field.default for name, field in DECLARED.items()
+    }
+    kinds = {p.kind for p in signature.parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds
 
 
-def test_each_setting_is_asked_for_somewhere_and_has_a_default():
-    asked = {x for _, signature in SIGNATURES.values() for x in signature.parameters}
-    assert asked - OF_CALLS == DECLARED.keys()
-    assert all(field.default is not MISSING for field in DECLARED.values())
-    for key in ExplainSection.model_fields.keys() - OF_PRINTOUTS:
-        own = ExplainSection.model_fields[key]
-        default = DECLARED[OF_FILES.get(key, key)].default
-        assert own.default == (None if key in OF_FILES else default)
+def test_type_checkers_know_the_same_settings():
+    by_name = problem.SettingsByName.__annotations__
+    kinds = {name: hint.__forward_arg__ for name, hint in by_name.items()}
+    assert kinds == {name: field.type for name, field in DECLARED.items()}
+    assert len(kinds) == 14
+
+
+def test_each_key_of_problem_files_has_the_default_of_its_setting():
+    for key in ExplainSection.model_fields.keys() - OF_PRINTOUTS - OF_ROWS:
+        assert ExplainSection.model_fields[key].default == DECLARED[key].default
+    sampling = {field.name: field.default for field in fields(po.Sampling)}
+    for key in OF_ROWS & sampling.keys():
+        assert ExplainSection.model_fields[key].default == sampling[key]
 
 
 def test_problem_files_know_the_same_words():
     known = get_type_hints(ExplainSection)
     words = {
-        "kind": (plan.KindChoice, type(None)),
+        "kind": (problem.KindChoice, type(None)),
         "contributions": get_args(ContributionChoice),
-        "metric": get_args(plan.MetricChoice),
+        "metric": get_args(problem.MetricChoice),
         "law": (*get_args(LawChoice), "lime"),
     }
     assert {key: get_args(known[key]) for key in words} == words
@@ -599,12 +604,12 @@ def test_problem_files_know_the_same_words():
 
 def test_a_setting_other_than_by_default_is_refused_with_the_reason():
     reasons = dict.fromkeys(DECLARED, "since it is so")
-    ExplainSettings().refuse(reasons)
-    ExplainSettings(law="".join(["au", "to"]), n_reference=int("500")).refuse(reasons)
-    others = {"scale": np.ones(3), "law": "none", "same_pattern": True, "precision": 0}
+    problem.Settings().refuse(reasons)
+    problem.Settings(law="".join(["au", "to"]), sampling=po.Sampling()).refuse(reasons)
+    others = {"scale": np.ones(3), "law": "none", "sampling": po.Sampling(rng=0)}
     for name, value in others.items():
         with pytest.raises(InvalidInput, match=f"^{name}: since it is so$"):
-            ExplainSettings(**{name: value}).refuse(reasons)
+            problem.Settings(**{name: value}).refuse(reasons)
 
 
 COLUMNS = list("abcde")
@@ -650,7 +655,8 @@ def data():
 def test_explain_reads_its_table_once(data):
     model, boosted, table = data
     slopes = {"kind": "contributions", "contributions": "slopes"}
-    plain = {"law": "none", "same_pattern": True, "kind": "slopes"}
+    alike = po.graphs.Nearest(same_pattern=True)
+    plain = {"law": "none", "graph": alike, "kind": "slopes"}
     for settings in ({}, {"robustness": 1.0}, {"kind": "contributions"}, slopes, plain):
         assert counted(po.explain, model, table, **settings) == ONCE
         found = counted(po.explain, model, table[:30], data=table, **settings)
@@ -661,7 +667,9 @@ def test_explain_reads_its_table_once(data):
 def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     model, _, table = data
     for kind, n_reference in (("slopes", 50), ("contributions", 500)):
-        explainer = po.Explainer(model, table, kind=kind, n_reference=n_reference)
+        explainer = po.Explainer(
+            model, table, kind=kind, graph=po.graphs.Nearest(n_reference=n_reference)
+        )
         assert counted(explainer.fit) == ONCE
         assert counted(explainer.explain, table[:30]) == (1, 0, 1, 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES

@@ -47,7 +47,9 @@ from propopt.explaining.targets import coordinates_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
-EVERY["by default"] = lambda: po.Explainer(forest(), data=X, n_reference=25)
+EVERY["by default"] = lambda: po.Explainer(
+    forest(), data=X, graph=po.graphs.Nearest(n_reference=25)
+)
 PARTS = {"data": X, "kind": "contributions"}
 
 
@@ -127,7 +129,13 @@ def test_a_row_of_the_reference_is_new_and_scales_are_those_of_the_data(plain):
 
 def test_reference_rows_follow_from_the_data_or_are_given_to_fit():
     first, again, other = (
-        po.Explainer(black_box, data=X, n_reference=30, rng=seed, kind="slopes")
+        po.Explainer(
+            black_box,
+            data=X,
+            graph=po.graphs.Nearest(n_reference=30),
+            sampling=po.Sampling(rng=seed),
+            kind="slopes",
+        )
         .fit()
         .reference_
         for seed in (1, 1, 2)
@@ -162,9 +170,12 @@ UNFITTED, ARRAY = po.Explainer(black_box, data=X, kind="slopes"), X.to_numpy()
 FLAT = {"data": numbers(0, 90).to_numpy(), "kind": "contributions", "robustness": 0.1}
 ALONE, SEVERAL = "or the table that it comes from as da", "give two rows or more"
 REFUSED = [
-    (fitting(n_neighbors=0), "n_neighbors"),
-    (fitting(n_reference=0), "n_reference"),
-    (fitting(n_reference=1), "at least two reference rows"),
+    (lambda: po.graphs.Nearest(n_neighbors=0), "n_neighbors"),
+    (lambda: po.graphs.Nearest(n_reference=0), "n_reference"),
+    (
+        fitting(graph=po.graphs.Nearest(n_reference=1)),
+        "compares rows, and there is one",
+    ),
     (fitting(robustness=-1.0), "robustness"),
     (fitting(data=None), "expected reference rows"),
     (fitting(scale=[1.0]), "scale"),
@@ -177,9 +188,9 @@ REFUSED = [
     (fitting(**PARTS, metric="euclid"), "metric"),
     (of_one_row(), ALONE),
     (of_one_row(data=po.functions.TableSchema.of(X), kind="contributions"), ALONE),
-    (of_one_row(data=X, same_pattern=True), SEVERAL),
-    (of_one_row(data=X, precision=0.1, kind="contributions"), SEVERAL),
-    (of_one_row(data=X, max_evaluations=9), SEVERAL),
+    (of_one_row(data=X, graph=po.graphs.Nearest(same_pattern=True)), SEVERAL),
+    (of_one_row(data=X, sampling=po.Sampling(precision=0.1)), SEVERAL),
+    (of_one_row(data=X, sampling=po.Sampling(max_evaluations=9)), SEVERAL),
     (lambda: UNFITTED.explain(X_NEW), "call fit"),
     (lambda: UNFITTED.reference_, "call fit"),
     (lambda: fitting()().explain(X_NEW.rename(columns={"f0": "g0"})), "columns"),
@@ -237,7 +248,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     # h w/ω + y = (Φ + 2b Σ s_j w_j)/ω where used, Σ w = t
     fitted = explainer.fitted_
     points = fitted.function.read(part.rows, "rows")[0]
-    place = coordinates_of(fitted.function, points, fitted.plan.sizes)[n]
+    place = coordinates_of(fitted.function, points, fitted.problem.sizes)[n]
     ((near, s),) = fitted.near(place[None], points[[n]])
     h = 1 + 2 * b * s.sum()
     p = (own + 2 * b * s @ reference.attributions[near]) / h
@@ -250,7 +261,12 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
 
 
 def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
-    settings = {**PARTS, "n_reference": 12, "robustness": 0.05, "beside": None}
+    settings = {
+        **PARTS,
+        "graph": po.graphs.Nearest(n_reference=12),
+        "robustness": 0.05,
+        "beside": None,
+    }
     settings["data"] = numbers(0, 90)  # so many that orders are drawn
     explainer = po.Explainer(black_box, **settings).fit()
     result = explainer.explain(X_NEW[:20])
@@ -279,7 +295,11 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     # rows of equal values have equal draws, and another seed has others
     twice = explainer.explain(X_NEW.iloc[[3, 3, 4]])
     assert (twice.attributions[0] == twice.attributions[1]).all()
-    other = po.Explainer(black_box, **settings, rng=4).fit().explain(X_NEW.iloc[[3]])
+    other = (
+        po.Explainer(black_box, **settings, sampling=po.Sampling(rng=4))
+        .fit()
+        .explain(X_NEW.iloc[[3]])
+    )
     assert (other.contributions[0] != result.contributions[3]).all()
 
 
@@ -308,7 +328,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     h = 1 + 2 * 0.2 * result.details["similarity"][1]
     p = result.contributions[1] / h
     fitted = explainer.fitted_
-    place = coordinates_of(fitted.function, rows, fitted.plan.sizes)[1]
+    place = coordinates_of(fitted.function, rows, fitted.problem.sizes)[1]
     (near,) = fitted.near(place[None], rows[[1]])
     others = explainer.reference_.attributions[near.places]
     p = p + 2 * 0.2 * near.similarities @ others / h
@@ -355,7 +375,9 @@ def between(table):
     return np.where(there, black_box(points), 2.0 * black_box(points))
 
 
-IN_OUTPUT = {"kind": "contributions", "n_reference": 10, "robustness": 0.1}
+IN_OUTPUT = {"kind": "contributions", "robustness": 0.1} | {
+    "graph": po.graphs.Nearest(n_reference=10)
+}
 ONES = po.wrap(black_box, gradient=lambda table: np.ones(np.shape(table)))
 
 
@@ -456,7 +478,9 @@ def saved(request, tmp_path_factory):
     """The file of a sound explainer, its model, and rows to come."""
     model, data, settings = CASES[request.param]
     path = tmp_path_factory.mktemp("sound") / "sound.npz"
-    explainer = po.Explainer(model, data=data, n_reference=12, **settings).fit()
+    explainer = po.Explainer(
+        model, data=data, graph=po.graphs.Nearest(n_reference=12), **settings
+    ).fit()
     explainer.save(path)
     rows = mixed(1, 3) if data is MIXED else X_NEW[:3]
     rows = rows.to_numpy() if isinstance(data, np.ndarray) else rows

@@ -17,9 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
-from propopt.explaining import fitted_rows, own_rule
-from propopt.explaining.conditional import TOLD, ConditionalRows
-from propopt.explaining.fitted_rows import FittedReference, FittedRows
+from propopt.explaining import out_of_sample, own_rule
+from propopt.explaining.out_of_sample import (
+    TOLD,
+    FittedReference,
+    FittedRows,
+    OutOfSampleRows,
+)
 from propopt.laws.data_law import DataLaw
 from propopt.losses.graphs.points import Distances, distances_between
 from propopt.results.posed import in_units_of_w, posed_of
@@ -66,7 +70,9 @@ def behind_indicators():
 
 
 def explained(model, data, **settings):
-    return po.Explainer(model, data=data, n_reference=50, **settings).fit()
+    return po.Explainer(
+        model, data=data, graph=po.graphs.Nearest(n_reference=50), **settings
+    ).fit()
 
 
 CASES = {
@@ -119,9 +125,9 @@ def test_many_rows_are_solved_as_each_by_itself():
     E = rng.normal(size=(7, 3, 6))
     for left_out in ((), ("axis", "total"), ("shared",), ("shared", "axis", "total")):
         own = {name: x for name, x in fields.items() if name not in left_out}
-        many = ConditionalRows(**own, **common)
+        many = OutOfSampleRows(**own, **common)
         for n in range(7):
-            one = ConditionalRows(**{name: x[n] for name, x in own.items()}, **common)
+            one = OutOfSampleRows(**{name: x[n] for name, x in own.items()}, **common)
             for name in ("w", *TOLD):
                 now = np.asarray(getattr(one, name))
                 assert now.tobytes() == getattr(many, name)[n].tobytes(), name
@@ -145,7 +151,7 @@ class Counted:
 def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkeypatch):
     explainer = explained(classifier(), NUMBERS, kind=kind)
     explainer.explain(NEW_NUMBERS[:1])  # what all rows have in common
-    monkeypatch.setattr(fitted_rows, "progress_bar", None)  # there is no time for it
+    monkeypatch.setattr(out_of_sample, "progress_bar", None)  # there is no time for it
     parts = kind == "contributions"
     expected = {
         (TableSchema, "encode"): 1,
@@ -213,8 +219,8 @@ def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
         def advance(self, _, count=1):
             made[-1] += count
 
-    monkeypatch.setattr(fitted_rows, "progress_bar", lambda *_: Bar())
-    monkeypatch.setattr(fitted_rows.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(out_of_sample, "progress_bar", lambda *_: Bar())
+    monkeypatch.setattr(out_of_sample.time, "perf_counter", lambda: now[0])
 
     def shown(seconds, progress):
         made.clear()

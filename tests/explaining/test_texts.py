@@ -105,7 +105,9 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     texts = [" ".join(f"w{k}" for k in range(n, n + 18)) for n in (0, 2)]
     pair = [text + " bad not at" for text in texts]
     best, again, other = (
-        po.explain(called, pair, kind="contributions", rng=seed, **QUIET)
+        po.explain(
+            called, pair, kind="contributions", sampling=po.Sampling(rng=seed), **QUIET
+        )
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(best.attributions, again.attributions)
@@ -133,9 +135,9 @@ def test_what_has_no_meaning_for_documents_is_refused(model):
     for settings in (
         {"scale": None},
         {"metric": "effects"},
-        {"same_pattern": True},
-        {"precision": 0.1},
-        {"max_evaluations": 100},
+        {"sample_weight": [1.0, 2.0]},
+        {"sampling": po.Sampling(precision=0.1)},
+        {"sampling": po.Sampling(max_evaluations=100)},
         {"law": "data"},
         {"kind": "gradient"},
         {"kind": "contributions", "contributions": "owen"},
@@ -224,9 +226,13 @@ def similarities(counts, words, text, model):
 
 def test_reference_documents_are_drawn_with_their_names_and_not_saved(model, tmp_path):
     texts = pd.Series(DOCUMENTS, index=[f"r{n}" for n in range(len(DOCUMENTS))])
-    explainer = po.Explainer(model, texts, n_reference=5, rng=3, kind="slopes").fit(
-        **QUIET
-    )
+    explainer = po.Explainer(
+        model,
+        texts,
+        graph=po.graphs.Nearest(n_reference=5),
+        sampling=po.Sampling(rng=3),
+        kind="slopes",
+    ).fit(**QUIET)
     assert explainer.reference_.shape[0] == 5
     assert set(explainer.reference_.labels.points) < set(texts.index)
     assert explainer.explain(texts[:2], **QUIET).labels.points == ("r0", "r1")

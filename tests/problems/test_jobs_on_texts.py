@@ -58,7 +58,9 @@ def run(tmp_path, write):
 def test_files_hold_what_the_library_finds(run, said, settings):
     made = run(said)
     subject, table = made.subject, made.table("_attributions", index_col=0)
-    best = po.explain(subject.function, subject.points, rng=0, **settings)
+    best = po.explain(
+        subject.function, subject.points, sampling=po.Sampling(rng=0), **settings
+    )
     assert table.columns.tolist() == list(subject.words)
     assert table.index.tolist() == subject.points.index.tolist()
     assert table.to_numpy() == pytest.approx(np.asarray(best.attributions), abs=1e-12)

@@ -61,28 +61,37 @@ EXPLAINERS = {
     "network, without names": lambda: po.Explainer(
         po.wrap(perceptron().predict), data=X.to_numpy(), kind="slopes"
     ),
-    "forest": lambda: po.Explainer(forest(), data=X, n_reference=20, kind="slopes"),
+    "forest": lambda: po.Explainer(
+        forest(), data=X, graph=po.graphs.Nearest(n_reference=20), kind="slopes"
+    ),
     "callable": lambda: po.Explainer(black_box, data=X, kind="slopes"),
     "categories": lambda: po.Explainer(mixed_model(), data=MIXED, kind="slopes"),
 }
 
 IN_PARTS = {
-    "forest": lambda: po.Explainer(forest(), data=X, beside=None, n_reference=25),
+    "forest": lambda: po.Explainer(
+        forest(), data=X, beside=None, graph=po.graphs.Nearest(n_reference=25)
+    ),
     "forest, by effects": lambda: po.Explainer(
         forest(), data=X, beside=None, metric="effects"
     ),
     "sampled": lambda: po.Explainer(
-        black_box, data=X, beside=None, n_reference=15, robustness=0.1, rng=3
+        black_box,
+        data=X,
+        beside=None,
+        graph=po.graphs.Nearest(n_reference=15),
+        robustness=0.1,
+        sampling=po.Sampling(rng=3),
     ),
     "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, beside=None, n_reference=15
+        mixed_model(), data=MIXED, beside=None, graph=po.graphs.Nearest(n_reference=15)
     ),
     "slopes": lambda: po.Explainer(
         perceptron(),
         data=X,
         beside=None,
         contributions="slopes",
-        n_reference=20,
+        graph=po.graphs.Nearest(n_reference=20),
     ),
 }
 """Rows in units of the output, which add up."""

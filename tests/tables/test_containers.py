@@ -184,7 +184,7 @@ MODELS = {
 def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
     model = model.fit(X, Y)
     result = po.explain(
-        model, X.to_numpy(), rng=0, kind="slopes"
+        model, X.to_numpy(), sampling=po.Sampling(rng=0), kind="slopes"
     )  # and there is no warning
     assert list(result.to_frame().columns) == list(X.columns)
     assert isinstance(po.wrap(model, step=0.1).gradient(X.to_numpy()), np.ndarray)

@@ -6,6 +6,7 @@ from .grids import GridGaussianGraph as GridGaussianGraph
 from .grids import LatticeGraph as LatticeGraph
 from .grids import grid as grid
 from .grids import grid_gaussian_graph as grid_gaussian_graph
+from .neighbours import Nearest as Nearest
 from .points import Graph as Graph
 from .points import SimilarityGraph as SimilarityGraph
 from .points import chain_graph as chain_graph

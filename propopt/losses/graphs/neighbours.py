@@ -21,7 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Points, Positions, Sparse
+from propopt.base.checks import read_count
 from propopt.base.resources import AT_ONCE
+from propopt.base.words_of_others import knows_other_words
 from propopt.losses.graphs.points import (
     Distances,
     SimilarityGraph,
@@ -37,6 +39,50 @@ _TIED: Final = 1e-9
 
 _DENSE: Final = 2_000
 """Rows of which all distances are taken; of more, four times as many as are asked."""
+
+
+N_NEIGHBORS: Final = 8
+N_REFERENCE: Final = 500
+
+
+@final
+@knows_other_words
+@dataclass(frozen=True)
+class Nearest:
+    """Each row is compared with its nearest reference rows.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Reference rows that each row is compared with.
+    n_reference : int
+        Reference rows that are drawn from ``data`` where it has more, without
+        replacement. They follow from ``data`` alone. With 500, the default, there are
+        fewer where contributions of a row take long.
+    same_pattern : bool
+        Compare no rows in which other columns are missing. Without it a warning counts
+        such neighbours where they are more than 5 % of all: slopes are compared with
+        effects there.
+
+    Raises
+    ------
+    InvalidInput
+        If a count is not a positive integer.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.Nearest(n_neighbors=4)
+    Nearest(n_neighbors=4, n_reference=500, same_pattern=False)
+    """
+
+    n_neighbors: int = N_NEIGHBORS
+    n_reference: int = N_REFERENCE
+    same_pattern: bool = False
+
+    def __post_init__(self) -> None:
+        read_count(self.n_neighbors, "n_neighbors")
+        read_count(self.n_reference, "n_reference")
 
 
 class Near(NamedTuple):

@@ -16,8 +16,9 @@ from propopt.base.files import write_svg
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare
 from propopt.explaining.contributions import ContributionChoice
-from propopt.explaining.first_look import explain
+from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels, bootstraps, halvings
+from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import Answer, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, part, section_of, wrong
@@ -31,12 +32,11 @@ from propopt.tables.frames import listed
 
 @partial(
     section_of,
-    compare,
-    told=explain,
+    Settings,
+    told=Explainer,
     without=(
-        *("before", "after", "X", "rows", "data", "sample_weight", "level"),
-        *("target", "output"),
-        *("outcome", "graph", "scale", "n_permutations", "rng", "progress"),
+        *("target", "output", "outcome", "sample_weight", "graph", "scale"),
+        *("sampling", "groups", "metric", "beside"),
     ),
     kind="changes of the output per scale, or parts of the output that add up to f(x) "
     "less its mean in every row",
@@ -141,7 +141,7 @@ class CompareSection(JobSection):
                 data=before.others,
                 sample_weight=before.sample_weight,
                 level=self.refitted(old),
-                rng=old.schema.seed,
+                sampling=Sampling(rng=old.schema.seed),
                 progress=progress,
                 **how,
             )

@@ -16,13 +16,13 @@ from pydantic import Field
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice
-from propopt.explaining.first_look import explain
-from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import ExplainSettings, explained_members
+from propopt.explaining.explainer import Explainer, explain
+from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
-from propopt.interactions import InteractionScores
+from propopt.interactions.scores import InteractionScores, explained_members
 from propopt.lime import TextLaw
+from propopt.losses.graphs.neighbours import Nearest
 from propopt.problems.baselines import NO_EFFECT
 from propopt.problems.jobs.job import Answer, JobSection, manifest, page_writers
 from propopt.problems.losses import PointGraph
@@ -68,12 +68,17 @@ class ReasonsSection(Section):
 
 @partial(
     section_of,
-    ExplainSettings,
-    told=explain,
+    Settings,
+    told=Explainer,
+    also=Sampling,
     without=(
-        *("target", "output", "outcome", "n_neighbors", "weights", "lengthscale"),
-        *("smoothness", "n_reference", "batch_rows", "rng", "sample_weight"),
-        "offset",
+        "target",
+        "output",
+        "outcome",
+        "batch_rows",
+        "rng",
+        "sample_weight",
+        "sampling",
     ),
     scale=(
         Literal["std", "none"] | dict[str, Positive],
@@ -90,7 +95,11 @@ class ReasonsSection(Section):
         "by default contributions move a quarter of the way to the nearest rows, and "
         "slopes take the knee of the whole curve",
     ),
-    same_pattern="leave out neighbours in which other columns are missing",
+    same_pattern=(
+        bool,
+        "leave out neighbours in which other columns are missing",
+        False,
+    ),
     beside=(
         Literal["auto", "own_value"] | None,
         "what similar rows may differ in: by default what a column's own value "
@@ -259,27 +268,25 @@ class ExplainSection(JobSection):
             own["law"] = "none"
         elif own["law"] == "lime":
             own["law"] = TextLaw()
+        draws = {name: own.pop(name) for name in _OF_DRAWS}
+        nearest = Nearest(same_pattern=own.pop("same_pattern"))
         if self.reference is not None:
-            of_several = ("graph", "same_pattern", "beside", *_OF_DRAWS)
-            return {name: own[name] for name in own if name not in of_several}
-        if own["graph"] is not None:
-            X = subject.coordinates
-            own["graph"] = own["graph"].build(X, len(X))
-        return own
+            nearest = replace(nearest, n_reference=self.reference)
+        graph, X = own["graph"], subject.coordinates
+        own["graph"] = nearest if graph is None else graph.build(X, len(X))
+        return {**own, "sampling": Sampling(**draws)}
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
         subject, function = file.subject, file.subject.function
-        how: dict[str, Any] = {"rng": file.schema.seed}
         with part(self.key):
-            how["interactions"] = self.scores(file.source.path.parent)
-            how |= self.build(subject)
-            points, others = subject.points, subject.others
+            scores = self.scores(file.source.path.parent)
+            how = self.build(subject)
+            how["sampling"] = replace(how["sampling"], rng=file.schema.seed)
             how["sample_weight"] = subject.sample_weight
-            if self.reference is None:
-                return explain(function, points, data=others, progress=progress, **how)
-            explainer = Explainer(function, others, n_reference=self.reference, **how)
-            return explainer.fit(progress=progress).explain(points, progress=progress)
+            points, others = subject.points, subject.others
+            best = explain(function, points, others, progress=progress, **how)
+            return best if scores is None else scores.noted_in(best)
 
     def answers(self, found: Explanation, file: ProblemFile) -> Iterator[Answer]:
         aims = (found.parameters.get(name) for name in ("gradient", "contributions"))

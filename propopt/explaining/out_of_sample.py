@@ -1,61 +1,286 @@
-"""What a fit leaves, and the answers that it gives: each row by itself."""
+"""Rows explained one by one, beside reference rows that stay as they are."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Any, TypeVar, final
+from typing import Any, Final, NoReturn, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths
-from propopt.base.checks import as_array, read_count, read_seed, sealed
+from propopt.base.checks import sealed
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
-from propopt.explaining.conditional import TOLD, ConditionalRows
 from propopt.explaining.contributions import AnyRule, ContributionRule
-from propopt.explaining.joint_parts import ColumnMetric
-from propopt.explaining.offsets import with_offset
 from propopt.explaining.own_rule import OwnValueRule
-from propopt.explaining.plan import (
-    MOST_REFERENCE_ROWS,
-    ExplainSettings,
-    JointPlan,
-    JointRows,
+from propopt.explaining.problem import (
+    ALONE,
+    ExplanationProblem,
+    RowsProblem,
+    Settings,
     note_on_others,
+    stability_in_words,
     with_note,
 )
 from propopt.explaining.targets import (
+    ColumnMetric,
     Targets,
     coordinates_of,
     error_of_parts,
     in_words,
+    refuse_no_scale,
     target_rule,
+    warn_of_patterns,
 )
 from propopt.functions import Function
-from propopt.functions.wrapping import wrapped_and_told
-from propopt.laws.background import Background
-from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _Recast
 from propopt.losses.graphs.neighbours import Near
 from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import OverPoints
 from propopt.results.certificate import Certificate
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, Parameter
 from propopt.results.target_error import TargetError
-from propopt.tables.frames import Labels, is_frame
-from propopt.tables.schema import TableSchema
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels, numbers_of_rows
+
+
+# ---- The optimum of more rows, each beside rows that stay as they are
+
+
+TOLD: Final = (
+    "losses",
+    "value",
+    "value_of_zero",
+    "excess",
+    "violation",
+    "distance",
+    "joint_excess",
+    "joint_distance",
+)
+"""What an explanation tells of each row beside its optimum."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutOfSampleRows:
+    """Rows (...,), or a single one (), and their optima beside fixed rows.
+
+    min over w of  a‖w − g‖² + 2b Σ_j s_j Σ_{d in j} (w_d − w_jd)²,
+
+    which are the terms that row w adds to an objective of ordered pairs. A fixed row
+    counts in all columns, or a document in the words that it has. With p_jd = 2b s_j
+    where it counts and 0 elsewhere,
+
+        h_d = a + Σ_j p_jd,   w_d = (a g_d + Σ_j p_jd w_jd)/h_d.
+
+    Where the row has to add up, vᵀw = t, all terms together are
+    F + Σ_d h_d (w_d − p_d)² for this p, so that the optimum is the nearest complete
+    point to it,
+
+        w = p + H⁻¹v (t − vᵀp)/(vᵀH⁻¹v),   H = diag(h).
+
+    Nothing here is a product of matrices: BLAS adds in another order for other numbers
+    of rows, and an answer has to be the same to the last bit whoever else is asked. So
+    all sums are along the last axes, in memory, of arrays that have the rows in front.
+    """
+
+    target: Array  # (..., D): g
+    near: NDArray[np.intp]  # (..., k): places of the fixed rows that are near each
+    similarities: Array  # (..., k): s_j ≥ 0
+    fixed: Array  # (..., k, D): w_j
+    weights: tuple[float, float]  # a > 0 and b ≥ 0
+    shared: Truths | None = None  # (..., k, D): where fixed rows count; all if None
+    # (D,) or (..., D): v, not all zero, of rows that add up; zero there, so are all
+    axis: Array | None = None
+    fixed_axis: Array | None = None  # (D,): v of the fixed rows
+    total: float | Array = 0.0  # (...,): t
+
+    @cached_property
+    def stiffness(self) -> Array:
+        """Half the curvature h, (..., D); (..., 1) where fixed rows count all over."""
+        a, b = self.weights
+        own = self.similarities[..., None]
+        counted = own if self.shared is None else own * self.shared
+        return np.asarray(a + 2.0 * b * counted.sum(axis=-2))
+
+    @cached_property
+    def w(self) -> Array:
+        """The optimum (..., D)."""
+        w = self.target + self._drawn(self.fixed, self.target) / self.stiffness
+        if self.axis is not None:
+            for _ in range(2):  # what rounding left of the sum, once more
+                missed = (self.axis * w).sum(axis=-1) - self.total
+                w = w - self._step * (missed / self._size)[..., None]
+        return np.asarray(w)
+
+    @cached_property
+    def losses(self) -> Array:
+        """‖w − g‖², and the ordered pairs 2 Σ_j s_j ‖w − w_j‖², (..., 2)."""
+        losses = np.empty((*self.w.shape[:-1], 2))
+        losses[..., 0] = _square(self.w - self.target)
+        losses[..., 1] = 2.0 * (self.similarities * self._apart).sum(axis=-1)
+        return losses
+
+    @property
+    def value(self) -> Array:
+        """The objective of each row."""
+        a, b = self.weights
+        return np.asarray(a * self.losses[..., 0] + b * self.losses[..., 1])
+
+    @property
+    def value_of_zero(self) -> Array:
+        """The objective of w = 0."""
+        a, b = self.weights
+        pairs = (self.similarities * _square(self.fixed)).sum(axis=-1)
+        return np.asarray(a * _square(self.target) + 2.0 * b * pairs)
+
+    @cached_property
+    def slope(self) -> Array:
+        """Half the slope of the objective at w, r (..., D)."""
+        own = self.weights[0] * (self.w - self.target)
+        return np.asarray(own - self._drawn(self.fixed, self.w))
+
+    @property
+    def excess(self) -> Array:
+        """It is at most so much above the least objective: rᵀH⁻¹r.
+
+        Of a row that adds up that of r without its part along v, and for the rounding δ
+        of its sum what the objective falls along v in the meantime.
+        """
+        excess = (self._tangent**2 / self.stiffness).sum(axis=-1)
+        if self.axis is None:
+            return np.asarray(excess)
+        along = (self._step * self.slope).sum(axis=-1) / self._size
+        return np.asarray(excess + np.maximum(2.0 * self._missed * along, 0.0))
+
+    @property
+    def violation(self) -> Array:
+        """|vᵀw − t| over the largest sum that the entries could have; 0 without one."""
+        if self.axis is None:
+            return np.zeros(self.w.shape[:-1])
+        most = (np.abs(self.w) * np.abs(self.axis)).sum(axis=-1)
+        scale = np.maximum(np.maximum(most, np.abs(self.total)), sys.float_info.min)
+        return np.asarray(np.abs(self._missed) / scale)
+
+    @property
+    def distance(self) -> Array:
+        """The optimum is no farther than this from w: ‖H⁻¹r‖, r along complete rows."""
+        apart = np.sqrt(_square(self._tangent / self.stiffness))
+        if self.axis is None:
+            return np.asarray(apart)
+        short = self._missed / self._size * np.sqrt(_square(self._step))
+        return np.asarray(np.hypot(apart, short))
+
+    def moved(self, deviations: Array) -> Array:
+        """How optima move as their targets do, a H⁻¹E of each row of E (..., B, D)."""
+        stiffness = self.stiffness[..., None, :]
+        return np.asarray(self.weights[0] / stiffness * self.off_axis(deviations))
+
+    def off_axis(self, E: Array) -> Array:
+        """E − v (vᵀH⁻¹E)/(vᵀH⁻¹v) of E (..., D) or (..., B, D): what moves no sum."""
+        if self.axis is None:
+            return E
+        axis, step, size = self.axis, self._step, self._size
+        if E.ndim > step.ndim:
+            axis, step, size = axis[..., None, :], step[..., None, :], size[..., None]
+        along = (E * step).sum(axis=-1) / size
+        return np.asarray(E - along[..., None] * axis)
+
+    @property
+    def joint_excess(self) -> Array:
+        """(4b²/a) Σ_j s_j² ‖w_j − w‖²: what re-solving all rows together could gain.
+
+        With the row appended to fixed rows that were the optimum without it, the slope
+        of the joint objective is 4b s_j (w_j − w) at the rows that it touches, zero at
+        all others, and its curvature at fixed rows is 2a or more. Where rows add up it
+        is what that slope is along complete rows.
+        """
+        a, b = self.weights
+        return np.asarray(4.0 * b**2 / a * self._touched)
+
+    @property
+    def joint_distance(self) -> Array:
+        """(2b/a) (Σ_j s_j² ‖w_j − w‖²)^½: how far all rows together could move."""
+        a, b = self.weights
+        return np.asarray(2.0 * b / a * np.sqrt(self._touched))
+
+    def _drawn(self, fixed: Array, w: Array) -> Array:
+        """Σ_j p_jd of the differences of fixed rows (..., k, D) from w (..., D)."""
+        return np.asarray((self._pulls * (fixed - w[..., None, :])).sum(axis=-2))
+
+    @cached_property
+    def _pulls(self) -> Array:
+        pulls = 2.0 * self.weights[1] * self.similarities[..., None]
+        return pulls if self.shared is None else pulls * self.shared
+
+    @cached_property
+    def _tangent(self) -> Array:
+        """Half the slope, r, without what moves sums."""
+        return self.off_axis(self.slope)
+
+    @cached_property
+    def _missed(self) -> Array:
+        """Vᵀw − t."""
+        assert self.axis is not None, "it adds up"
+        return np.asarray((self.axis * self.w).sum(axis=-1) - self.total)
+
+    @cached_property
+    def _step(self) -> Array:
+        """H⁻¹v, times the least h."""
+        assert self.axis is not None, "it adds up"
+        least = self.stiffness.min(axis=-1, keepdims=True)
+        return np.asarray(self.axis * (least / self.stiffness))
+
+    @cached_property
+    def _size(self) -> Array:
+        """VᵀH⁻¹v, times the least h."""
+        assert self.axis is not None, "it adds up"
+        return np.asarray((self.axis * self._step).sum(axis=-1))
+
+    @cached_property
+    def _touched(self) -> Array:
+        """Σ_j s_j² ‖w_j − w‖², of what can move the fixed rows."""
+        apart = self._apart
+        if self.fixed_axis is not None:
+            v = self.fixed_axis
+            free = np.where(v != 0.0, self.fixed - self.w[..., None, :], 0.0)
+            along = (free * v).sum(axis=-1) / (float(_square(v)) or 1.0)
+            apart = _square(free - along[..., None] * v)
+        return np.asarray((self.similarities**2 * apart).sum(axis=-1))
+
+    @cached_property
+    def _apart(self) -> Array:
+        """‖w_j − w‖², of what both have, shape (..., k)."""
+        squares = (self.fixed - self.w[..., None, :]) ** 2
+        if self.shared is not None:
+            squares = squares * self.shared
+        return np.asarray(squares.sum(axis=-1))
+
+
+def told_of(rows: Sequence[OutOfSampleRows]) -> Mapping[str, Array]:
+    """What is told of single rows that have columns of their own, (m, ...) each."""
+    return {name: np.array([getattr(row, name) for row in rows]) for name in TOLD}
+
+
+def _square(w: Array) -> Array:
+    return np.asarray((w**2).sum(axis=-1))
+
+
+# ---- What a fit leaves, and its answers
 
 
 _UNSCALED = 1e-9
@@ -71,13 +296,13 @@ _Asked = TypeVar("_Asked")
 class FittedReference(ABC):
     """A joint optimum, beside which others are explained one by one."""
 
-    plan: JointPlan  # what was explained together
+    problem: ExplanationProblem  # what was explained together
     reference: Explanation  # the joint optimum
 
     @property
     def function(self) -> Function:
         """The model."""
-        return self.plan.function
+        return self.problem.function
 
     @property
     def weights(self) -> tuple[float, float]:
@@ -85,9 +310,33 @@ class FittedReference(ABC):
         own, pairs = self.reference.weights.values()
         return own, pairs
 
+    @cached_property
+    def explained(self) -> Explanation:
+        """The joint optimum, with what is said of the rows together."""
+        return replace(
+            self.reference,
+            parameters={
+                **self.reference.parameters,
+                **self._said_of_all(),
+                "stability": self._stability(),
+            },
+        )
+
+    def _said_of_all(self) -> dict[str, Parameter]:
+        """What is said of reference rows, and not of others beside them."""
+        return {}
+
+    def _stability(self) -> str:
+        """Whether conclusions survive other weights, neighbours and draws."""
+        return stability_in_words(self.reference)
+
     @abstractmethod
     def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
         """Each row, or document, of X with its own target."""
+
+    @abstractmethod
+    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+        """The same with the offsets of its rows in base and prediction."""
 
     @staticmethod
     def one_by_one(asked: Sequence[_Asked], progress: bool | None) -> Iterator[_Asked]:
@@ -147,7 +396,7 @@ class RowsBeside:
     near: list[Near]  # (m,): the reference rows that each is compared with
     own: Attributions  # (m, D): own values g, 0 without
     moves: Truths  # (m, D): columns that move
-    told: Mapping[str, Array]  # of each row, w and what ConditionalRows tells
+    told: Mapping[str, Array]  # of each row, w and what OutOfSampleRows tells
     # (m, B, D): how optima move with the blocks of what they aim at, where it is drawn
     moved: Array | None = None
 
@@ -184,16 +433,76 @@ class FittedRows(FittedReference):
     subject to Σ_d √ω_d z_d = t − Σ_d Φ_d.
     """
 
-    plan: JointRows
+    problem: RowsProblem
     rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
     metric: ColumnMetric | None = None  # of contributions; fixed by the reference rows
     own_values: Attributions | None = None  # g_j (n, D), beside own values
 
+    @classmethod
+    def of(
+        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+    ) -> FittedRows:
+        """The reference rows X, or rows of ``data``, explained together."""
+        _ = settings.law_of_columns  # refused if it deletes words
+        settings.refuse_what_kinds_lack()
+        if X is None:
+            settings.refuse_what_is_joint()
+        problem = RowsProblem.of(settings, model, data, X, progress)
+        function, reference = problem.function, problem.reference
+        if data is not None and not settings.parts:
+            reference.refuse_equal_rows()
+        if len(problem.points) < 2 and settings.given_graph is None:
+            _refuse_one_row(settings, data, X)
+        similar = problem.graph  # refused before anything is made
+        refuse_no_scale(problem.sizes, reference)
+        if X is not None and not settings.parts:  # parts are of one unit
+            warn_of_patterns(similar, problem.coordinates)
+        rule = problem.rule.settled(problem.points, settings.seed)
+        best = problem.best(rule)
+        _ = best.attributions  # proved now: all answers depend on them
+        parts: dict[str, Any] = {}
+        if isinstance(rule, ContributionRule):
+            parts = {"metric": problem.metric, "own_values": problem.robust.beside}
+        told = dict(best.parameters)
+        notes = {"notes": told.pop("notes")} if "notes" in told else {}
+        verdict = function.jumps
+        explained = replace(
+            best,
+            parameters={
+                "function": repr(function),
+                **({} if verdict is None else {"jump test": verdict.in_words()}),
+                **told,
+                "scale": in_words(settings.scale),
+                **_without_data(problem, data),
+                "data": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
+                **neighbours_in_words(problem),
+                "weight rule": problem.weight[1],
+                **problem.told_of_background(),
+                **notes,
+            },
+            quantity=function.quantity,
+            background=problem.background_digest,
+            **problem.told(problem.points),
+        )
+        return cls(
+            problem=problem,
+            rule=rule,
+            wrapped=isinstance(model, Function),
+            reference=explained,
+            **parts,
+        )
+
+    def _said_of_all(self) -> dict[str, Parameter]:
+        """Categories that data has not, and what follows from own values."""
+        problem, known = self.problem, self.reference.parameters
+        told = with_note(known, note_on_others(self.function, problem.points))
+        return {**told, **problem.told_of_own_values(self.reference)}
+
     @cached_property
     def own_rule(self) -> OwnValueRule | None:
         """How own values of a new row are made."""
-        return None if self.own_values is None else self.plan.own_rule_of(self.rule)
+        return None if self.own_values is None else self.problem.own_rule_of(self.rule)
 
     def near(self, places: Points, points: Points) -> list[Near]:
         """The reference rows that rows (m, D) are compared with, nearest first.
@@ -201,39 +510,40 @@ class FittedRows(FittedReference):
         One that equals a reference row is compared with what that is joined with, so
         that it has its joint optimum.
         """
-        plan = self.plan
+        problem = self.problem
         if self.metric is None:
-            apart, k = self._distances.of(places), plan.n_neighbors
+            apart, k = self._distances.of(places), problem.n_neighbors
             nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
             return [Near(own, np.ones(k)) for own in nearest]
         same = [self._place_of.get(row) for row in _keys(points)]
         new = [n for n, place in enumerate(same) if place is None]
-        found = iter(plan.neighbours.of(places[new]) if new else ())
+        found = iter(problem.neighbours.of(places[new]) if new else ())
         return [
-            next(found) if place is None else plan.neighbours.joined(place)
+            next(found) if place is None else problem.neighbours.joined(place)
             for place in same
         ]
 
     @cached_property
     def _distances(self) -> Distances:
-        return Distances(self.plan.coordinates)
+        return Distances(self.problem.coordinates)
 
     @cached_property
     def _place_of(self) -> dict[bytes, int]:
         """The first reference row that has some values."""
-        keys = _keys(self.plan.points)
+        keys = _keys(self.problem.points)
         return {row: n for n, row in reversed(list(enumerate(keys)))}
 
     def explain(
         self, X: object, progress: bool | None, offset: Any = None
     ) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
+        self.problem.settings.refuse_what_is_joint()
         began = time.perf_counter()
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
         rows = self._beside(wide, points, labels, progress)
-        plan = self.plan
-        named = labels if plan.players is None else plan.players.labels(labels)
+        problem = self.problem
+        named = labels if problem.players is None else problem.players.labels(labels)
         known, largest, W = rows.known, 1.0, rows.told["w"]
         if self.metric is not None:
             axes = np.where(rows.moves, self.metric.roots, 0.0)
@@ -247,7 +557,7 @@ class FittedRows(FittedReference):
             attributions=W,
             labels=named,
             parameters=with_note(
-                self.reference.parameters, note_on_others(wide.function, points)
+                self._said_of_rows, note_on_others(wide.function, points)
             ),
             background=self.reference.background,
             certificate=best,
@@ -255,15 +565,28 @@ class FittedRows(FittedReference):
                 "joint_excess": told["joint_excess"],
                 "joint_distance": largest * told["joint_distance"],
                 "similarity": sealed(told["similarity"]),  # finite as they are
-                "reference_rows": sealed(padded(rows.near, plan.n_neighbors)),
+                "reference_rows": sealed(padded(rows.near, problem.n_neighbors)),
             },
-            **wide.plan.told(points),
+            **wide.problem.told(points),
             **self._errors(rows, best.scale),
             **self._programs(rows, named),
             row_size=self.row_size,
         )
-        own = self.function, plan.model, points.shape[1]
+        return self.with_offset(explained, offset, X)
+
+    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+        if offset is None:
+            return explained
+        n_columns = self.problem.points.shape[1]
+        own = self.function, self.problem.model, n_columns
         return with_offset(explained, offset, X, *own)
+
+    @cached_property
+    def _said_of_rows(self) -> dict[str, Parameter]:
+        """What answers say of themselves as the reference does."""
+        joint = ("without data", "jump test")
+        told = self.reference.parameters
+        return {name: told[name] for name in told if name not in joint}
 
     def _beside(
         self, wide: FittedRows, points: Points, labels: Labels, progress: bool | None
@@ -285,13 +608,13 @@ class FittedRows(FittedReference):
 
     def _taking(self, X: object) -> FittedRows:
         """The same, which also takes categories of X that data has not."""
-        function, plan, rule = self.function.taking(X), self.plan, self.rule
+        function, problem, rule = self.function.taking(X), self.problem, self.rule
         if function is self.function or function.schema is None:
             return self
         codes = function.schema.n_codes
-        reference = replace(plan.reference, n_codes=codes)
-        seed = read_seed(plan.settings.rng)
-        plan = replace(plan, function=function, reference=reference)
+        reference = replace(problem.reference, n_codes=codes)
+        seed = problem.settings.seed
+        problem = replace(problem, function=function, reference=reference)
         if isinstance(rule, ContributionRule):
             rule = replace(
                 rule,
@@ -300,18 +623,18 @@ class FittedRows(FittedReference):
                 given_background=rule.background,
             )
         else:
-            law = plan.settings.law_of_columns
+            law = problem.settings.law_of_columns
             if law == "auto":  # as it was found for the reference rows
                 law = "none" if rule.function is self.function else "data"
-            rule = target_rule(function, reference, plan.sizes, law=law, rng=seed)
-        return replace(self, plan=plan, rule=rule.settled(plan.points, seed))
+            rule = target_rule(function, reference, problem.sizes, law=law, rng=seed)
+        return replace(self, problem=problem, rule=rule.settled(problem.points, seed))
 
     def answers_at(
         self, points: Points, labels: Labels, progress: bool | None
     ) -> RowsBeside:
         """What each row aims at, and its optimum beside the reference rows near it."""
         known = Targets.joined(self._aims(points, labels, progress))
-        places = coordinates_of(self.function, points, self.plan.sizes)
+        places = coordinates_of(self.function, points, self.problem.sizes)
         phi, near = known.estimate.values, self.near(places, points)
         own = np.zeros(phi.shape)
         moves, total = np.ones(phi.shape, bool), np.zeros(len(phi))
@@ -361,7 +684,7 @@ class FittedRows(FittedReference):
         own: Attributions,
         moves: Truths,
         total: Array,
-    ) -> ConditionalRows:
+    ) -> OutOfSampleRows:
         """Some rows that have as many rows near them; of contributions their z."""
         places = np.array([near[n].places for n in rows])
         similarities = np.array([near[n].similarities for n in rows])
@@ -374,7 +697,7 @@ class FittedRows(FittedReference):
             axis = np.where(moves[rows], metric.roots, 0.0)
             if axis.any():
                 sums = {"axis": axis, "fixed_axis": metric.axis, "total": total[rows]}
-        return ConditionalRows(
+        return OutOfSampleRows(
             target=target,
             near=places,
             similarities=similarities,
@@ -421,7 +744,7 @@ class FittedRows(FittedReference):
                 "up; give fit() reference rows that differ in what the model reads"
             )
 
-    def _moved(self, asked: ConditionalRows, E: Array, moves: Truths) -> Array:
+    def _moved(self, asked: OutOfSampleRows, E: Array, moves: Truths) -> Array:
         """How optima move with E (m, B, D); what does not move has the error of Φ."""
         if self.metric is None:
             return asked.moved(E)
@@ -528,102 +851,96 @@ def padded(near: Sequence[Near], count: int) -> NDArray[np.intp]:
     return places
 
 
-def fitted_rows(
-    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
-) -> FittedRows:
-    """The reference rows X, or rows of ``data``, explained together."""
-    settings.refuse_for_rows()
-    seed = read_seed(settings.rng)
-    plan = joint_rows(replace(settings, rng=seed), model, data, X, progress)
-    note = plan.note
-    if not settings.parts:
-        plan.reference.refuse_equal_rows()
-    if len(plan.points) < 2:
-        raise InvalidInput(
-            "fit: expected at least two reference rows, which are compared with each "
-            f"other, got {len(plan.points)}"
-        )
-    _ = plan.graph  # refused before anything is made
-    rule = plan.rule.settled(plan.points, seed)
-    best = plan.best(rule)
-    _ = best.attributions  # proved now: all answers depend on them
-    parts: dict[str, Any] = {}
-    if isinstance(rule, ContributionRule):
-        parts = {"metric": plan.metric, "own_values": plan.robust.beside}
-    told = with_note(best.parameters, note)
-    notes = {"notes": told.pop("notes")} if "notes" in told else {}
-    told |= {
-        "function": repr(plan.function),
-        "scale": in_words(settings.scale),
-        **neighbours_in_words(plan),
-        "weight rule": plan.weight[1],
-        **plan.told_of_background(),
-        **notes,
-    }
-    reference = replace(
-        best,
-        parameters=told,
-        quantity=plan.function.quantity,
-        background=plan.background_digest,
-        **plan.told(plan.points),
-    )
-    wrapped = isinstance(model, Function)
-    return FittedRows(
-        plan=plan, rule=rule, wrapped=wrapped, reference=reference, **parts
-    )
-
-
-def neighbours_in_words(plan: JointRows) -> dict[str, str]:
+def neighbours_in_words(problem: RowsProblem) -> dict[str, str]:
     """What an explanation says of how its rows are compared."""
-    content = np.ascontiguousarray(plan.coordinates, dtype="<f8").tobytes()
-    falling = "falling with distance" if plan.settings.parts else "uniform"
+    content = np.ascontiguousarray(problem.coordinates, dtype="<f8").tobytes()
+    falling = "falling with distance" if problem.settings.parts else "uniform"
+    given = problem.settings.given_graph
+    if given is not None:
+        return {"graph": repr(given)}
+    count = len(problem.points)
     return {
-        "graph": f"{plan.n_neighbors} nearest of {len(plan.points)} reference rows",
+        "graph": f"{problem.n_neighbors} nearest of {count} reference rows",
         "similarities": falling,
         "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
     }
 
 
-def joint_rows(
-    settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
-) -> JointRows:
-    """The reference rows, read with the function and the table of the model."""
-    is_schema = isinstance(data, TableSchema)
-    table = X if data is None or is_schema else data
-    if table is None:
+def _without_data(problem: RowsProblem, data: Any) -> dict[str, Parameter]:
+    """What contributions are compared with where no table was given."""
+    if data is not None or not problem.settings.parts:
+        return {}
+    count = f"{len(problem.points):,} rows of X"
+    return {
+        "without data": f"The {count} are also the background, because data= was not "
+        "given. With data=X_train, a row does not depend on the others."
+    }
+
+
+def _refuse_one_row(settings: Settings, data: Any, X: Any) -> NoReturn:
+    """Refuse a row that there is no other to compare with."""
+    joint = settings.explains_jointly
+    if joint is not None and data is not None:
+        raise InvalidInput(f"{joint}: {ALONE}")
+    table = "data" if X is None else "X"
+    raise InvalidInput(
+        f"{table}: robustness compares rows, and there is one; give more, or the table "
+        "that it comes from as data, or take the gradient alone by "
+        "propopt.explainers.Gradient"
+    )
+
+
+# ---- Offsets of rows
+
+
+def with_offset(
+    best: Explanation,
+    offset: Any,
+    X: Any,
+    function: Function,
+    model: Any,
+    n_columns: int,
+) -> Explanation:
+    """The same with the offsets of its rows in base and prediction.
+
+    An offset is added to a margin outside the model, such as log exposure. XGBoost
+    calls it ``base_margin``, LightGBM ``init_score`` and CatBoost ``baseline``. It is
+    no function of the columns, so that it is part of the base of its row:
+    base + o_n + Σ_d w_nd = f(x_n) + o_n.
+    """
+    if best.base_value is None or best.prediction is None:
         raise InvalidInput(
-            "fit: expected reference rows, X, or a table of them, Explainer(model, "
-            "data=X_train)"
+            "offset: it is part of the base of contributions, and slopes have none; "
+            "leave it out"
         )
-    table = table if is_frame(table, "data") else as_array(table, "data")
-    known = None if isinstance(model, Function) else data if is_schema else table
-    asked = settings.target, settings.output, known
-    function, told = wrapped_and_told(
-        model, table, *asked, settings.batch_rows, settings.outcome
+    refuse_no_margin(function, model, n_columns)
+    own = numbers_of_rows(offset, X, best.shape[0], "offset", "X")
+    told = f"in base and prediction of each row, {own.min():.4g} to {own.max():.4g}"
+    return replace(
+        best,
+        base_value=best.base_value + own,
+        prediction=best.prediction + own,
+        parameters={**best.parameters, "offset": told},
     )
-    if X is not None and X is not table:
-        function = function.taking(X)
-    points, labels = told.read(function, table, "data")
-    reference = Reference.of_points(points, labels, function.schema)
-    weighted = Background.weighed(settings.sample_weight, table, points)
-    if X is not None and X is not table:
-        points, labels = function.read(X)
-    elif X is None:
-        most = read_count(settings.n_reference, "n_reference")
-        if settings.n_reference == MOST_REFERENCE_ROWS:
-            most = settings.most_reference_rows(function, reference)
-        if len(points) > most:  # whatever the seed of draws: it follows from data
-            chosen = np.random.default_rng(0).choice(len(points), most, replace=False)
-            points = points[np.sort(chosen)]
-            labels = labels.of_positions(np.sort(chosen))
-    return JointRows(
-        settings=settings,
-        function=function,
-        reference=reference,
-        sizes=settings.sizes_of(function, reference),
-        points=points,
-        labels=labels,
-        progress=progress,
-        model=model,
-        weighted=weighted,
-    )
+
+
+def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
+    """Refuse offsets of what is known to be no margin, or not known to be one."""
+    kind = function.quantity.kind
+    if kind == "probability":
+        raise InvalidInput(
+            "offset: it is added to margins, and the output explained is a "
+            "probability; give output='log_odds'"
+        )
+    is_estimator = hasattr(model, "predict") and not isinstance(model, Function)
+    if kind != "value" or not is_estimator:
+        return
+    read = function.products_in(n_columns)
+    is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
+    if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
+        raise InvalidInput(
+            f"offset: it is added to margins, and {type(model).__name__} is explained "
+            "in its predictions, which may have a link such as exp; give a function "
+            "that returns the margin, such as lambda X: "
+            "model.predict(X, output_margin=True)"
+        )

@@ -10,7 +10,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.explaining.conditional import ConditionalRows
+from propopt.explaining.out_of_sample import OutOfSampleRows
 from propopt.functions import Function
 from propopt.losses.faithfulness import Estimate
 
@@ -27,7 +27,7 @@ def test_the_golden_row():
     best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.graphs.chain_graph(4)))
     target, similarities = np.array([0.5, 0.0, -0.5]), np.array([0.0, 1.0, 0.5, 0.0])
     beside = {"near": np.arange(4), "fixed": best.attributions, "weights": (1.0, 0.5)}
-    golden = ConditionalRows(target=target, similarities=similarities, **beside)
+    golden = OutOfSampleRows(target=target, similarities=similarities, **beside)
     assert golden.joint_excess == pytest.approx(0.171967120181, abs=1e-9)
     assert golden.joint_distance == pytest.approx(0.414689185031, abs=1e-9)
     other = moved_to(golden, golden.w + np.array([0.1, 0.0, 0.0]))
@@ -47,7 +47,7 @@ def random_row(seed, shared, complete):
     fixed_axis[4] = 0.0  # contributes to the row alone
     if not complete:
         axis, fixed_axis = np.ones(n_features), np.ones(n_features)
-    row = ConditionalRows(
+    row = OutOfSampleRows(
         target=rng.normal(size=n_features) * (axis > 0),
         near=np.arange(k),
         similarities=rng.random(k),
@@ -110,7 +110,7 @@ def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours():
             np.array([[1e9, 0.0], [1e9 + 1.0, 3.0]]),
         )
         near = {"near": np.arange(2), "similarities": np.ones(2), "fixed": fixed}
-        row = ConditionalRows(target=target, weights=(1.0, weight), **near)
+        row = OutOfSampleRows(target=target, weights=(1.0, weight), **near)
         np.testing.assert_allclose(row.w - [1e9, 0.0], expected, atol=1e-6)
 
 
@@ -132,7 +132,7 @@ def joint(seed, complete):
     given = a, b, whole, G, axes, totals
     _, alone = optimum(*given[:2], whole[:n, :n], *(x[:n] for x in given[3:]), complete)
     fields = {"similarities": s, "fixed": alone, "near": np.arange(n)}
-    row = ConditionalRows(target=G[n], weights=(a, b), **fields)
+    row = OutOfSampleRows(target=G[n], weights=(a, b), **fields)
     sums = {"axis": axes[n], "fixed_axis": axes[0], "total": float(totals[n])}
     row = dataclasses.replace(row, **sums) if complete else row
     return *optimum(*given, complete), alone, row

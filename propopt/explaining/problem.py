@@ -1,32 +1,44 @@
-"""What is asked of an explanation, and rows explained together as it asks."""
+"""The settings of explanations, and rows that are explained together by them."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
+from inspect import Parameter as Argument
+from inspect import signature
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+)
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, read_share
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import as_array, known_word, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.base.text import Reason, is_sampled, printable
+from propopt.base.text import Reason, is_sampled
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
 )
-from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
 from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.targets import (
-    N_NEIGHBORS,
+    ColumnMetric,
     LawChoice,
+    MetricChoice,
     TargetRule,
     Targets,
     coordinates_of,
@@ -40,7 +52,7 @@ from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
-from propopt.functions.wrapping import other_classes
+from propopt.functions.wrapping import other_classes, wrapped_and_told
 from propopt.laws.background import (
     N_BACKGROUND,
     Background,
@@ -53,23 +65,22 @@ from propopt.laws.off_data import OffData
 from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.neighbours import RowNeighbours
+from propopt.losses.graphs.neighbours import N_REFERENCE, Nearest, RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
-from propopt.tables.frames import Labels
-from propopt.tables.schema import ColumnScale
+from propopt.tables.frames import Labels, is_frame
+from propopt.tables.schema import ColumnScale, TableSchema
 
 
 if TYPE_CHECKING:
-    from propopt.interactions.scores import InteractionScores as InteractionScores
     from propopt.lime.text.text_reading import TextLaw as TextLaw
-else:  # rooms that explaining a table has no use for, and does not load
-    InteractionScores = TextLaw = Any
+else:  # a room that explaining a table has no use for, and does not load
+    TextLaw = Any
 
 
-# ---- What is asked: each setting is declared once, with its checks
+# ---- The settings, declared once
 
 
 KindChoice: TypeAlias = Literal["contributions", "slopes"]
@@ -80,8 +91,6 @@ BesideLike: TypeAlias = Any
 
 RowNumbers: TypeAlias = Any
 """One number for each row, a Series or an array, or None."""
-
-MOST_REFERENCE_ROWS: Final = 500
 
 _FEWEST_REFERENCE_ROWS: Final = 100
 
@@ -97,42 +106,93 @@ A_QUARTER: Final = "a quarter of the way to the nearest rows"
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExplainSettings:
-    """What :func:`propopt.explain` and :class:`propopt.Explainer` are asked.
+@knows_other_words
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How an explanation draws what it cannot compute.
 
-    Their signatures, and the section ``explain`` of problem files, have these names and
-    defaults; what each means is told there.
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or None
+        The seed of all draws; None is seed 0. Background and reference rows do not
+        depend on it.
+    precision : float, optional
+        Draw until ``target_error`` is no larger, such as 0.02. A message says what the
+        first draws cost where they take long.
+    max_evaluations : int, optional
+        The most rows that the model is given for draws.
+    batch_rows : int, optional
+        The most rows that the model is given in one call.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.Sampling(rng=1, precision=0.02)
+    Sampling(rng=1, precision=0.02, max_evaluations=None, batch_rows=None)
+    """
+
+    rng: int | np.random.Generator | None = None
+    precision: float | None = None
+    max_evaluations: int | None = None
+    batch_rows: int | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class Settings:
+    """The settings of an :class:`propopt.Explainer`, whose docstring explains each.
+
+    :func:`propopt.explain`, :func:`propopt.compare` and problem files take the same
+    names and defaults, from here.
     """
 
     target: Target = None
     output: Output = "auto"
     outcome: str | None = None
-    sample_weight: RowNumbers = None  # of the rows that are the background
-    groups: Mapping[str, Sequence[str]] | None = None  # columns that are one player
-    offset: RowNumbers = None  # what is added to the margins of the rows of X
+    sample_weight: RowNumbers = None
+    groups: Mapping[str, Sequence[str]] | None = None
     scale: ColumnScale = "std"
     kind: KindChoice | None = None
     contributions: ContributionsLike = "shapley"
     metric: MetricChoice = "auto"
     law: LawChoice | TextLaw = "auto"
-    graph: Graph | None = None
-    same_pattern: bool = False
+    graph: Graph | Nearest | None = None
     beside: BesideLike = "auto"
-    n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
-    n_reference: int = MOST_REFERENCE_ROWS
-    precision: float | None = None
-    max_evaluations: int | None = None
-    batch_rows: int | None = None
-    interactions: InteractionScores | None = None
-    rng: int | np.random.Generator | None = None
+    sampling: Sampling = Sampling()
 
-    @classmethod
-    def of(cls, named: Mapping[str, Any]) -> Self:
-        """Those among names and values, such as the arguments of a call."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: x for name, x in named.items() if name in known})
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampling, Sampling):
+            raise InvalidInput(
+                f"sampling: expected a propopt.Sampling, got {self.sampling!r}; "
+                "sampling=po.Sampling(rng=0) has a seed"
+            )
+        if not (self.graph is None or isinstance(self.graph, Graph | Nearest)):
+            raise InvalidInput(
+                "graph: expected a Graph of the rows of X, such as "
+                "po.graphs.knn_graph(X), or po.graphs.Nearest(n_neighbors=8), got "
+                f"{self.graph!r}"
+            )
+
+    def seeded(self) -> Settings:
+        """The settings alone, with a seed in place of a generator."""
+        own = {field.name: getattr(self, field.name) for field in fields(Settings)}
+        own["sampling"] = replace(self.sampling, rng=read_seed(self.sampling.rng))
+        return Settings(**own)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return read_seed(self.sampling.rng)
+
+    @property
+    def nearest(self) -> Nearest:
+        """How many rows each is compared with, where no graph says who is similar."""
+        return self.graph if isinstance(self.graph, Nearest) else Nearest()
+
+    @property
+    def given_graph(self) -> Graph | None:
+        """The graph of the rows of X, if one is given."""
+        return self.graph if isinstance(self.graph, Graph) else None
 
     @property
     def law_of_columns(self) -> LawChoice:
@@ -150,8 +210,8 @@ class ExplainSettings:
     def refuse(self, reasons: Mapping[str, str]) -> None:
         """Refuse the settings that are not as they are by default, with the reason."""
         for name, reason in reasons.items():
-            value, default = getattr(self, name), getattr(type(self), name)
-            same = isinstance(value, str | int | float) and value == default
+            value, default = getattr(self, name), getattr(Settings, name)
+            same = isinstance(value, str | Sampling) and value == default
             if not (value is default or same):
                 raise InvalidInput(f"{name}: {reason}")
 
@@ -170,20 +230,23 @@ class ExplainSettings:
     def explains_jointly(self) -> str | None:
         """The setting under which rows are each other's reference; None without one."""
         given = {
-            "graph": self.graph is not None,
+            "graph": self.given_graph is not None,
             "contributions": not isinstance(self.contributions, str),
             "beside": not (self.beside is None or isinstance(self.beside, str)),
-            "same_pattern": self.same_pattern,
-            "precision": self.precision is not None,
-            "max_evaluations": self.max_evaluations is not None,
+            "same_pattern": self.nearest.same_pattern,
+            "precision": self.sampling.precision is not None,
+            "max_evaluations": self.sampling.max_evaluations is not None,
         }
         return next((name for name, is_given in given.items() if is_given), None)
 
     def most_reference_rows(self, function: Function, reference: Reference) -> int:
-        """500; fewer where contributions of a row take long, by counted operations."""
+        """As asked; of 500 fewer where contributions of a row take long, as counted."""
+        asked = self.nearest.n_reference
+        if asked != N_REFERENCE:
+            return asked
         n_columns = reference.points.shape[1]
         if not self.parts or not self.is_made_as("shapley") or n_columns < 2:
-            return MOST_REFERENCE_ROWS
+            return N_REFERENCE
         read = function.products_in(n_columns)
         if isinstance(read, Reason):  # orders both ways, and own values
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
@@ -194,7 +257,7 @@ class ExplainSettings:
             rows = min(affordable_rows(read), len(reference.points))
             steps = _MOST_STEPS if isinstance(read, Boxes) else _MOST_PRODUCT_STEPS
             most = steps / max(steps_of_row(read, rows), 1.0)
-        return int(np.clip(most, _FEWEST_REFERENCE_ROWS, MOST_REFERENCE_ROWS))
+        return int(np.clip(most, _FEWEST_REFERENCE_ROWS, N_REFERENCE))
 
     def sizes_of(self, function: Function, reference: Reference) -> Array:
         """What one step of each column is; of contributions with tails cut off."""
@@ -203,11 +266,6 @@ class ExplainSettings:
         return (
             winsorised(function, reference, sizes) if self.parts and is_std else sizes
         )
-
-    def refuse_for_rows(self) -> None:
-        """Refuse what rows by themselves do not take."""
-        self.refuse_what_kinds_lack()
-        self.refuse_what_is_joint()
 
     def refuse_what_is_joint(self) -> None:
         """Refuse what has a meaning for rows, or documents, together."""
@@ -240,14 +298,12 @@ class ExplainSettings:
             self.refuse({"law": reason})
         elif self.is_made_as("slopes"):
             self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
-        if self.groups is not None:
-            reason = "it is of single columns, and groups= makes one of several"
-            self.refuse({"interactions": reason})
-            if isinstance(self.beside, str) and self.beside == "own_value":
-                raise InvalidInput(
-                    "beside: 'own_value' reports shares of single columns; leave it "
-                    "out, and groups have own values by default"
-                )
+        own_value = isinstance(self.beside, str) and self.beside == "own_value"
+        if self.groups is not None and own_value:
+            raise InvalidInput(
+                "beside: 'own_value' reports shares of single columns; leave it "
+                "out, and groups have own values by default"
+            )
 
 
 _NO_BACKGROUND: Final = (
@@ -264,19 +320,40 @@ ALONE: Final = (
     "leave it out, or give two rows or more to po.explain"
 )
 
-OF_TABLES: Final = {
-    "scale": "words have no scale: their attributions are in units of the output",
-    "metric": "over words that documents share all words count alike; leave it out",
-    "same_pattern": "documents have no missing numbers; leave it out",
-    "beside": "words are there or not, and have no values of their own; leave it out",
-    "precision": "effects of words are exact; leave it out",
-    "interactions": "they are of columns of a table, and documents have words",
-    "offset": "it is part of a base of rows, and documents have the empty text",
-    "groups": "words of documents are players by themselves; leave it out",
-    "sample_weight": "words are compared with the empty text, and not with rows",
-    "max_evaluations": "effects of words take one text for each; leave it out",
-}
-"""What has no meaning for documents, and why."""
+
+class SettingsByName(TypedDict, total=False):
+    """The :class:`Settings` as arguments of a call, for type checkers."""
+
+    target: Target
+    output: Output
+    outcome: str | None
+    sample_weight: RowNumbers
+    groups: Mapping[str, Sequence[str]] | None
+    scale: ColumnScale
+    kind: KindChoice | None
+    contributions: ContributionsLike
+    metric: MetricChoice
+    law: LawChoice | TextLaw
+    graph: Graph | Nearest | None
+    beside: BesideLike
+    robustness: float | str | None
+    sampling: Sampling
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def takes_settings(call: Call) -> Call:
+    """A call with the settings in its signature, each by its name and default.
+
+    ``**settings`` of the call stands for them: :class:`SettingsByName`.
+    """
+    own = signature(call)
+    listed = [x for x in own.parameters.values() if x.kind is not Argument.VAR_KEYWORD]
+    taken = signature(Settings).parameters.values()
+    called: Any = call
+    called.__signature__ = own.replace(parameters=[*listed, *taken])
+    return call
 
 
 # ---- Rows that are explained together: what they aim at, who is alike, the optimum
@@ -287,10 +364,10 @@ MOST_STABLE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointPlan(ABC):
+class ExplanationProblem(ABC):
     """Rows or documents, and all that their explanation together depends on."""
 
-    settings: ExplainSettings
+    settings: Settings
     function: Function  # the model
     points: Points  # (N, D): the rows, as they are read
     labels: Labels  # their names
@@ -331,13 +408,57 @@ class JointPlan(ABC):
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointRows(JointPlan):
+class RowsProblem(ExplanationProblem):
     """Rows of a table, and all that their explanation together depends on."""
 
     reference: Reference  # the rows that scales and laws are made of
     sizes: Array  # (D,): the scale of each feature; 0 if constant
     model: Any = None  # what the function was made of, where it has other classes
     weighted: Background | None = None  # all rows of the table, where they have weights
+
+    @classmethod
+    def of(
+        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+    ) -> RowsProblem:
+        """The reference rows X, or rows of ``data``, read as the model's table."""
+        is_schema = isinstance(data, TableSchema)
+        table = X if data is None or is_schema else data
+        if table is None:
+            raise InvalidInput(
+                "fit: expected reference rows, X, or a table of them, Explainer(model, "
+                "data=X_train)"
+            )
+        table = table if is_frame(table, "data") else as_array(table, "data")
+        known = data if is_schema else table
+        if isinstance(model, Function) and not is_schema:
+            known = None
+        asked = settings.target, settings.output, known
+        batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
+        function, told = wrapped_and_told(model, table, *asked, batch_rows, outcome)
+        if X is not None and X is not table:
+            function = function.taking(X)
+        points, labels = told.read(function, table, "X" if table is X else "data")
+        reference = Reference.of_points(points, labels, function.schema)
+        weighted = Background.weighed(settings.sample_weight, table, points)
+        if X is not None and X is not table:
+            points, labels = function.read(X)
+        elif X is None:
+            most = settings.most_reference_rows(function, reference)
+            if len(points) > most:  # whatever the seed of draws: it follows from data
+                rng = np.random.default_rng(0)
+                chosen = np.sort(rng.choice(len(points), most, replace=False))
+                points, labels = points[chosen], labels.of_positions(chosen)
+        return cls(
+            settings=settings,
+            function=function,
+            reference=reference,
+            sizes=settings.sizes_of(function, reference),
+            points=points,
+            labels=labels,
+            progress=progress,
+            model=model,
+            weighted=weighted,
+        )
 
     @cached_property
     def coordinates(self) -> Array:
@@ -348,12 +469,14 @@ class JointRows(JointPlan):
     def graph(self) -> Graph:
         """Who is similar: nearest neighbours, if no graph is given."""
         asked = self.settings
-        if asked.graph is not None:
-            return graph_of_rows(asked.graph, len(self.points))
-        if asked.parts and not asked.same_pattern:
+        if asked.given_graph is not None:
+            return graph_of_rows(asked.given_graph, len(self.points))
+        if asked.parts and not asked.nearest.same_pattern:
             return self.neighbours.graph
         return knn_graph(
-            self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
+            self.coordinates,
+            self.n_neighbors,
+            same_pattern=asked.nearest.same_pattern,
         )
 
     @cached_property
@@ -364,8 +487,7 @@ class JointRows(JointPlan):
     @property
     def n_neighbors(self) -> int:
         """How many rows each is compared with."""
-        asked = read_count(self.settings.n_neighbors, "n_neighbors")
-        return min(asked, len(self.points) - 1)
+        return min(self.settings.nearest.n_neighbors, len(self.points) - 1)
 
     @property
     def weight(self) -> tuple[float | str | None, str]:
@@ -377,7 +499,8 @@ class JointRows(JointPlan):
         if self.settings.robustness is not None or not self.settings.parts:
             return super().weight
         degree = float(self.n_neighbors)  # if no similarity fell with distance
-        if not (self.settings.graph is None and not self.settings.same_pattern):
+        given, nearest = self.settings.given_graph, self.settings.nearest
+        if given is not None or nearest.same_pattern:
             degree = self.graph.total / len(self.points)
         return 1.0 / (6.0 * max(degree, 1.0 / 6.0)), A_QUARTER
 
@@ -483,7 +606,8 @@ class JointRows(JointPlan):
     def rule(self) -> AnyRule:
         """How slopes are made, or contributions."""
         asked = self.settings
-        law, rng, reference = asked.law_of_columns, asked.rng, self.reference
+        law, rng, reference = asked.law_of_columns, asked.sampling.rng, self.reference
+        sampling = asked.sampling
         if not asked.parts:
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
         return ContributionRule(
@@ -492,7 +616,7 @@ class JointRows(JointPlan):
             kind=asked.contributions,
             law=law,
             rng=rng,
-            draws=DrawPlan(100, 0, asked.precision, asked.max_evaluations),
+            draws=DrawPlan(100, 0, sampling.precision, sampling.max_evaluations),
             weighted=self.weighted,
             players=self.players,
         )
@@ -559,21 +683,15 @@ class JointRows(JointPlan):
         share = own_values_of(*told).context(best.contributions, self.graph)
         return {"own value": " ".join(share.in_words())}
 
-    @property
-    def note(self) -> dict[str, Parameter]:
-        """What matters jointly, where that is known."""
-        n_features = self.points.shape[1]
-        return note_on_interactions(self.labels, n_features, self.settings.interactions)
-
     def best(self, rule: AnyRule) -> Explanation:
         """The optimum for what the rule makes, as precisely as is asked."""
         if isinstance(rule, TargetRule):
             best = self.nearest(Targets(estimate=self._slopes(rule)))
         else:
-            if self.settings.precision is not None:
+            if self.settings.sampling.precision is not None:
                 rule = replace(rule, error=self._error)
             best = self.nearest(rule.of(self.points, self.labels))
-        precision = self.settings.precision
+        precision = self.settings.sampling.precision
         if precision is not None and not best.target_error <= precision:
             error = "is not known" if best.target is None else best.target.in_words()
             warnings.warn(
@@ -595,18 +713,18 @@ class JointRows(JointPlan):
         mean = rule.function
         if not isinstance(mean, SampledMean):
             return rule.at(self.points, self.labels)
-        settings, points, labels = self.settings, self.points, self.labels
-        most = settings.max_evaluations
+        sampling, points, labels = self.settings.sampling, self.points, self.labels
+        most = sampling.max_evaluations
         first = mean.n_samples * mean.per_draw_at(points)
         cost = cost_of(mean.function, points, labels, first)
         with cost.announced("explain: the first draws", mean.calls, self.progress):
             growing = mean.growing_at(points, labels, max_evaluations=most)
-        if settings.precision is not None:
+        if sampling.precision is not None:
 
             def error(drawn: Sample) -> float:
                 return self._error(Targets(estimate=rule.scaled(drawn.estimate)))
 
-            growing = growing.until(settings.precision, most, error)
+            growing = growing.until(sampling.precision, most, error)
         return rule.scaled(growing.estimate)
 
 
@@ -620,48 +738,6 @@ def stability_in_words(best: Explanation) -> str:
     if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"
     return "; ".join(best.stability().in_words())
-
-
-# ---- What additive attributions cannot show, in a sentence: what matters jointly
-
-
-_MOST_NAMED: Final = 5
-"""Sets that are named; of others it is said how many there are."""
-
-
-def note_on_interactions(
-    labels: Labels, n_features: int, result: InteractionScores | None
-) -> dict[str, Parameter]:
-    """The sentence as the note of an explanation; nothing where no scores are given."""
-    if result is None:
-        return {}
-    from propopt.interactions.scores import clear_scores
-
-    above, below = clear_scores(result)
-    names = labels.features if labels.columns is None else labels.columns
-    members = explained_members(result, names, n_features)
-    own = labels.feature_names(n_features)
-    shown = [
-        printable(own[indices[0]] if len(indices) == 1 else name)
-        for name, indices in zip(result.names, members, strict=True)
-    ]
-    sets = [" × ".join(shown[place] for place in one) for one in result.sets.tolist()]
-    return {"notes": _sentence(result, sets, above, below)}
-
-
-def explained_members(
-    result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
-) -> list[Positions]:
-    """Where the columns of each feature of a result stand among those explained."""
-    from propopt.interactions.scores import indices_of_columns
-
-    if result.order < 2:
-        raise InvalidInput(
-            "interactions: expected scores of pairs or larger sets, got those of "
-            "single features, which attributions show; interactions(order=2) of a "
-            "fitted ILOCO gives pairs"
-        )
-    return indices_of_columns(result, names, n_features, "the explained table")
 
 
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
@@ -684,37 +760,3 @@ def with_note(
     """What an explanation says of itself, with one note more."""
     notes = [str(own["notes"]) for own in (parameters, note) if "notes" in own]
     return {**parameters, **({"notes": "; ".join(notes)} if notes else {})}
-
-
-def _sentence(
-    result: InteractionScores, sets: Sequence[str], joint: Truths, instead: Truths
-) -> str:
-    from propopt.interactions.scores import intervals_in_words
-
-    above = _named(sets, joint, result.estimates)
-    below = _named(sets, instead, result.estimates)
-    parts = []
-    if above:
-        parts.append(f"{above} matter jointly, which no additive attribution can show")
-    if below and result.order == 2:
-        parts.append(
-            f"{below} stand in for each other, so that another fit may divide their "
-            "attributions otherwise where they are correlated"
-        )
-    if not parts:
-        parts.append(f"of {len(sets):,} sets of features none clearly matters jointly")
-    return (
-        f"interactions (iLOCO of learners that were fitted again, in "
-        f"{printable(result.units)}, {intervals_in_words(result)}): "
-        f"{', and '.join(parts)}"
-    )
-
-
-def _named(sets: Sequence[str], own: Truths, scores: Values) -> str:
-    """The largest of some sets with their scores, and how many more there are."""
-    indices: Positions = np.flatnonzero(own)
-    order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
-    words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
-    if len(order) > _MOST_NAMED:
-        words.append(f"{len(order) - _MOST_NAMED:,} more")
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
