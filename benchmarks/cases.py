@@ -218,7 +218,7 @@ def _gap_of_path(
 ) -> float:
     """The largest that we certify."""
     return max(
-        po.results.certify(W, objective.with_weights({"sparsity": s})).gap
+        po.proofs.certify(W, objective.with_weights({"sparsity": s})).gap
         for s, W in zip(weights, path, strict=True)
     )
 

@@ -35,7 +35,8 @@ In your own proportions::
 `po.graphs`          who is similar to whom
 `po.explainers`      what others compute: gradients, SHAP, LIME, own values
 `po.metrics`         metrics of the literature, under their public names
-`po.results`         what comes back, what is proved of it, and how it is saved
+`po.results`         what comes back, and how it is saved
+`po.proofs`          what is proved of attributions, of any solver
 `po.plots`           pictures; each takes `ax`
 `po.lime`            what LIME tends to, without a sample, and what it hides
 `po.interactions`    which columns matter jointly, with confidence intervals

@@ -5,6 +5,7 @@ from . import lime as lime
 from . import losses as losses
 from . import plots as plots
 from . import problems as problems
+from . import proofs as proofs
 from . import results as results
 from . import solvers as solvers
 from .base import errors as errors

@@ -22,7 +22,7 @@ TABLES = {
     "correlation_graph": ("X", po.graphs.correlation_graph),
     "KernelRobustness": ("kernel_matrix", po.losses.KernelRobustness),
     "graph_from_matrix": ("S", po.graphs.graph_from_matrix),
-    "certify": ("W", lambda W: po.results.certify(gradient, W)),
+    "certify": ("W", lambda W: po.proofs.certify(gradient, W)),
 }
 TABLE = np.eye(4)
 

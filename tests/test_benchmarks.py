@@ -111,10 +111,10 @@ def test_eigenvectors_and_factorisations_give_the_optimum():
     )
     for W, losses, alone, b in every:
         objective = matching + b * robust + 0.5 * smooth
-        assert po.results.certify(objective, W).gap < 1e-12
+        assert po.proofs.certify(objective, W).gap < 1e-12
         values = [loss.value_at(W) for loss in objective.losses]
         np.testing.assert_allclose(losses, values, rtol=1e-12)
-        assert po.results.certify(matching + b * robust, alone).gap < 1e-12
+        assert po.proofs.certify(matching + b * robust, alone).gap < 1e-12
 
 
 def test_conjugate_gradients_reach_their_gap():
@@ -141,7 +141,7 @@ def test_cosines_give_the_optimum_on_a_lattice():
         strict=True,
     )
     for W, losses, b in every:
-        assert po.results.certify(matching + b * robust, W).gap < 1e-12
+        assert po.proofs.certify(matching + b * robust, W).gap < 1e-12
         values = [matching.value_at(W), robust.value_at(W)]
         np.testing.assert_allclose(losses, values, rtol=1e-8)  # rounded eigenvalues
 

@@ -59,7 +59,7 @@ CALLS = {
     "targets": lambda X: po.losses.FunctionMatching(TABLE, X),
     "loss value": gradient.value,
     "robust value": robust.value,
-    "certify": lambda X: po.results.certify(gradient, X),
+    "certify": lambda X: po.proofs.certify(gradient, X),
     "measured": lambda X: po.results.Explanation(attributions=X, method="mine"),
     "knn_graph": lambda X: po.graphs.knn_graph(X, 2),
     "gaussian_graph": po.graphs.gaussian_graph,

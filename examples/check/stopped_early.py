@@ -29,7 +29,7 @@ objective = faithful + 0.1 * robust + 0.05 * po.Sparsity()
 # Gradient steps, after which numbers near zero become zero. Nothing says when to stop.
 W, values, gaps = np.zeros(tumors.shape), [], []
 for _ in range(101):
-    certificate = po.results.certify(objective, W)
+    certificate = po.proofs.certify(objective, W)
     values.append(objective.value(W))
     gaps.append(certificate.gap)
     W = W - 0.05 * (faithful.gradient(W) + 0.1 * robust.gradient(W))

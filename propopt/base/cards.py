@@ -285,3 +285,10 @@ def _bar_html(row: CardRow, low: float, high: float) -> str:
     )
     place = "position:relative;width:clamp(3em,16vw,14em);height:.85em"
     return element("div", place, "".join(element("span", x, "") for x in styles))
+
+
+def note_rests_on(note: str) -> StatementKind:
+    """What a note about the target, or about what is not known, rests on."""
+    if "not " in note or "no " in note:
+        return "not said"
+    return "estimated" if "error" in note else "checked"

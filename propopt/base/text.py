@@ -321,3 +321,13 @@ def linear_sum(
             between = sign if weight < 0.0 else ""
         result += f"{between}{size}{term}"
     return result
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def explained(quantity: Quantity | None) -> str:
+    """Of what something is found, to end a headline."""
+    return "" if quantity is None else f", for the {quantity}"

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.text import in_percent, percent
+from propopt.base.text import in_percent, percent, plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.audited import Audited
 from propopt.explaining.carriers import CarrierLike
@@ -23,7 +23,6 @@ from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
-from propopt.results.certain import plural
 from propopt.results.record import Record
 from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail

@@ -41,8 +41,8 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import Program
 from propopt.losses.restricted import is_complete
+from propopt.proofs.ends import Ends
 from propopt.results.explanation import Explanation
-from propopt.results.shares import Ends
 
 
 MOST_LOSSES = 4

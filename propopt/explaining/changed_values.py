@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from propopt.base.arrays import Attributions, Positions, Truths
+from propopt.base.text import plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.hypotheses import (
     AGREES,
@@ -21,7 +22,6 @@ from propopt.explaining.hypotheses import (
 )
 from propopt.explaining.mixtures import Mixture
 from propopt.explaining.sources import KnownSource
-from propopt.results.certain import plural
 
 
 Compared: TypeAlias = Callable[[AuditEvidence], Iterator[KnownSource]]

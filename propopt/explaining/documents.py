@@ -36,8 +36,8 @@ from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_docum
 from propopt.losses import SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
+from propopt.proofs.target_error import exact_target, unknown_target
 from propopt.results.explanation import Explanation
-from propopt.results.target_error import exact_target, unknown_target
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.words import word_shapley

@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.text import Reason
+from propopt.base.text import Reason, plural
 from propopt.explaining.carriers import Carried, CarrierLike, carried
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
@@ -38,7 +38,6 @@ from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
-from propopt.results.certain import plural
 from propopt.results.explanation import base_values_of
 from propopt.structures.boosters import as_estimator, margins_of
 from propopt.structures.products.sums import SumOfProducts

@@ -14,7 +14,7 @@ import pandas as pd
 
 from propopt.base.checks import spread_over
 from propopt.base.text import in_percent, percent, targets_in_words
-from propopt.results.fronts import ExactFront
+from propopt.proofs.fronts import ExactFront
 from propopt.results.report.chapters import (
     Chapter,
     Headline,

@@ -16,11 +16,10 @@ from typing import ClassVar, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Positions
-from propopt.base.text import percent
+from propopt.base.text import percent, plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.sources import PATHS, KnownSource, fits
 from propopt.results.audit import Verdict
-from propopt.results.certain import plural
 
 
 @final

@@ -50,9 +50,9 @@ from propopt.losses.algebra import _Recast
 from propopt.losses.graphs.neighbours import Near
 from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import OverPoints
-from propopt.results.certificate import Certificate
+from propopt.proofs.certificate import Certificate
+from propopt.proofs.target_error import TargetError
 from propopt.results.explanation import Explanation, Parameter
-from propopt.results.target_error import TargetError
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
@@ -817,7 +817,7 @@ class FittedRows(FittedReference):
         return Program(losses, (adding_up.bound(phi.shape[1]),))
 
     def _posed(self, rows: RowsBeside) -> dict[str, NDArray[Any]]:
-        """What a file says of it, of :mod:`propopt.results.posed`."""
+        """What a file says of it, of :mod:`propopt.proofs.problem_data`."""
         own, pairs = self.reference.weights
         known, phi = rows.known, rows.known.estimate.values
         count = max(len(near.places) for near in rows.near)

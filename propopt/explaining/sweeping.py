@@ -34,8 +34,8 @@ from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
+from propopt.proofs.ends import Ends
 from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
-from propopt.results.shares import Ends
 from propopt.solvers import Krylov, Solution, Solver, Task
 from propopt.solvers.centred import Shifted, Transposed
 from propopt.solvers.complete import Complete

@@ -35,10 +35,10 @@ from propopt.explaining.between import Between, is_above
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
+from propopt.proofs.ends import Ends
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
-from propopt.results.shares import Ends
 
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from propopt.base.arrays import Array, Sparse, Truths, Values
 from propopt.base.checks import known_word, read_count, read_flag
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import AT_ONCE, Budget
+from propopt.base.text import plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Features, Places, subsets_of
 from propopt.interactions.fitting import (
@@ -61,7 +62,6 @@ from propopt.interactions.patch_draws import (
     rounded_up,
     rows_in_patch,
 )
-from propopt.results.certain import plural
 
 
 # ---- iLOCO-MP: an ensemble of learners on random rows and features, fitted once

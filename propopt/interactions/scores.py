@@ -16,7 +16,7 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import known_word, read_count, read_level
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, plain_name, printable
+from propopt.base.text import Quantity, plain_name, plural, printable
 from propopt.interactions.features import (
     Places,
     pairs_matrix,
@@ -34,7 +34,6 @@ from propopt.interactions.inference import (
     adjusted_p_values,
     interval_alpha,
 )
-from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import (
     Chapter,

@@ -16,11 +16,11 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import part_path, read_part, require_memory, write_part
+from propopt.base.text import plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
 from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
-from propopt.results.certain import plural
 from propopt.tables.frames import rows_of
 
 

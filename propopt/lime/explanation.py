@@ -19,7 +19,7 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import known_word, read_count, read_level, read_positive
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import Quantity, printable
+from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence, told_by
@@ -35,7 +35,6 @@ from propopt.lime.single_runs import (
     single_run,
 )
 from propopt.lime.surrogates import LimeSubject
-from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
     Statement,

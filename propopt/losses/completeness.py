@@ -205,7 +205,7 @@ def _bound(
     if callable(constraint) and not isinstance(constraint, PropertyLoss | Objective):
         raise Refused(
             "subject_to: constraints of cvxpy, as in lambda W: [W[:, 0] >= 0], are "
-            "taken by po.solve and po.results.certify alone"
+            "taken by po.solve and po.proofs.certify alone"
         )
     if not isinstance(constraint, Completeness):
         raise InvalidInput(

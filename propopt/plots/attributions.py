@@ -21,6 +21,7 @@ from propopt.base.checks import read_count, spread_over
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
 from propopt.base.words_of_others import knows_other_words
+from propopt.proofs.ends import Ends
 from propopt.results.certain import Certain
 from propopt.results.clear import Clear
 from propopt.results.explanation import (
@@ -29,7 +30,6 @@ from propopt.results.explanation import (
     explanation_of,
     inputs_of,
 )
-from propopt.results.shares import Ends
 
 
 FADED: Final = 0.35

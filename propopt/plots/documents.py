@@ -11,10 +11,10 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText, MarkedText, highlighted
+from propopt.base.text import plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import TextLimeExplanation, marked
-from propopt.results.certain import plural
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
 from propopt.tables.documents import (
     Document,

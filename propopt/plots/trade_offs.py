@@ -30,6 +30,7 @@ from propopt.plots.attributions import (
     legend_below,
     units_label,
 )
+from propopt.proofs.ends import Ends
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
@@ -37,7 +38,6 @@ from propopt.results.explanation import (
     explanation_of,
     explanations_of,
 )
-from propopt.results.shares import Ends
 from propopt.tables.frames import aligned, is_shap
 
 

@@ -1,7 +1,5 @@
 from .audit import Audit as Audit
 from .certain import Certain as Certain
-from .certificate import Certificate as Certificate
-from .certifying import certify as certify
 from .clear import Clear as Clear
 from .comparison import Comparison as Comparison
 from .explanation import Explanation as Explanation

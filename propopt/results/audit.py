@@ -23,8 +23,7 @@ from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean, read_nonnegative
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, printable, value_in_words
-from propopt.results.certain import plural
+from propopt.base.text import Quantity, percent, plural, printable, value_in_words
 from propopt.results.record import Decision, Record
 from propopt.results.report.chapters import (
     Chapter,

@@ -34,15 +34,8 @@ from propopt.base.cards import N_FEATURES, Card, CardTable
 from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, rounded_percent
-from propopt.results.certain import (
-    ZERO,
-    OrderBy,
-    explained,
-    in_order,
-    plural,
-    small_change,
-)
+from propopt.base.text import Quantity, explained, plural, rounded_percent
+from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 

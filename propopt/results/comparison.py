@@ -19,9 +19,15 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated, in_short, printable
+from propopt.base.text import (
+    Quantity,
+    enumerated,
+    explained,
+    in_short,
+    plural,
+    printable,
+)
 from propopt.losses.faithfulness import Units
-from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
 from propopt.results.report.chapters import (
     Chapter,

@@ -30,16 +30,16 @@ from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.results.certain import Certain, OrderBy, certain_of, claimed
-from propopt.results.certificate import (
-    SATISFIED,
-    Certificate,
-    refuse_contradiction,
-)
-from propopt.results.certifying import certify
+from propopt.proofs.certificate import SATISFIED, Certificate, refuse_contradiction
+from propopt.proofs.certifying import certify
+from propopt.proofs.ends import Ends, weighted
+from propopt.proofs.near_optimal import OrderBy, claimed
+from propopt.proofs.nearby_optima import Solve
+from propopt.proofs.problem_data import in_units_of_w, posed_of
+from propopt.proofs.target_error import ReadyTargets, TargetError
+from propopt.results.certain import Certain, certain_of
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_card import explanation_card, explanation_text
-from propopt.results.posed import in_units_of_w, posed_of
 from propopt.results.reasons import (
     LEAST_SHARE,
     N_REASONS,
@@ -49,9 +49,8 @@ from propopt.results.reasons import (
 )
 from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
-from propopt.results.shares import Ends, Shares, shares_of, weighted
-from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
-from propopt.results.target_error import ReadyTargets, TargetError
+from propopt.results.shares import Shares, shares_of
+from propopt.results.stability import TOP, ConclusionStability, stability_of
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
@@ -532,7 +531,7 @@ class Explanation(
     ) -> Explanation:
         """This explanation with the losses and the certificate of an objective.
 
-        By :func:`propopt.results.certify`, from the attributions and the multipliers of
+        By :func:`propopt.proofs.certify`, from the attributions and the multipliers of
         bounds alone: for max-differences a solver, which knows duals, may give a
         smaller gap.
 

@@ -20,11 +20,11 @@ from propopt.base.text import (
     in_short,
     is_sampled,
     percent,
+    plural,
     printable,
     rounded_percent,
     target_in_words,
 )
-from propopt.results.certain import plural
 from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from propopt.base.arrays import Array, Truths, Values
-from propopt.base.cards import Card, CardTable
+from propopt.base.cards import Card, CardTable, note_rests_on
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
@@ -34,10 +34,11 @@ from propopt.base.text import (
     Quantity,
     in_percent,
     plain_name,
+    plural,
     printable,
     rounded_percent,
 )
-from propopt.results.certain import in_order, note_rests_on, plural
+from propopt.proofs.near_optimal import in_order
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
 from propopt.results.report.chapters import (
     Chapter,

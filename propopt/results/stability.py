@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeAlias, final
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -15,23 +15,22 @@ from propopt.base.arrays import Array, Attributions, Truths
 from propopt.base.cards import Card, CardTable
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import few_threads
-from propopt.base.text import Quantity, in_percent, printable, rounded_percent
-from propopt.losses import (
-    GradientMatching,
-    PairwiseRobustness,
-    Program,
-    PropertyLoss,
-    SharedRobustness,
+from propopt.base.text import (
+    Quantity,
+    explained,
+    in_percent,
+    printable,
+    rounded_percent,
 )
-from propopt.losses.algebra import Faithfulness
-from propopt.losses.maps import Squared
-from propopt.losses.restricted import counted, is_complete
-from propopt.results.certain import Optimum, explained, plural, signs_of, without_dust
-from propopt.results.hessian import QuadraticPart
+from propopt.losses import (
+    Program,
+)
+from propopt.losses.restricted import counted
+from propopt.proofs.near_optimal import Optimum, signs_of, without_dust
+from propopt.proofs.nearby_optima import Solve, families
 from propopt.results.result import Result
-from propopt.results.target_error import Scatter, sampled_blocks
 
 
 MEASURES = ("signs", "weighted_signs", "top", "ranks")
@@ -176,121 +175,7 @@ def _ordered_pairs(w: Array) -> float:
     return (float(len(w)) ** 2 - float((counts**2).sum())) / 2.0
 
 
-# ---- Optima of programs near a program: other weights, other neighbours, other draws
-
-
-FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
-"""Of a weight: nine, from a half to two."""
-
-Settings: TypeAlias = Mapping[str, Attributions]
-_Robustness: TypeAlias = PairwiseRobustness | SharedRobustness
-
-Solve: TypeAlias = Callable[..., Any]
-"""(objective, subject_to=bounds) ↦ explanation, as :func:`propopt.solve`."""
-
-
-def _optima(
-    program: Program, weights: Sequence[Array], solve: Solve | None
-) -> Iterator[Attributions]:
-    """For each of the weights (k,); without ``solve`` in closed form."""
-    if solve is None:
-        yield from map(QuadraticPart(program).optimum, weights)
-        return
-    for c in weights:
-        yield solve(program.weighed(c), subject_to=program.bounds).attributions
-
-
-def _redrawn(
-    best: Optimum, program: Program, weights: Array, place: int, solve: Solve | None
-) -> Iterator[Attributions]:
-    """For draws of the target of a loss such as another seed would give.
-
-    A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
-    two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
-    """
-    loss = program.losses[place]
-    blocks = sampled_blocks(loss)
-    assert blocks is not None, "it is drawn"
-    apart = math.sqrt(2.0 / (len(blocks) - 1))
-    if solve is None:
-        part = QuadraticPart(program)
-        moves = Scatter(part, blocks).moved(weights[place], part.hessian(weights))
-        yield from (best.attributions + apart * move for move in moves)
-        return
-    mean = blocks.mean(axis=0)
-    for block in blocks:
-        G = mean + apart * (block - mean)
-        other = _replaced(program, place, GradientMatching(G, name=loss.name))
-        yield from _optima(other, [weights], solve)
-
-
-def families(
-    best: Optimum, program: Program, solve: Solve | None
-) -> Iterator[tuple[str, Settings]]:
-    """What varies in words, and the attributions in each setting."""
-    losses = program.losses
-    weights = np.array([best.weights.get(x.name, 0.0) for x in losses])
-    weighed = [(k, losses[k]) for k in np.flatnonzero(weights > 0.0).tolist()]
-    odd = [loss.name for _, loss in weighed if not isinstance(loss.penalty, Squared)]
-    odd += [bound.loss.name for bound in program.bounds if not is_complete(bound)]
-    if odd and solve is None:
-        raise Refused(
-            f"stability: {odd[0]} is bounded or not squared, so that each setting "
-            "takes a solve; give it the solver, as in stability(solve=po.solve)"
-        )
-    for place, loss in weighed:
-        if not isinstance(loss, Faithfulness):
-            many = np.tile(weights, (len(FACTORS), 1))
-            many[:, place] *= FACTORS
-            names = [f"weight × {factor:.3g}" for factor in FACTORS]
-            results = dict(zip(names, _optima(program, [*many], solve), strict=True))
-            yield f"weight of {loss.name}", results
-    for place, loss in weighed:
-        if isinstance(loss, PairwiseRobustness | SharedRobustness):
-            near = dict(_neighbours(program, weights, place, loss, solve))
-            if near:
-                yield f"neighbours in {loss.name}", near
-    for place, loss in weighed:
-        if isinstance(loss.penalty, Squared) and sampled_blocks(loss) is not None:
-            redrawn = _redrawn(best, program, weights, place, solve)
-            seeds = {f"draw {b}": W for b, W in enumerate(redrawn, start=1)}
-            yield f"draws of {loss.name}", seeds
-
-
-def _neighbours(
-    program: Program,
-    weights: Array,
-    place: int,
-    loss: _Robustness,
-    solve: Solve | None,
-) -> Iterator[tuple[str, Attributions]]:
-    """Half and twice as many, with the same weight times the mean degree."""
-    graph, again, total = loss.graph, loss.graph.again, _total(loss)
-    count = int(graph.parameters.get("n_neighbors", 0))
-    if again is None or not total > 0.0:
-        return
-    for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
-        robust: _Robustness = PairwiseRobustness(
-            again(other), beside=loss.beside, name=loss.name
-        )
-        if isinstance(loss, SharedRobustness):
-            robust = SharedRobustness(again(other), loss.present, name=loss.name)
-        c = weights.copy()
-        c[place] *= total / _total(robust)
-        changed = _replaced(program, place, robust)
-        yield plural(other, "neighbour"), next(_optima(changed, [c], solve))
-
-
-def _total(loss: _Robustness) -> float:
-    """Σ S, of all pairs that are compared."""
-    if isinstance(loss, SharedRobustness):
-        return loss.entry_graph.total
-    return loss.graph.total
-
-
-def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
-    losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
-    return Program(losses, program.bounds, program.shape)
+# ---- What survives of an explanation
 
 
 TOP = 3

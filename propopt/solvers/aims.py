@@ -46,8 +46,8 @@ from propopt.base.text import enumerated
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
+from propopt.proofs.ends import Ends
 from propopt.results.explanation import Explanation, Parameter
-from propopt.results.shares import Ends
 from propopt.solvers.conic import Conic
 from propopt.solvers.solver import Posed, Solution, Solver
 from propopt.solvers.task import Task

@@ -35,7 +35,7 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import Restriction, Shift, zeros
-from propopt.results.curvature import bounds_refusal
+from propopt.proofs.curvature import bounds_refusal
 from propopt.solvers.solver import (
     Elsewhere,
     Posed,

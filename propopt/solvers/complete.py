@@ -36,8 +36,8 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import is_complete
-from propopt.results.certificate import DENSE_LIMIT, smallest_curvature
-from propopt.results.curvature import all_squared_refusal, bounds_refusal
+from propopt.proofs.certificate import DENSE_LIMIT, smallest_curvature
+from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
     Elsewhere,
     Posed,

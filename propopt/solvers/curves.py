@@ -88,7 +88,7 @@ from propopt.losses.maps import (
 )
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
-from propopt.results.curvature import (
+from propopt.proofs.curvature import (
     Basis,
     Eigenbasis,
     Quadratic,

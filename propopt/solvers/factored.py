@@ -40,7 +40,7 @@ from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program
 from propopt.losses.maps import OverPoints
-from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
+from propopt.proofs.curvature import Eigenbasis, Quadratic, curve_refusal
 from propopt.solvers.solver import Curve, Measurement, Prepared, Solution, Solver
 
 

@@ -56,7 +56,7 @@ from propopt.losses.maps import (
     OverPoints,
     Squared,
 )
-from propopt.results.curvature import (
+from propopt.proofs.curvature import (
     Quadratic,
     bounds_refusal,
     eigenbases,

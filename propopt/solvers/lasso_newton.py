@@ -45,7 +45,7 @@ from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Action, conjugate_gradients
 from propopt.losses.maps import dense_matrix
 from propopt.losses.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
-from propopt.results.curvature import Quadratic
+from propopt.proofs.curvature import Quadratic
 
 
 # ---- The lasso behind sparse attributions, divided by the weight of gradient matching

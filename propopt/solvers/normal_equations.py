@@ -35,7 +35,7 @@ from propopt.losses.maps import (
     OverPoints,
     PerPoint,
 )
-from propopt.results.curvature import all_squared_refusal, bounds_refusal
+from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.complete import point_grams, undetermined_refusal
 from propopt.solvers.lasso_newton import diagonal

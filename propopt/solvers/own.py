@@ -2,7 +2,7 @@
 
 The backend gives W, and its losses are computed from W. The bound comes from duals of
 Clarabel for the same conic program, whatever the backend, and they are checked
-(:mod:`propopt.results.conic_bound`). So the gap says how good W is, whoever made it.
+(:mod:`propopt.proofs.conic_bound`). So the gap says how good W is, whoever made it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from propopt.losses import Bound, GradientMatching, Objective, Program
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.own import OwnConstraints
-from propopt.results.conic_bound import OwnProgram, Solved, told_to_clarabel
-from propopt.results.explanation import Explanation
-from propopt.results.posed import posed_of
-from propopt.results.target_error import (
+from propopt.proofs.conic_bound import OwnProgram, Solved, told_to_clarabel
+from propopt.proofs.problem_data import posed_of
+from propopt.proofs.target_error import (
     TargetError,
     exact_target,
     known_exactly,
     unknown_target,
 )
+from propopt.results.explanation import Explanation
 from propopt.solvers.conic import Conic, accuracy_of, options_of, too_large_refusal
 from propopt.solvers.solver import Solver
 from propopt.solvers.task import Auto, find_solver

@@ -29,8 +29,8 @@ from propopt.base.text import Reason
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
-from propopt.results.certificate import certificate_of, values_at
-from propopt.results.target_error import sampled_blocks
+from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.target_error import sampled_blocks
 
 
 # ---- What a solver is: it refuses with a reason, prepares once, and solves many times

@@ -47,8 +47,8 @@ from propopt.losses.maps import (
 )
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import is_complete
-from propopt.results.certificate import certificate_of, values_at
-from propopt.results.curvature import Quadratic, bounds_refusal, quadratic_refusal
+from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.curvature import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import (

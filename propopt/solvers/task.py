@@ -30,10 +30,10 @@ from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros
-from propopt.results.certificate import Certificate, certificate_of
+from propopt.proofs.certificate import Certificate, certificate_of
+from propopt.proofs.hessian import least_among
+from propopt.proofs.target_error import ReadyTargets, sampled_blocks
 from propopt.results.explanation import Explanation, LazyAttributions
-from propopt.results.hessian import least_among
-from propopt.results.target_error import ReadyTargets, sampled_blocks
 from propopt.solvers.centred import Restricted, Shifted, Transposed
 from propopt.solvers.complete import Complete, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend

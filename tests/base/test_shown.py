@@ -41,6 +41,7 @@ from propopt.base.text import (
     in_html,
     in_percent,
     percent,
+    plural,
     printable,
     printable_lines,
     rounded_percent,
@@ -51,7 +52,6 @@ from propopt.interactions.fitting import changed_parts
 from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
 from propopt.lime.diagnosis.diagnosis import as_row
 from propopt.lime.laws.binned_columns import interval_words
-from propopt.results.certain import plural
 
 
 NASTY = "a\x1b[31m\x9b2J\x07\r\n\u202eb\udcff\ufffe [bold]:smile: $x$ <b>*&|`_"

@@ -12,7 +12,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.results.fronts import ExactFront
+from propopt.proofs.fronts import ExactFront
 from propopt.results.report.chapters import minus
 from propopt.results.report.page import write_page
 

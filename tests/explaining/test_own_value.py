@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.results.stability import families
+from propopt.proofs.nearby_optima import families
 
 
 N, D = 40, 4
@@ -314,7 +314,7 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         assert best.shares().removed == pytest.approx(other.shares().removed)
     assert "between neighbours beside own values" in curve.in_words()
     best = curve.optimized[3]
-    assert po.results.certify(objective, best).gap < 1e-6
+    assert po.proofs.certify(objective, best).gap < 1e-6
     assert best.certain().to_frame().shape[0] > 0
     settings, others = (
         dict(families(one, one.program, None)) for one in (best, left.optimized[3])

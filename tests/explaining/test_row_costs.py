@@ -26,7 +26,7 @@ from propopt.explaining.out_of_sample import (
 )
 from propopt.laws.data_law import DataLaw
 from propopt.losses.graphs.points import Distances, distances_between
-from propopt.results.posed import in_units_of_w, posed_of
+from propopt.proofs.problem_data import in_units_of_w, posed_of
 from propopt.tables.schema import TableSchema
 
 

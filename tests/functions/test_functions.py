@@ -389,7 +389,7 @@ OVERFLOWING = {
     "values": lambda W: po.losses.FunctionMatching(X, W[:, 0]),
     "X": lambda W: po.losses.FunctionMatching(W, X[:, 0]),
     "sparsity: W": lambda W: po.Sparsity().value(W),
-    "W": lambda W: po.results.certify(1.0 * po.GradientMatching(X), W),
+    "W": lambda W: po.proofs.certify(1.0 * po.GradientMatching(X), W),
     "G": lambda W: po.explain(lambda P: P @ W[0], X, scale=None, kind="slopes"),
 }
 
@@ -409,7 +409,7 @@ def test_gradients_whose_squares_vanish_are_named(name, size):
     with pytest.raises(InvalidInput, match=message):
         po.solve(objective)
     with pytest.raises(InvalidInput, match=message):
-        po.results.certify(objective, 0.5 * size * UNDER)
+        po.proofs.certify(objective, 0.5 * size * UNDER)
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e155, 1e300])

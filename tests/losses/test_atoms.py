@@ -53,7 +53,7 @@ def test_parameters_keep_dpp_and_solve_again():
         assert objective.weights == fresh.weights
         best = po.solve(objective)  # which reads the value of now
         assert best.objective == pytest.approx(problem.value, rel=1e-6)
-        assert po.results.certify(W.value, objective).gap < 1e-6
+        assert po.proofs.certify(W.value, objective).gap < 1e-6
     assert repr(gradient * p) == "p * gradient_matching"
     merged = gradient * p + 2 * gradient
     assert merged.weights == {"gradient_matching": 2.7}
@@ -111,14 +111,14 @@ def test_certify_takes_both_orders():
     objective = gradient + 0.4 * sparsity
     W = np.sign(G) * np.maximum(np.abs(G) - 0.2, 0.0)
     for first, second in ((objective, W), (W, objective), (pd.DataFrame(W), objective)):
-        assert po.results.certify(first, second).gap < 1e-12
-    assert po.results.certify(1.01 * W, objective).gap > 1e-5
-    assert po.results.certify(G, gradient).gap == 0.0
+        assert po.proofs.certify(first, second).gap < 1e-12
+    assert po.proofs.certify(1.01 * W, objective).gap > 1e-5
+    assert po.proofs.certify(G, gradient).gap == 0.0
     with pytest.raises(po.errors.InvalidInput, match=r"certify\(objective, W\)"):
-        po.results.certify(W, W)
+        po.proofs.certify(W, W)
     for first, second in ((objective, None), (None, objective)):
         with pytest.raises(po.errors.InvalidInput, match="before its problem is"):
-            po.results.certify(first, second)
+            po.proofs.certify(first, second)
 
 
 @pytest.mark.parametrize("atom", [robustness, gradient + 0.3 * sparsity])

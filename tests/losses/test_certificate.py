@@ -10,8 +10,8 @@ from oracles import minimise_over, reference_optimum
 
 import propopt as po
 from propopt.base.errors import SolverFailure
-from propopt.results import certificate
-from propopt.results.certificate import Certificate, smallest_curvature
+from propopt.proofs import certificate
+from propopt.proofs.certificate import Certificate, smallest_curvature
 
 
 REFERENCE = 2e-8  # relative accuracy of Clarabel as a reference
@@ -43,7 +43,7 @@ def test_lower_bounds_are_below_the_optimum_wherever_they_are_taken(name, rng):
     lower = best.certificate.lower_bound
     assert best.certificate.holds(1e-6)
     for W in perturbed(best.attributions, rng):
-        result = po.results.certify(objective, W)
+        result = po.proofs.certify(objective, W)
         assert result.value == objective.value(W)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
         assert result.lower_bound <= result.value
@@ -58,7 +58,7 @@ def test_any_duals_are_safe(name, rng):
             loss.name: size * rng.normal(size=np.shape(loss.residual(G)))
             for loss in objective.losses
         }
-        result = po.results.certify(objective, best.attributions, duals=duals)
+        result = po.proofs.certify(objective, best.attributions, duals=duals)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
 
 
@@ -67,7 +67,7 @@ def test_optimum_is_within_the_distance(name, rng):
     objective, best, _ = solved(name)
     near = best.certificate.distance
     for W in perturbed(best.attributions, rng):
-        distance = po.results.certify(objective, W).distance
+        distance = po.proofs.certify(objective, W).distance
         if near is not None and distance is not None:
             away = np.linalg.norm(W - best.attributions)
             assert away <= distance + near + 1e-12 * np.linalg.norm(W)
@@ -76,21 +76,21 @@ def test_optimum_is_within_the_distance(name, rng):
 @pytest.mark.parametrize("weight", [1e-3, 0.5, 2.0, 1e3])
 def test_soft_threshold_is_certified_from_the_attributions_alone(weight):
     best = np.sign(G) * np.maximum(np.abs(G) - weight / 2, 0)
-    assert po.results.certify(gradient + weight * sparsity, best).gap <= 1e-13
+    assert po.proofs.certify(gradient + weight * sparsity, best).gap <= 1e-13
 
 
 def test_what_is_certified_from_attributions_alone(rng):
     objective = OBJECTIVES["gradient, pairwise, sparsity"]
     best = po.solve(objective, tolerance=1e-9)
-    assert po.results.certify(objective, best.attributions).gap <= 1e-7
+    assert po.proofs.certify(objective, best.attributions).gap <= 1e-7
     W = rng.normal(size=SHAPE)
-    distance = po.results.certify(gradient, W).distance
+    distance = po.proofs.certify(gradient, W).distance
     assert distance == pytest.approx(np.linalg.norm(W - G))
     objective, best, optimum = solved("gradient, max")  # a dual is missing
-    assert po.results.certify(objective, best.attributions).lower_bound < optimum
+    assert po.proofs.certify(objective, best.attributions).lower_bound < optimum
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     _, W = minimise_over(SHAPE, lambda W: objective.expression(W))
-    assert po.results.certify(objective, W).holds(1e-6)
+    assert po.proofs.certify(objective, W).holds(1e-6)
 
 
 @pytest.mark.parametrize("limit", [1, 10_000])
@@ -146,7 +146,7 @@ def test_any_multiplier_is_safe_and_may_be_left_out(name, rng):
     for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values(), None):
         for W in perturbed(best.attributions, rng):
             given = [] if multiplier is None else [multiplier]
-            result = po.results.certify(objective, W, bounds=[bound], multipliers=given)
+            result = po.proofs.certify(objective, W, bounds=[bound], multipliers=given)
             assert result.lower_bound <= optimum * (1 + REFERENCE)
 
 
@@ -155,7 +155,7 @@ def test_violated_bound_is_no_proof(name):
     objective, bound, best, _ = bounded(name)
     free = po.solve(objective, tolerance=1e-8) if name != "faithfulness" else best
     W = free.attributions if name != "faithfulness" else np.zeros(SHAPE)
-    result = po.results.certify(objective, W, bounds=[bound])
+    result = po.proofs.certify(objective, W, bounds=[bound])
     excess = bound.loss.value(W) / bound.limit - 1
     assert excess > 0.1
     assert result.violation == pytest.approx(excess)
@@ -167,7 +167,7 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
     objective, bound, best, _ = bounded(name)
     for W in perturbed(best.attributions, rng):
         for multipliers in ([], [0.0], [1.0], list(best.multipliers.values())):
-            result = po.results.certify(
+            result = po.proofs.certify(
                 objective, W, bounds=[bound], multipliers=multipliers
             )
             away = np.linalg.norm(W - best.attributions)

@@ -15,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.plots import plot_trade_offs
 from propopt.plots.attributions import _scale
-from propopt.results.shares import Ends
+from propopt.proofs.ends import Ends
 
 
 ROBUST = "pairwise_robustness"

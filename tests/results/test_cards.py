@@ -16,7 +16,7 @@ from propopt.base.cards import BAR_LOWERS, BAR_RAISES, Card, CardRow
 from propopt.explaining.trade_offs import _SMALLER
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.losses import LOSSES
-from propopt.results.certificate import Certificate
+from propopt.proofs.certificate import Certificate
 from propopt.results.explanation_card import _SHARES
 from propopt.tables.frames import Labels
 

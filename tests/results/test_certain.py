@@ -21,7 +21,8 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures
-from propopt.results.stability import Agreement, families
+from propopt.proofs.nearby_optima import families
+from propopt.results.stability import Agreement
 
 
 def largest(problem, level, form, total=None, bounds=()) -> float:
@@ -172,7 +173,7 @@ def test_the_errors_of_a_difference_are_those_of_its_blocks():
 
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
-    monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
+    monkeypatch.setattr("propopt.proofs.hessian.MOST_DIAGONALIZED", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
     assert "ball" in repr(ball)

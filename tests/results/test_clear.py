@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
-from propopt.results.target_error import TargetError
+from propopt.proofs.target_error import TargetError
 
 
 N, D = 7, 6

@@ -9,9 +9,9 @@ import propopt as po
 from propopt.base.errors import Refused
 from propopt.losses.linear_algebra import is_symmetric
 from propopt.losses.maps import Squared
-from propopt.results import hessian
-from propopt.results.curvature import Eigenbasis
-from propopt.results.hessian import Iterated, OfEntries, QuadraticPart, smoothest
+from propopt.proofs import hessian
+from propopt.proofs.curvature import Eigenbasis
+from propopt.proofs.hessian import Iterated, OfEntries, QuadraticPart, smoothest
 
 
 def basis_of(S):

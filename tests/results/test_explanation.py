@@ -15,7 +15,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.results.target_error import TargetError, exact_target
+from propopt.proofs.target_error import TargetError, exact_target
 from propopt.tables.frames import Labels
 
 

@@ -155,7 +155,7 @@ def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
 
 def test_with_the_objective_it_is_certified_again(sound):
     result = po.results.Explanation.load(sound, objective=OBJECTIVE)
-    assert result.certificate == po.results.certify(OBJECTIVE, BEST.attributions)
+    assert result.certificate == po.proofs.certify(OBJECTIVE, BEST.attributions)
     assert result.weights == OBJECTIVE.weights
     assert result.losses == BEST.losses
     moved = BEST.attributions + 1e-3
@@ -171,7 +171,7 @@ def test_with_the_objective_it_is_certified_again(sound):
 def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound):
     inner(sound, "certificate", value=0.0, lower_bound=0.0)
     result = po.results.Explanation.load(sound, objective=OBJECTIVE)
-    assert result.certificate == po.results.certify(OBJECTIVE, BEST.attributions)
+    assert result.certificate == po.proofs.certify(OBJECTIVE, BEST.attributions)
     other = pd.DataFrame(G, columns=["age", "size"], index=["p", "q", "r"])
     for objective, message in (
         (None, "the losses give"),

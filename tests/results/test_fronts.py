@@ -5,7 +5,7 @@ import pytest
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.results.fronts import MOST_ERROR, ExactFront
+from propopt.proofs.fronts import MOST_ERROR, ExactFront
 
 
 RNG = np.random.default_rng(3)

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra
-from propopt.results.fronts import ExactFront
+from propopt.proofs.fronts import ExactFront
 from propopt.results.report.chapters import (
     KINDS,
     Chapter,

@@ -24,9 +24,10 @@ from scipy.stats import kendalltau
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.faithfulness import Estimate
+from propopt.proofs.nearby_optima import FACTORS
 from propopt.results import stability as rows_agree
 from propopt.results.shares import Shares
-from propopt.results.stability import FACTORS, Agreement
+from propopt.results.stability import Agreement
 
 
 X = np.random.default_rng(11).normal(size=(30, 4))

@@ -10,9 +10,9 @@ from scipy import stats
 
 import propopt as po
 from propopt.losses.faithfulness import Estimate
-from propopt.results import hessian
-from propopt.results.hessian import QuadraticPart
-from propopt.results.target_error import Scatter, TargetError, contrasts
+from propopt.proofs import hessian
+from propopt.proofs.hessian import QuadraticPart
+from propopt.proofs.target_error import Scatter, TargetError, contrasts
 
 
 N, D, B = 9, 2, 10

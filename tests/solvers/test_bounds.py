@@ -229,12 +229,12 @@ def test_a_named_solver_is_given_what_the_limit_leaves(solver):
 
 def test_certify_knows_what_limits_of_zero_leave():
     bounds = [ROBUSTNESS <= 0]
-    proof = po.results.certify(1.0 * MATCHING, means(T), bounds=bounds)
+    proof = po.proofs.certify(1.0 * MATCHING, means(T), bounds=bounds)
     assert proof.lower_bound == pytest.approx(LEAST, rel=1e-12)
-    worse = po.results.certify(1.0 * MATCHING, means(T) + 0.1, bounds=bounds)
+    worse = po.proofs.certify(1.0 * MATCHING, means(T) + 0.1, bounds=bounds)
     assert worse.lower_bound <= LEAST * (1 + 1e-12)
     assert worse.gap > 1e-3
-    assert po.results.certify(1.0 * MATCHING, T, bounds=bounds).violation > 1.0
+    assert po.proofs.certify(1.0 * MATCHING, T, bounds=bounds).violation > 1.0
 
 
 def test_a_sweep_of_limits_begins_at_zero():

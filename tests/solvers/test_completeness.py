@@ -281,7 +281,7 @@ def test_a_complete_explanation_that_is_not_optimal_is_bounded_by_its_slope(seed
     best = po.solve(objective, subject_to=[po.losses.Completeness(t)])
     step = rng.normal(size=(N, D))
     W = best.attributions + 0.1 * (step - step.mean(axis=1, keepdims=True))
-    proof = po.results.certify(objective, W, bounds=[po.losses.Completeness(t)])
+    proof = po.proofs.certify(objective, W, bounds=[po.losses.Completeness(t)])
     assert proof.lower_bound <= best.objective * (1 + 1e-12)
     slope = sum(c * loss.gradient_at(W) for c, loss in objective.terms)
     slope -= slope.mean(axis=1, keepdims=True)
@@ -290,7 +290,7 @@ def test_a_complete_explanation_that_is_not_optimal_is_bounded_by_its_slope(seed
     assert np.linalg.norm(W - best.attributions) <= proof.distance
     off = best.attributions.copy()
     off[2, 1] += 1e-3  # rows that do not add up
-    proof = po.results.certify(objective, off, bounds=[po.losses.Completeness(t)])
+    proof = po.proofs.certify(objective, off, bounds=[po.losses.Completeness(t)])
     size = np.abs(off).sum(axis=1).max()
     assert proof.violation == pytest.approx(1e-3 / size, rel=1e-6)
     assert not proof.holds(1e-6)

@@ -26,7 +26,7 @@ from propopt.base.errors import (
 from propopt.base.text import gap_cell
 from propopt.losses import Program
 from propopt.losses.operators import LatticeLaplacian
-from propopt.results.curvature import Eigenbasis
+from propopt.proofs.curvature import Eigenbasis
 from propopt.results.explanation import is_lazy
 from propopt.solvers import Krylov, Task
 from propopt.solvers.curves import Nodes, Spectral
@@ -380,7 +380,7 @@ def test_what_is_made_of_an_unread_point_has_the_proof_and_not_the_claim(tmp_pat
     ):
         result = make(middle("krylov"))
         _ = result.attributions
-        assert result.certificate == po.results.certify(OBJECTIVE, result)
+        assert result.certificate == po.proofs.certify(OBJECTIVE, result)
         assert result.losses == OBJECTIVE.breakdown(result)
 
 
@@ -390,9 +390,7 @@ def test_a_card_and_losses_are_those_of_attributions_once_they_are_read():
     assert was_read(point)
     assert point.losses != claimed
     assert point.losses == OBJECTIVE.breakdown(point.attributions)
-    proof = po.results.certify(
-        OBJECTIVE.with_weights(point.weights), point.attributions
-    )
+    proof = po.proofs.certify(OBJECTIVE.with_weights(point.weights), point.attributions)
     assert point.certificate == proof
     for value in point.losses.values():
         assert f"{value:.6g}" in card
@@ -497,7 +495,7 @@ def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
     S, G = heavy(rng, 1e13, 200)
     robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
     problem = po.GradientMatching(G) + robust
-    monkeypatch.setattr("propopt.results.curvature.refine", lambda *_: None)
+    monkeypatch.setattr("propopt.proofs.curvature.refine", lambda *_: None)
     monkeypatch.setattr(Nodes, "rounding", lambda *_: 0.0)
     curve = po.sweep(problem, {"pairwise_robustness": [1e-2]}, solver="spectral")
     assert curve.optimized[0].gap == 0.0

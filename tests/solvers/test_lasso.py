@@ -48,7 +48,7 @@ def solved(objective, start=None, tolerance=TOLERANCE):
 
 
 def gap(objective: po.losses.Objective, result: Solution) -> float:
-    return po.results.certify(objective, result.W, duals=result.duals).gap
+    return po.proofs.certify(objective, result.W, duals=result.duals).gap
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -158,7 +158,7 @@ def by_gradients(objective, tolerance=1e-6):
 def test_scales_of_data_and_extreme_weights_are_certified():
     for size, strength in itertools.product((1e-6, 1e6), repeat=2):
         objective = po.losses.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
-        assert po.results.certify(objective, by_gradients(objective).W).gap <= 1e-6
+        assert po.proofs.certify(objective, by_gradients(objective).W).gap <= 1e-6
     objective = sum(LOSSES[name] for name in ("gradient", "function", "knn"))
     alone = {"function_matching": 0.0, "pairwise_robustness": 0.0}
     result = by_gradients(objective.with_weights(alone), tolerance=1e-14)

@@ -12,10 +12,10 @@ import propopt as po
 import propopt.base.checks
 import propopt.explaining.sweeping
 import propopt.losses.algebra
-import propopt.results.certificate
+import propopt.proofs.certificate
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
-from propopt.results import curvature
+from propopt.proofs import curvature
 from propopt.solvers import Solution, Solver, Task
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import propopt as po
 from propopt.losses.own import own_constraints
-from propopt.results import conic_bound
+from propopt.proofs import conic_bound
 
 
 VERIFY = Path(__file__).parents[2] / "tools" / "verify.py"
@@ -160,13 +160,13 @@ def test_no_duals_prove_too_much(name, size, monkeypatch):
     ):
         with monkeypatch.context() as context:
             perturbed(context, change)
-            bound = po.results.certify(objective, best, bounds=bounds).lower_bound
+            bound = po.proofs.certify(objective, best, bounds=bounds).lower_bound
         assert bound <= best.objective * (1 + 1e-9)
         if size <= 1e-6 and name != "semidefinite":
             break
     with monkeypatch.context() as context:  # a poor W has the same bound, and a gap
         worse = best.attributions + 0.1
-        found = po.results.certify(objective, worse, bounds=bounds)
+        found = po.proofs.certify(objective, worse, bounds=bounds)
         assert found.lower_bound <= best.objective * (1 + 1e-9)
         assert found.gap > 1e-3
 
@@ -275,7 +275,7 @@ def test_where_nothing_is_proved_the_gap_is_none(tmp_path):
     assert loaded.gap is None
     assert loaded.parameters == best.parameters
     with pytest.raises(po.errors.Refused, match="nothing limits"):
-        po.results.certify(best, gradient, bounds=open_)
+        po.proofs.certify(best, gradient, bounds=open_)
     closed = [lambda W: [basis @ V == W, cp.abs(V) <= 1e3]]
     best = po.solve(gradient, subject_to=closed)
     assert best.gap < 1e-6
@@ -317,14 +317,14 @@ def test_a_violation_is_reported():
     objective = gradient + robustness
     best = po.solve(objective, subject_to=[positive])
     free = po.solve(objective)
-    found = po.results.certify(objective, free, bounds=[positive])
+    found = po.proofs.certify(objective, free, bounds=[positive])
     excess = max(
         float(np.max(x.violation())) for x in positive(cp.Constant(free.attributions))
     )
     assert found.violation >= 0.3 * excess / np.abs(free.attributions).max() > 0.01
     assert not found.holds(1e-6)
     assert best.certificate.violation < 1e-8
-    assert po.results.certify(best, objective, bounds=[positive]).holds(1e-6)
+    assert po.proofs.certify(best, objective, bounds=[positive]).holds(1e-6)
 
 
 def test_bounds_and_totals_stand_beside_constraints():

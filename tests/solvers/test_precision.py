@@ -59,7 +59,7 @@ def test_what_is_constant_on_components_costs_exactly_nothing(name, size, rng):
     W = np.ascontiguousarray(W)
     assert loss.value(W) == 0.0
     assert not loss.map.gradient(W).any()
-    assert po.results.certify(1.0 * loss, W).gap == 0.0
+    assert po.proofs.certify(1.0 * loss, W).gap == 0.0
     # multiples of 2⁻²⁰ stay what they are when 2²⁰ is added
     W = np.round(rng.normal(size=SHAPE) * 2**20) / 2**20
     assert loss.value(W + 2.0**20) == pytest.approx(loss.value(W), rel=1e-14)
@@ -133,8 +133,8 @@ def test_bounds_do_not_know_the_mean(name, rng):
     best = np.round(result.W * 2**30) / 2**30
     steps = rng.normal(size=(3, *SHAPE))
     for W in [best, *(best + np.round(2**20 * step) / 2**30 for step in steps)]:
-        here = po.results.certify(objective, W, duals=result.duals)
-        there = po.results.certify(moved, W + 2.0**20, duals=result.duals)
+        here = po.proofs.certify(objective, W, duals=result.duals)
+        there = po.proofs.certify(moved, W + 2.0**20, duals=result.duals)
         assert there.value == pytest.approx(here.value, rel=1e-13)
         bound = pytest.approx(here.lower_bound, rel=1e-9, abs=1e-9 * here.value)
         assert there.lower_bound == bound
@@ -150,7 +150,7 @@ def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
     loss = po.losses.FunctionMatching(X[:5, :2], changes, perturbations=points)
     pairs = zip(points, changes, strict=True)
     W = np.stack([np.linalg.lstsq(Z, f, rcond=None)[0] for Z, f in pairs])
-    result = po.results.certify(1.0 * loss, W)
+    result = po.proofs.certify(1.0 * loss, W)
     assert result.lower_bound <= float(exact_value(loss, W))
 
 
@@ -160,7 +160,7 @@ def test_what_rounding_may_do_is_part_of_the_gap(residual, size, monkeypatch):
     objective = OBJECTIVES["kernel"]
     best = po.solve(objective)
     monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(residual, size))
-    result = po.results.certify(objective, best.attributions)
+    result = po.proofs.certify(objective, best.attributions)
     # the slope at W is within 2cδ of what is computed, and q is 2-strongly convex
     excess = (2 * 0.05 * size) ** 2 / 4
     root = np.sqrt(best.losses["kernel_robustness"])
@@ -174,14 +174,14 @@ def test_duals_projected_to_rounding_leave_a_bound(error, monkeypatch, rng):
     W = rng.normal(size=SHAPE)
     changes = np.einsum("nsd,nd->ns", NOISE, W) + 1e-2 * rng.normal(size=(N, S))
     local = po.losses.FunctionMatching(X, changes, perturbations=NOISE)
-    exact = po.results.certify(1.0 * local, po.solve(1.0 * local).attributions)
+    exact = po.proofs.certify(1.0 * local, po.solve(1.0 * local).attributions)
     assert exact.gap <= 1e-9
     lsmr = spla.lsmr
-    monkeypatch.setattr("propopt.results.certificate.DENSE_LIMIT", 1)
+    monkeypatch.setattr("propopt.proofs.certificate.DENSE_LIMIT", 1)
     monkeypatch.setattr(
         spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
     )
-    result = po.results.certify(1.0 * local, 2.0 * W)
+    result = po.proofs.certify(1.0 * local, 2.0 * W)
     assert result.lower_bound <= exact.value * (1 + 1e-9)
     if error == 0.0:
         assert result.kind == "projected dual"
@@ -197,7 +197,7 @@ def test_an_optimum_of_zero_has_no_bound_above_it_wherever_it_is_taken(name, rng
         matching = po.GradientMatching(target, norm=norm)
         objective = po.losses.Objective(((1.0, matching), *terms))
         W = target + 10.0 ** rng.uniform(-9, 3) * rng.normal(size=SHAPE)
-        assert po.results.certify(objective, W).lower_bound == 0.0
+        assert po.proofs.certify(objective, W).lower_bound == 0.0
 
 
 # ---- gradients beside a large mean, as nearly linear models have them

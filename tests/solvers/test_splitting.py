@@ -42,7 +42,7 @@ def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
     assert best.solver == "splitting"
     assert best.gap <= 1e-6
     reference = task_of(objective, Conic()).solve(objective.coefficients, REFERENCE)
-    proof = po.results.certify(objective, reference.W, duals=reference.duals)
+    proof = po.proofs.certify(objective, reference.W, duals=reference.duals)
     assert proof.value >= best.certificate.lower_bound - 1e-11 * best.objective
     assert best.objective >= proof.lower_bound - 1e-11 * best.objective
 
@@ -116,7 +116,7 @@ def test_path_with_warm_starts_is_certified(aggregate, norm):
     start: Solution | None = None
     for objective in objectives:
         start = task.solve(objective.coefficients, 1e-7, start)
-        proof = po.results.certify(objective, start.W, duals=start.duals)
+        proof = po.proofs.certify(objective, start.W, duals=start.duals)
         assert proof.holds(1e-7)
 
 
@@ -156,7 +156,7 @@ def test_losses_may_have_no_weight():
         terms = zip((1.0, *kept), losses, strict=True)
         objective = po.losses.Objective(tuple((float(c), loss) for c, loss in terms))
         result = task_of(objective).solve(objective.coefficients, 1e-7, start)
-        assert po.results.certify(objective, result.W, duals=result.duals).holds(1e-7)
+        assert po.proofs.certify(objective, result.W, duals=result.duals).holds(1e-7)
         best = po.solve(objective, Conic()).objective
         assert objective.value(result.W) == pytest.approx(best, rel=1e-5)
     program = Program((losses[0], losses[2]))

@@ -57,8 +57,8 @@ each_form = pytest.mark.parametrize("form", [pd.DataFrame, explanation])
 @pytest.mark.parametrize("shuffled", SHUFFLES.values(), ids=SHUFFLES)
 @each_form
 def test_nothing_depends_on_the_order(shuffled, form):
-    result = po.results.certify(OBJECTIVE, form(shuffled(FRAME)))
-    assert result == po.results.certify(OBJECTIVE, BEST.attributions)
+    result = po.proofs.certify(OBJECTIVE, form(shuffled(FRAME)))
+    assert result == po.proofs.certify(OBJECTIVE, BEST.attributions)
     assert result.gap == pytest.approx(0.0, abs=1e-12)
     given, array = form(shuffled(X)), X.to_numpy()
     assert OBJECTIVE.value(given) == OBJECTIVE.value(array)
@@ -80,7 +80,7 @@ def test_every_carrier_of_attributions_is_the_same_baseline():
     sparse = pytest.approx(po.metrics.Sparseness()(BEST))
     for carrier, result in zip(carriers, curve.baselines, strict=True):
         assert result.losses == pytest.approx(expected, rel=1e-12)
-        assert po.results.certify(OBJECTIVE, carrier).gap == pytest.approx(
+        assert po.proofs.certify(OBJECTIVE, carrier).gap == pytest.approx(
             0.0, abs=1e-12
         )
         assert OBJECTIVE.value(carrier) == pytest.approx(BEST.objective, rel=1e-12)
@@ -122,7 +122,7 @@ def test_other_names_are_refused_everywhere(line, message, form):
         assert re.search(message, str(error))  # noqa: PT017
         return
     for call in (
-        lambda: po.results.certify(OBJECTIVE, given),
+        lambda: po.proofs.certify(OBJECTIVE, given),
         lambda: OBJECTIVE.value(given),
         lambda: OBJECTIVE.breakdown(given),
         lambda: MATCHING.value(given),
@@ -139,7 +139,7 @@ def test_without_names_position_decides(rng):
     labels = Labels(features=explanation(FRAME).labels.features[::-1])
     turned = FRAME.to_numpy()[:, ::-1]
     other = po.results.Explanation(attributions=turned, method="mine", labels=labels)
-    assert po.results.certify(OBJECTIVE, other).gap == pytest.approx(0.0, abs=1e-12)
+    assert po.proofs.certify(OBJECTIVE, other).gap == pytest.approx(0.0, abs=1e-12)
     assert po.GradientMatching(FRAME.to_numpy()).value(FRAME[TURNED]) > 0.0
     # a counted index is put in no other order; one that does not only count is
     values = rng.normal(size=(4, 2))
@@ -227,7 +227,7 @@ def test_names_of_bounds_reach_the_explanation():
     robust, bounds = po.PairwiseRobustness(GRAPH), [MATCHING <= 1.0]
     best = po.solve(1.0 * robust, subject_to=bounds)
     assert best.labels.features == tuple(NAMES)
-    result = po.results.certify(robust, best.to_frame()[TURNED], bounds=bounds)
+    result = po.proofs.certify(robust, best.to_frame()[TURNED], bounds=bounds)
     assert result.violation <= 1e-6
 
 

@@ -33,7 +33,7 @@ from propopt.base.cards import N_FEATURES, Card, CardTable
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_percent, printable
+from propopt.base.text import Quantity, explained, in_percent, printable
 from propopt.base.words_of_others import WordKind, knows_other_words
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.own_rule import OwnValueRule, replaced
@@ -46,7 +46,7 @@ from propopt.laws.data_law import Reference
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
-from propopt.results.certain import explained, root_mean_square
+from propopt.proofs.near_optimal import root_mean_square
 from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve

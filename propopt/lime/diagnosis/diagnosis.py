@@ -14,9 +14,8 @@ import pandas as pd
 from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import printable
+from propopt.base.text import plural, printable
 from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
-from propopt.results.certain import plural
 from propopt.results.report.chapters import Chapter, Statement, sentence
 from propopt.results.result import Result
 from propopt.tables.frames import Labels

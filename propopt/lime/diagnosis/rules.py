@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
-from propopt.base.text import Reason
+from propopt.base.text import Reason, plural
 from propopt.lime.diagnosis.evidence import Evidence, Gauged, RowsEvidence, Rule, rule
 from propopt.lime.expectations import (
     bit_steps,
@@ -25,7 +25,6 @@ from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.paths import signs_around
 from propopt.lime.single_runs import first_row_shift, ranking_chances
-from propopt.results.certain import plural
 from propopt.tables.frames import listed
 
 

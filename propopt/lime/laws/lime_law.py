@@ -14,8 +14,8 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
+from propopt.base.text import plural
 from propopt.base.words_of_others import knows_other_words
-from propopt.results.certain import plural
 from propopt.structures.products.families import Factors, Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of

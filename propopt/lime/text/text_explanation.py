@@ -16,6 +16,7 @@ from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
 from propopt.base.resources import DrawPlan
+from propopt.base.text import plural
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding
@@ -30,7 +31,6 @@ from propopt.lime.text.text_diagnosis import (
 )
 from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans
-from propopt.results.certain import plural
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document
 from propopt.tables.frames import Labels

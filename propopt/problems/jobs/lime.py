@@ -15,7 +15,7 @@ from pydantic import Field
 
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
-from propopt.base.text import Reason
+from propopt.base.text import Reason, plural
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping_texts import word_rule_of
@@ -45,7 +45,6 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
-from propopt.results.certain import plural
 from propopt.results.report.chapters import Chapter
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed

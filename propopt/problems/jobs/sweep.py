@@ -24,7 +24,7 @@ from propopt.base.errors import (
 )
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
-from propopt.base.text import in_short, printable
+from propopt.base.text import in_short, plural, printable
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
@@ -62,7 +62,6 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
-from propopt.results.certain import plural
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.report.chapters import Chapter
 from propopt.solvers.aims import Aim

@@ -1,7 +1,7 @@
 """The part of a report that moves: the front with a slider, one row and its similar.
 
 Attributions of a shown row are sums Σ_k h_k z_k of few vectors, of which the slider
-changes the shares h alone: on an exact front (:mod:`propopt.results.fronts`) they are 1
+changes the shares h alone: on an exact front (:mod:`propopt.proofs.fronts`) they are 1
 and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
 all shares but one are zero. Python draws the same page for one position, which is what
 is seen without scripts.
@@ -23,7 +23,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
-from propopt.results.fronts import ExactFront
+from propopt.proofs.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 

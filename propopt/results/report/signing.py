@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Truths
-from propopt.results.certain import plural
+from propopt.base.text import plural
 from propopt.results.record import Decision, Record, digest_of_array
 from propopt.results.report.chapters import (
     CELLS_ON_PAGE,

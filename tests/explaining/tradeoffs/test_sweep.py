@@ -306,7 +306,7 @@ def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
     assert [e.certificate.kind for e in again.optimized] == ["strong convexity"] * 9
     for best in again.optimized:
         weighed = OBJECTIVE.with_weights(best.weights)
-        assert best.certificate == po.results.certify(weighed, best)
+        assert best.certificate == po.proofs.certify(weighed, best)
 
 
 def test_names_that_explanations_share_are_stored_once(sound):

@@ -13,13 +13,13 @@ from propopt.losses import Objective, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.own import OwnFunction, is_own, own_constraints
-from propopt.results.certificate import (
+from propopt.proofs.certificate import (
     Certificate,
     certificate_of,
     linear_bounds,
     values_at,
 )
-from propopt.results.conic_bound import certify_own
+from propopt.proofs.conic_bound import certify_own
 
 
 @knows_other_words
@@ -67,9 +67,9 @@ def certify(
     >>> import numpy as np, propopt as po
     >>> objective = po.GradientMatching(np.eye(3)) + 1.0 * po.Sparsity()
     >>> best = np.eye(3) / 2
-    >>> po.results.certify(objective, best).gap
+    >>> po.proofs.certify(objective, best).gap
     0.0
-    >>> po.results.certify(objective, np.zeros((3, 3))).gap > 0.1
+    >>> po.proofs.certify(objective, np.zeros((3, 3))).gap > 0.1
     True
     """
     if isinstance(W, Objective | PropertyLoss):  # the other order says the same

@@ -14,7 +14,7 @@ SᵀMS = I for F and SᵀPS = diag(θ) for B,
 where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals rows have
 are kept, as all directions are differences of optima. Solved optima are taken in until
 those that are left out are met; midway between solved weights the distance to the
-optimum is then proved from W(c) itself (:func:`propopt.results.certify`).
+optimum is then proved from W(c) itself (:func:`propopt.proofs.certify`).
 
 The class of explanations stands above this chapter: they are taken by their attributes.
 """
@@ -37,8 +37,8 @@ from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Trivial
 from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_complete
-from propopt.results.certificate import certificate_of, values_at
-from propopt.results.curvature import all_squared_refusal
+from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.curvature import all_squared_refusal
 
 
 MOST_ERROR: Final = 1e-6

@@ -59,12 +59,7 @@ from propopt.losses.linear_algebra import (
 )
 from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, is_complete
-from propopt.results.curvature import (
-    Basis,
-    Quadratic,
-    curvature_refusal,
-    eigenbases,
-)
+from propopt.proofs.curvature import Basis, Quadratic, curvature_refusal, eigenbases
 
 
 # ---- The quadratic part of an objective, and the inverse of half its Hessian

@@ -45,8 +45,8 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete
-from propopt.results.curvature import Basis
-from propopt.results.hessian import (
+from propopt.proofs.curvature import Basis
+from propopt.proofs.hessian import (
     ROUGHLY,
     Diagonalized,
     Hessian,

@@ -39,7 +39,7 @@ from propopt.losses.algebra import objective_scale, read_for
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
 from propopt.losses.own import Custom, OwnConstraints, is_own
-from propopt.results.certificate import Certificate
+from propopt.proofs.certificate import Certificate
 
 
 _SLACK = 1e-9
@@ -595,7 +595,7 @@ def certify_own(
     bounds: tuple[Bound, ...],
     own: tuple[OwnConstraints, ...],
 ) -> Certificate:
-    """What :func:`propopt.results.certify` says of such a program."""
+    """What :func:`propopt.proofs.certify` says of such a program."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     array = read_for(every, W, "W")
     program = OwnProgram(objective, bounds, own, (array.shape[0], array.shape[1]))

@@ -1,0 +1,2 @@
+from .certificate import Certificate as Certificate
+from .certifying import certify as certify
