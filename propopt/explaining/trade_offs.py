@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ from propopt.base.text import (
 )
 from propopt.explaining.between import Between, is_above
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
+from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.proofs.ends import Ends
@@ -110,17 +111,6 @@ def _powered(loss: PropertyLoss, words: str) -> str:
             return words
         case _:
             return ""
-
-
-_SMALLER: Final[Mapping[str, str]] = {
-    "pairwise_robustness": "squared differences between neighbours",
-    "kernel_robustness": "squared differences between neighbours",
-    "shared_robustness": "squared differences between neighbours",
-    "max_difference_robustness": "largest differences between neighbours",
-    "smoothness": "squared differences between similar features",
-    "sparsity": "total size",
-}
-"""What is smaller by the share of a loss that is removed."""
 
 
 class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
@@ -393,7 +383,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     def smaller(self, name: str) -> str:
         """What is smaller by the share of a loss that is removed, in words."""
-        label = _SMALLER.get(name, name)
+        kind = kind_of(name)
+        label = name if kind is None else kind.reduces or name
         is_beside = self.ends is not None and name in self.ends.beside
         return f"{label} beside own values" if is_beside else label
 

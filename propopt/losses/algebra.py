@@ -16,12 +16,14 @@ import math
 import reprlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NoReturn, TypeAlias, final
+from inspect import signature
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import (
@@ -37,12 +39,14 @@ from propopt.base.text import Quantity
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses.linear_algebra import SLAB, plus_row, slabs
 from propopt.losses.maps import (
+    Absolute,
     CvxpyExpression,
     Identity,
     ImplicitOverPoints,
     LinearMap,
     OverPoints,
     Penalty,
+    RowSums,
     Squared,
 )
 from propopt.tables.frames import Labels, aligned, differ
@@ -179,6 +183,11 @@ class PropertyLoss(Atom, ABC):
     beside: Attributions | None = None
     """What attributions are set beside, G (N, D): then A(W) − T is A(W − G)."""
 
+    reduces: ClassVar[str] = ""
+    """What is smaller by the share of it that is removed, such as "total size"."""
+    share: ClassVar[str] = "kept or removed"
+    """What its share is: of faithfulness "kept", of what it reduces "removed"."""
+
     @cached_property
     def map(self) -> LinearMap:
         """The linear map A."""
@@ -266,6 +275,21 @@ class PropertyLoss(Atom, ABC):
             return slope
         return 2.0 * self.map.gradient(W)
 
+    def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What a file holds of it, by key, so that it can be computed from W (N, D).
+
+        The keys are those of :mod:`propopt.proofs.problem_data`. Nothing of maps that
+        have no key there: then ``tools/verify.py`` says that it was not derived.
+        """
+        match self.map, self.penalty:
+            case Identity(), Squared():
+                yield "target", np.array(np.broadcast_to(self.target, shape))
+            case Identity(), Absolute():
+                yield "sizes", np.array(np.broadcast_to(self.target, shape))
+            case RowSums(weights=v), Squared():
+                yield "totals", np.asarray(self.target)[:, 0]
+                yield "parts", v
+
     def _read(self, W: object) -> Attributions:
         return read_for((self,), W, f"{self.name}: W")
 
@@ -324,8 +348,22 @@ class PropertyLoss(Atom, ABC):
 class Faithfulness(PropertyLoss):
     """A loss that ties the explanation to the function."""
 
+    share = "kept"
     quantity: Quantity | None = None
     """What is explained; None where the target does not say."""
+
+
+def kind_of(name: str) -> type[PropertyLoss] | None:
+    """The loss of this package that has a name by default; None of a user's name."""
+    from propopt import losses
+
+    for public in dir(losses):
+        kind = getattr(losses, public)
+        if isinstance(kind, type) and issubclass(kind, PropertyLoss):
+            own = signature(kind).parameters.get("name")
+            if own is not None and own.default == name:
+                return kind
+    return None
 
 
 @final

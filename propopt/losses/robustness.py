@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -88,6 +89,7 @@ class PairwiseRobustness(PropertyLoss):
     0.0
     """
 
+    reduces, share = "squared differences between neighbours", "removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int | None
@@ -150,6 +152,13 @@ class PairwiseRobustness(PropertyLoss):
         parts = self.graph.components
         return centred(W, parts) - centred(self.beside, parts)
 
+    def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
+        del shape
+        if isinstance(self.map, OverPoints):
+            yield from self.graph.arrays("rows")
+            if self.beside is not None:
+                yield "beside", self.beside
+
 
 @final
 @knows_other_words
@@ -177,6 +186,7 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
+    reduces, share = "squared differences between neighbours", "removed"
     penalty: Penalty = Squared()
     n_points: int
 
@@ -358,6 +368,8 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
+    reduces, share = "squared differences between neighbours", "removed"
+    reduces, share = "largest differences between neighbours", "removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int
@@ -419,6 +431,11 @@ class SharedRobustness(PropertyLoss):
         indices = starts + np.asarray(feature, np.intp)[:, None]
         return np.searchsorted(self._entries, indices), self.graph.strengths[edge]
 
+    def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
+        del shape
+        for key, array in self.entry_graph.arrays("entries"):
+            yield key, self.map.entries[array] if key == "entries" else array
+
 
 # ---- Simplicity: similar features get similar attributions, and few are not zero
 
@@ -452,6 +469,7 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
+    reduces, share = "squared differences between similar features", "removed"
     penalty: Penalty = Squared()
     n_features: int
     labels: Labels
@@ -468,6 +486,10 @@ class Smoothness(PropertyLoss):
     def map(self) -> LinearMap:
         graph = self.graph
         return OverFeatures(graph.root, graph.components, graph.lattice)
+
+    def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
+        del shape
+        yield from self.graph.arrays("columns")
 
 
 @final
@@ -488,6 +510,7 @@ class Sparsity(PropertyLoss):
     """
 
     map = Identity()
+    reduces, share = "total size", "removed"
     penalty: Penalty = Absolute()
 
     def __init__(self, *, name: str = "sparsity") -> None:

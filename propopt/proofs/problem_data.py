@@ -25,34 +25,24 @@ differences and lattices, nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.losses import (
-    PairwiseRobustness,
     Program,
-    PropertyLoss,
-    SharedRobustness,
-    Smoothness,
 )
-from propopt.losses.graphs.points import Graph
-from propopt.losses.maps import Absolute, Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import is_complete
-
-
-MOST_EDGES: Final = 1_000_000
-"""Of a graph that is written, 24 bytes each."""
 
 
 def posed_of(program: Program, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
     """The arrays above, of each loss and bound of a program that has some."""
     posed: dict[str, NDArray[Any]] = {}
     for loss in program.all_losses:
-        posed |= {f"{loss.name}.{key}": x for key, x in _arrays_of(loss, shape)}
+        posed |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
     for bound in program.bounds:
         if not is_complete(bound):
             posed[f"{bound.loss.name}.limit"] = np.array(bound.limit)
@@ -74,35 +64,3 @@ def in_units_of_w(
                 array = np.ones(array.shape)
         found[key] = array
     return found
-
-
-def _arrays_of(
-    loss: PropertyLoss, shape: tuple[int, int]
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    if isinstance(loss, PairwiseRobustness) and isinstance(loss.map, OverPoints):
-        yield from _edges("rows", loss.graph)
-        if loss.beside is not None:
-            yield "beside", loss.beside
-        return
-    if isinstance(loss, Smoothness):
-        yield from _edges("columns", loss.graph)
-        return
-    if isinstance(loss, SharedRobustness):
-        for key, array in _edges("entries", loss.entry_graph):
-            yield key, loss.map.entries[array] if key == "entries" else array
-        return
-    match loss.map, loss.penalty:
-        case Identity(), Squared():
-            yield "target", np.array(np.broadcast_to(loss.target, shape))
-        case Identity(), Absolute():
-            yield "sizes", np.array(np.broadcast_to(loss.target, shape))
-        case RowSums(weights=v), Squared():
-            yield "totals", np.asarray(loss.target)[:, 0]
-            yield "parts", v
-
-
-def _edges(key: str, graph: Graph) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Nothing of graphs that have too many."""
-    if graph.n_edges <= MOST_EDGES:
-        yield key, graph.edges.astype(np.int64)
-        yield "similarities", np.asarray(graph.strengths, np.float64)

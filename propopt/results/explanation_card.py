@@ -25,6 +25,7 @@ from propopt.base.text import (
     rounded_percent,
     target_in_words,
 )
+from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 
@@ -281,15 +282,6 @@ def _clear_reasons(explanation: Any) -> Iterator[tuple[str, str]]:
         yield f"clear reasons for a {side} output", words
 
 
-_SHARES: Final = {
-    **dict.fromkeys(("gradient_matching", "function_matching"), "kept"),
-    **dict.fromkeys(("pairwise_robustness", "kernel_robustness"), "removed"),
-    **dict.fromkeys(("max_difference_robustness", "shared_robustness"), "removed"),
-    **dict.fromkeys(("smoothness", "sparsity"), "removed"),
-}
-"""What the share of a loss is, by its own name; of a user's name it may be either."""
-
-
 def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
@@ -302,7 +294,8 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""
         share = shares.get(name, math.nan)
-        moved = _SHARES.get(name, "kept or removed")
+        kind = kind_of(name)
+        moved = PropertyLoss.share if kind is None else kind.share
         beside = f"; {in_percent(share)} {moved}" if share == share else ""
         yield f"loss {name}", f"{value:.6g}{weight}{beside}"
     if explanation.evaluations:

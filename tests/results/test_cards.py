@@ -13,11 +13,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES, Card, CardRow
-from propopt.explaining.trade_offs import _SMALLER
+from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.losses import LOSSES
 from propopt.proofs.certificate import Certificate
-from propopt.results.explanation_card import _SHARES
 from propopt.tables.frames import Labels
 
 
@@ -214,6 +213,8 @@ def test_lines_break_at_no_hyphen_and_before_no_per_cent():
 
 
 def test_cards_and_pages_know_what_each_loss_of_a_file_is_called():
-    told = {section.name for section in LOSSES}
-    assert set(_SHARES) == told
-    assert set(_SMALLER) == {name for name in told if _SHARES[name] == "removed"}
+    kinds = {section.name: kind_of(section.name) for section in LOSSES}
+    assert all(kind.share in ("kept", "removed") for kind in kinds.values())
+    for name, kind in kinds.items():
+        assert (kind.reduces != "") == (kind.share == "removed"), name
+    assert kind_of("mine") is None

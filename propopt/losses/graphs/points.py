@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +49,9 @@ from propopt.tables.frames import named_by, read_points
 
 
 # ---- Similarity graphs of points or of features
+
+
+_MOST_WRITTEN: Final = 1_000_000
 
 
 class Graph(ABC):
@@ -108,6 +111,15 @@ class Graph(ABC):
     def total(self) -> float:
         """ΣS, over ordered pairs: n times the mean degree."""
         return float(self.similarities.sum())
+
+    def arrays(self, ends: str) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What a file holds of it: edges under a key, and similarities.
+
+        Nothing of graphs of more than a million edges, which take 24 bytes each.
+        """
+        if self.n_edges <= _MOST_WRITTEN:
+            yield ends, self.edges.astype(np.int64)
+            yield "similarities", np.asarray(self.strengths, np.float64)
 
     @cached_property
     def incidence(self) -> Sparse:
