@@ -6,14 +6,16 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import known_word, read_rng
+from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
@@ -33,9 +35,12 @@ from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
-from propopt.losses import SharedRobustness
+from propopt.losses import Completeness, GradientMatching, Program, SharedRobustness
+from propopt.losses.algebra import _Recast
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
+from propopt.losses.linear_algebra import Components
+from propopt.losses.maps import OverEntries
 from propopt.proofs.target_error import exact_target, unknown_target
 from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
@@ -369,7 +374,44 @@ class FittedDocuments(FittedReference):
             certificate=proof,
             details={"similarity": np.array([row.similarities.sum() for row in rows])},
             target=told(source, proof.scale),
+            program=lazily(cache(partial(self._program, schema, estimate, rows))),
         )
+
+    def _program(
+        self, schema: TextSchema, aim: Estimate, rows: Sequence[OutOfSampleRows]
+    ) -> Program:
+        """Of documents beside the reference as it is, over the words that both have."""
+        own, pairs = self.reference.weights
+        shape = aim.values.shape
+        places = [  # of the words of each document among all entries
+            n * shape[1] + np.array([schema.places[x] for x in one.words], np.intp)
+            for n, one in enumerate(schema.documents)
+        ]
+        entries = np.sort(np.concatenate(places))
+        roots, ends, fixed = [np.zeros(0)], [entries[:0]], [np.zeros(0)]
+        for row, place in zip(rows, places, strict=True):
+            assert row.shared is not None, "words are shared or not"
+            near, word = np.nonzero(row.shared)
+            roots.append(np.sqrt(2.0 * row.similarities[near]))
+            ends.append(np.searchsorted(entries, place[word]))
+            fixed.append(row.fixed[near, word])
+        root = np.concatenate(roots)
+        at = np.arange(len(root)), np.concatenate(ends)
+        pulled = OverEntries(
+            sp.csr_array((root, at), (len(root), len(entries))),
+            entries,
+            shape,
+            Components(np.arange(len(entries))),
+        )
+        squared = GradientMatching(self.reference.attributions, name=pairs)
+        anchored = _Recast(squared, pulled, root * np.concatenate(fixed))
+        losses = GradientMatching(aim, name=own), anchored
+        if all(row.axis is None for row in rows):
+            return Program(losses)
+        words = np.zeros(shape)
+        words.ravel()[entries] = 1.0
+        totals = np.array([row.total for row in rows])
+        return Program(losses, (Completeness(totals, words).bound(shape[1]),))
 
     def _beside_others(self, text: str) -> tuple[Document, Targets, OutOfSampleRows]:
         """A document beside the nearest, with the aim of a function of its words."""

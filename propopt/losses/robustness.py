@@ -264,6 +264,7 @@ class MaxDifferenceRobustness(PropertyLoss):
     9.0
     """
 
+    reduces, share = "largest differences between neighbours", "removed"
     n_points: int
 
     def __init__(
@@ -369,7 +370,6 @@ class SharedRobustness(PropertyLoss):
     """
 
     reduces, share = "squared differences between neighbours", "removed"
-    reduces, share = "largest differences between neighbours", "removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int

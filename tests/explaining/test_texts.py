@@ -211,6 +211,25 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
         assert W.sum() == pytest.approx(float(total[0]), abs=1e-12)
 
 
+def test_documents_by_themselves_have_a_program_of_their_own(fitted):
+    explainer, _ = fitted
+    result = explainer.explain(NEW, progress=False)
+    W, program = result.attributions, result.program
+    values = {loss.name: loss.value_at(W) for loss in program.losses}
+    assert values == pytest.approx(result.losses, rel=1e-12)
+    objective = sum(
+        c * x for c, x in zip(result.weights.values(), program.losses, strict=True)
+    )
+    proof = po.proofs.certify(objective, W, bounds=program.bounds)
+    assert proof.gap < 1e-12
+    assert po.proofs.certify(objective, 1.01 * W, bounds=program.bounds).gap > 1e-5
+    certain = result.certain()
+    alone = explainer.explain(NEW[:1], progress=False).certain(budget=certain.budget)
+    frame = pd.DataFrame(certain.half_widths, columns=result.labels.features)
+    own = pd.Series(alone.half_widths[0], index=alone.labels.features)
+    np.testing.assert_allclose(frame.loc[0, own.index], own, rtol=1e-9)
+
+
 def similarities(counts, words, text, model):
     """Cosines of tf-idf, of the documents that are fixed."""
     own = po.wrap(model, data=[text])
