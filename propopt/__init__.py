@@ -28,7 +28,8 @@ In your own proportions::
     po.solve(objective)  # one explanation
     po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # po.TradeOffs
 
-`po.Smoothness` and `po.Sparsity` are two more losses. All else is in namespaces:
+`po.Smoothness` and `po.Sparsity` are two more losses, and `po.Sampling` has the seed.
+All else is in namespaces:
 
 ===================  =============================================================
 `po.losses`          all properties that can be minimised, weighed and bounded

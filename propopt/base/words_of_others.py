@@ -30,6 +30,8 @@ _DRAWS: Final = (
     "n_patches=",
     "max_evaluations=, the most rows that the model is given; models that are read "
     "need no samples",
+    "sampling=po.Sampling(max_evaluations=...), the most rows that the model is given; "
+    "models that are read need no samples",
     "nothing: models that are read need no samples",
 )
 _CATEGORIES: Final = ("data=po.functions.TableSchema.of(X, categorical=[...])",)
@@ -68,6 +70,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "categorical": _CATEGORIES,
     "categorical_features": _CATEGORIES,
     "n_neighbors": (_NEAREST,),
+    "neighbors": (_NEAREST,),
     "n_reference": (_NEAREST,),
     "same_pattern": (_NEAREST,),
     "precision": (_SAMPLING,),

@@ -25,6 +25,7 @@ from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.out_of_sample import FittedRows
 from propopt.explaining.problem import (
+    CheckedSettings,
     RowsProblem,
     Settings,
     SettingsByName,
@@ -69,7 +70,7 @@ class _Ruler:
     rule: AnyRule  # of the old version, settled
 
     @classmethod
-    def of(cls, settings: Settings, model: Any, data: Any, X: Any) -> _Ruler:
+    def of(cls, settings: CheckedSettings, model: Any, data: Any, X: Any) -> _Ruler:
         """Of a model and its table; or of a fitted explainer, and its rows."""
         if isinstance(model, Explainer):
             fitted = model.fitted_
@@ -455,7 +456,7 @@ def compare(
     >>> found.features, found.beyond.tolist()
     (('x0', 'x1', 'x2'), [True, False, False])
     """
-    asked = Settings(**settings).seeded()
+    asked = CheckedSettings.of(Settings(**settings))
     given = {name: value for name, value in settings.items() if value is not None}
     if rows is not None:
         of_models = {name: given.get(name) for name in ("graph", "robustness")}
@@ -512,7 +513,7 @@ def compare(
     )
 
 
-def _refuse_unfit(settings: Settings) -> None:
+def _refuse_unfit(settings: CheckedSettings) -> None:
     """Refuse what versions of a model cannot be made with; both take one graph."""
     settings.refuse_what_kinds_lack()
     replace(settings, graph=None).refuse_what_is_joint()
@@ -571,7 +572,7 @@ _LEAST_DIVISIONS: Final = 19
 
 
 def _of_groups(
-    settings: Settings,
+    settings: CheckedSettings,
     model: Any,
     groups: Sequence[Any] | Mapping[str, Any],
     data: Any,

@@ -25,7 +25,7 @@ from propopt.explaining.out_of_sample import (
     joint_proof,
     told_of,
 )
-from propopt.explaining.problem import ExplanationProblem, KindChoice, Settings
+from propopt.explaining.problem import CheckedSettings, ExplanationProblem, KindChoice
 from propopt.explaining.targets import LawChoice, Targets
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
@@ -79,7 +79,7 @@ class DocumentsProblem(ExplanationProblem):
     @classmethod
     def of(
         cls,
-        settings: Settings,
+        settings: CheckedSettings,
         function: TextFunction,
         X: Any,
         progress: bool | None = None,
@@ -282,7 +282,12 @@ class FittedDocuments(FittedReference):
 
     @classmethod
     def of(
-        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+        cls,
+        settings: CheckedSettings,
+        model: Any,
+        data: Any,
+        X: Any,
+        progress: bool | None,
     ) -> FittedDocuments:
         """The documents X, or some of ``data``, explained together."""
         settings.refuse(_OF_TABLES)
@@ -449,7 +454,7 @@ class FittedDocuments(FittedReference):
         return document, known, row
 
 
-def _drawn(settings: Settings, data: Any) -> Any:
+def _drawn(settings: CheckedSettings, data: Any) -> Any:
     """Some documents of ``data`` as reference; all where there are few."""
     texts, names = read_texts(data, "data")
     most = settings.nearest.n_reference

@@ -13,6 +13,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words, no_such_name
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.problem import (
+    CheckedSettings,
     RowNumbers,
     Settings,
     SettingsByName,
@@ -282,7 +283,8 @@ class Explainer(Settings):
         InvalidInput
             If an argument cannot be used; the message says what would do.
         """
-        settings, table = self.seeded(), self.data if X is None else X
+        settings = CheckedSettings.of(self)
+        table = self.data if X is None else X
         is_text = is_documents(table) or isinstance(self.data, TextSchema)
         if is_text or (isinstance(self.model, Function) and self.model.takes_texts):
             from propopt.explaining.documents import FittedDocuments
@@ -407,7 +409,8 @@ class Explainer(Settings):
         So they are without a table of more than one row, and with settings that have a
         meaning for several rows together.
         """
-        return self.explains_jointly is not None or n_rows_of(self.data) < 2
+        joint = CheckedSettings.of(self).explains_jointly is not None
+        return joint or n_rows_of(self.data) < 2
 
     @property
     def reference_(self) -> Explanation:

@@ -27,9 +27,9 @@ from propopt.explaining.contributions import AnyRule, ContributionRule
 from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.problem import (
     ALONE,
+    CheckedSettings,
     ExplanationProblem,
     RowsProblem,
-    Settings,
     note_on_others,
     stability_in_words,
     with_note,
@@ -441,7 +441,12 @@ class FittedRows(FittedReference):
 
     @classmethod
     def of(
-        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+        cls,
+        settings: CheckedSettings,
+        model: Any,
+        data: Any,
+        X: Any,
+        progress: bool | None,
     ) -> FittedRows:
         """The reference rows X, or rows of ``data``, explained together."""
         _ = settings.law_of_columns  # refused if it deletes words
@@ -877,7 +882,7 @@ def _without_data(problem: RowsProblem, data: Any) -> dict[str, Parameter]:
     }
 
 
-def _refuse_one_row(settings: Settings, data: Any, X: Any) -> NoReturn:
+def _refuse_one_row(settings: CheckedSettings, data: Any, X: Any) -> NoReturn:
     """Refuse a row that there is no other to compare with."""
     joint = settings.explains_jointly
     if joint is not None and data is not None:

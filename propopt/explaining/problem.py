@@ -23,7 +23,7 @@ from typing import (
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import as_array, known_word, read_seed, read_share
+from propopt.base.checks import known_word, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason, is_sampled
@@ -70,7 +70,7 @@ from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
-from propopt.tables.frames import Labels, is_frame
+from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -170,14 +170,22 @@ class Settings:
             raise InvalidInput(
                 "graph: expected a Graph of the rows of X, such as "
                 "po.graphs.knn_graph(X), or po.graphs.Nearest(n_neighbors=8), got "
-                f"{self.graph!r}"
+                f"{type(self.graph).__name__}"
             )
 
-    def seeded(self) -> Settings:
-        """The settings alone, with a seed in place of a generator."""
-        own = {field.name: getattr(self, field.name) for field in fields(Settings)}
-        own["sampling"] = replace(self.sampling, rng=read_seed(self.sampling.rng))
-        return Settings(**own)
+
+@final
+@dataclass(eq=False, kw_only=True)
+class CheckedSettings(Settings):
+    """Settings with a seed in place of a generator, and what follows from them."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> CheckedSettings:
+        """Those of an explainer, which may be changed afterwards."""
+        own = {field.name: getattr(settings, field.name) for field in fields(Settings)}
+        sampling = settings.sampling
+        own["sampling"] = replace(sampling, rng=read_seed(sampling.rng))
+        return cls(**own)
 
     @property
     def seed(self) -> int:
@@ -340,10 +348,10 @@ class SettingsByName(TypedDict, total=False):
     sampling: Sampling
 
 
-Call = TypeVar("Call", bound=Callable[..., Any])
+_Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
-def takes_settings(call: Call) -> Call:
+def takes_settings(call: _Called) -> _Called:
     """A call with the settings in its signature, each by its name and default.
 
     ``**settings`` of the call stands for them: :class:`SettingsByName`.
@@ -367,7 +375,7 @@ MOST_STABLE = 1_000
 class ExplanationProblem(ABC):
     """Rows or documents, and all that their explanation together depends on."""
 
-    settings: Settings
+    settings: CheckedSettings
     function: Function  # the model
     points: Points  # (N, D): the rows, as they are read
     labels: Labels  # their names
@@ -418,30 +426,42 @@ class RowsProblem(ExplanationProblem):
 
     @classmethod
     def of(
-        cls, settings: Settings, model: Any, data: Any, X: Any, progress: bool | None
+        cls,
+        settings: CheckedSettings,
+        model: Any,
+        data: Any,
+        X: Any,
+        progress: bool | None,
     ) -> RowsProblem:
         """The reference rows X, or rows of ``data``, read as the model's table."""
-        is_schema = isinstance(data, TableSchema)
-        table = X if data is None or is_schema else data
+        has_rows = not (data is None or isinstance(data, TableSchema))
+        table = data if has_rows else X
         if table is None:
             raise InvalidInput(
                 "fit: expected reference rows, X, or a table of them, Explainer(model, "
                 "data=X_train)"
             )
-        table = table if is_frame(table, "data") else as_array(table, "data")
-        known = data if is_schema else table
-        if isinstance(model, Function) and not is_schema:
-            known = None
-        asked = settings.target, settings.output, known
-        batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
-        function, told = wrapped_and_told(model, table, *asked, batch_rows, outcome)
-        if X is not None and X is not table:
+        function, told = wrapped_and_told(
+            model,
+            table if X is None else X,
+            settings.target,
+            settings.output,
+            data,
+            settings.sampling.batch_rows,
+            settings.outcome,
+        )
+        rows = None
+        if X is not None and X is not data:
             function = function.taking(X)
-        points, labels = told.read(function, table, "X" if table is X else "data")
+            rows = told.read(function, X, "X")
+        if has_rows or rows is None:
+            points, labels = told.read(function, table, "data")
+        else:
+            points, labels = rows
         reference = Reference.of_points(points, labels, function.schema)
         weighted = Background.weighed(settings.sample_weight, table, points)
-        if X is not None and X is not table:
-            points, labels = function.read(X)
+        if rows is not None:
+            points, labels = rows
         elif X is None:
             most = settings.most_reference_rows(function, reference)
             if len(points) > most:  # whatever the seed of draws: it follows from data

@@ -19,7 +19,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.out_of_sample import FittedRows, neighbours_in_words
-from propopt.explaining.problem import RowsProblem, Sampling, Settings
+from propopt.explaining.problem import CheckedSettings, RowsProblem, Sampling
 from propopt.explaining.targets import (
     ColumnMetric,
     LawChoice,
@@ -188,7 +188,7 @@ class SavedExplainer(
             if self.groups:
                 parts["groups"] = dict(self.groups)
         named = function.quantity
-        settings = Settings(
+        settings = CheckedSettings(
             target=self.target,
             output=self.output,
             outcome=None if self.wrapped else named.outcome,

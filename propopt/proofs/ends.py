@@ -307,7 +307,9 @@ def weighted(
     return {name for name, weight in weights.items() if weight > 0.0} | bounded
 
 
-def differences(program: Program, W: Attributions) -> Iterator[tuple[str, float]]:
+def neighbour_differences(
+    program: Program, W: Attributions
+) -> Iterator[tuple[str, float]]:
     """√(Σ S‖w_n − w_n'‖²/(D ΣS)) by the name of a loss; of shared words by these alone.
 
     NaN where there are no neighbours. Graphs that several losses have count once.

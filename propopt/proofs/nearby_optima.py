@@ -31,7 +31,7 @@ from propopt.proofs.target_error import Scatter, sampled_blocks
 FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
 """Of a weight: nine, from a half to two."""
 
-Settings: TypeAlias = Mapping[str, Attributions]
+OptimaByName: TypeAlias = Mapping[str, Attributions]
 _Robustness: TypeAlias = PairwiseRobustness | SharedRobustness
 
 Solve: TypeAlias = Callable[..., Any]
@@ -75,7 +75,7 @@ def _redrawn(
 
 def families(
     best: Optimum, program: Program, solve: Solve | None
-) -> Iterator[tuple[str, Settings]]:
+) -> Iterator[tuple[str, OptimaByName]]:
     """What varies in words, and the attributions in each setting."""
     losses = program.losses
     weights = np.array([best.weights.get(x.name, 0.0) for x in losses])

@@ -22,7 +22,7 @@ from propopt.losses.algebra import read_for
 from propopt.losses.restricted import (
     counted,
 )
-from propopt.proofs.ends import Ends, differences, matched_target, weighted
+from propopt.proofs.ends import Ends, matched_target, neighbour_differences, weighted
 from propopt.proofs.near_optimal import Optimum, root_mean_square, without_dust
 from propopt.results.result import Result
 
@@ -183,8 +183,8 @@ def shares_of(
             name: share for name, share in shares.items() if name not in ends.faithful
         },
         losses=losses,
-        differences=dict(differences(program, own)),
-        target_differences={} if G is None else dict(differences(program, G)),
+        differences=dict(neighbour_differences(program, own)),
+        target_differences={} if G is None else dict(neighbour_differences(program, G)),
         rms=root_mean_square(own[here]),
         target_rms=math.nan if G is None else root_mean_square(G[here]),
         n_zero=int(np.count_nonzero(without_dust(own)[here] == 0.0)),

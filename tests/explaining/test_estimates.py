@@ -303,7 +303,8 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     def drawn(**goal):
         many = np.concatenate([WIDE, WIDE[:30] + 0.05])  # all sets would cost more
         settings = {"data": many, "kind": "contributions", "progress": False}
-        return po.explain(lost_wide(), WIDE[:12], **settings, **goal)
+        sampling = po.Sampling(**goal)
+        return po.explain(lost_wide(), WIDE[:12], sampling=sampling, **settings)
 
     first = drawn()
     found = drawn(precision=first.target_error / 3.0)

@@ -129,6 +129,7 @@ class ReasonsSection(Section):
         str | None,
         "path, from that of this file, of the .npz that propopt interactions writes, "
         "or their save: a sentence names what matters jointly",
+        None,
     ),
 )
 class ExplainSection(JobSection):
