@@ -66,7 +66,7 @@ from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import N_REFERENCE, Nearest, RowNeighbours
-from propopt.losses.graphs.points import Graph, knn_graph
+from propopt.losses.graphs.points import Graph, knn_graph, read_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
@@ -166,12 +166,8 @@ class Settings:
                 f"sampling: expected a propopt.Sampling, got {self.sampling!r}; "
                 "sampling=po.Sampling(rng=0) has a seed"
             )
-        if not (self.graph is None or isinstance(self.graph, Graph | Nearest)):
-            raise InvalidInput(
-                "graph: expected a Graph of the rows of X, such as "
-                "po.graphs.knn_graph(X), or po.graphs.Nearest(n_neighbors=8), got "
-                f"{type(self.graph).__name__}"
-            )
+        if not (self.graph is None or isinstance(self.graph, Nearest)):
+            read_graph(self.graph)  # refused if it is none
 
 
 @final

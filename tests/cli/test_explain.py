@@ -165,7 +165,7 @@ def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
     total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     settings = {"kind": "contributions", "metric": "effects"}
-    settings["n_reference"] = 60 if reference else 500
+    settings["graph"] = po.graphs.Nearest(n_reference=60 if reference else 500)
     explainer = po.Explainer(subject.function, subject.others, **settings).fit()
     alone = explainer.explain(subject.points.iloc[[0]]).attributions[0]
     np.testing.assert_array_equal(result.attributions[0], alone)
