@@ -27,10 +27,17 @@ REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
 EVERYDAY = {
     *("explain", "Explainer", "audit", "compare", "sweep", "TradeOffs", "solve"),
-    *("wrap", "GradientMatching", "PairwiseRobustness", "Smoothness", "Sparsity"),
+    *(
+        "Sampling",
+        "wrap",
+        "GradientMatching",
+        "PairwiseRobustness",
+        "Smoothness",
+        "Sparsity",
+    ),
 }
 ROOMS = "explainers functions graphs inductive interactions lime losses metrics"
-NAMESPACES = tuple(f"{ROOMS} null_models plots problems results solvers".split())
+NAMESPACES = tuple(f"{ROOMS} null_models plots problems proofs results solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 NAMES = sorted({*EVERYDAY, *NAMESPACES, "errors"})
 
@@ -82,7 +89,7 @@ def test_few_names_are_completed_and_the_stub_has_them():
     assert sorted(stub) == NAMES
     completed = {name for name in dir(po) if name[0] != "_"}
     assert completed == {*EVERYDAY, *NAMESPACES}
-    assert len(completed) <= 25
+    assert len(completed) <= 27
     with pytest.raises(AttributeError, match="nothing"):
         po.nothing  # noqa: B018  # the access is what raises
     assert po.__version__.count(".") == 2
