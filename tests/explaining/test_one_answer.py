@@ -1,0 +1,66 @@
+"""One row has one answer: from every door, thread and process, to the last bit."""
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.neural_network import MLPRegressor
+
+import propopt as po
+from tests.support.explainer_cases import X, black_box
+
+
+Y = black_box(X.to_numpy())
+MODELS = {
+    "a forest": RandomForestRegressor(10, max_depth=4, random_state=0),
+    "a network": MLPRegressor(hidden_layer_sizes=(8,), max_iter=2000, random_state=0),
+    "a linear model": Ridge(),
+}
+
+
+def answer(model, row, settings):
+    """What a process of its own says of a row."""
+    best = po.explain(model, X.iloc[[row]], X, progress=False, **settings)
+    return best.attributions[0].tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["contributions", "slopes"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_row_has_one_answer_whoever_asks(name, kind, tmp_path):
+    model, settings = MODELS[name].fit(X, Y), {"kind": kind}
+    rows = X.iloc[:16]
+    explainer = po.Explainer(model, X, **settings).fit(progress=False)
+    expected = [w.tobytes() for w in explainer.explain(rows).attributions]
+    assert len(set(expected)) > 8 or name == "a linear model"
+    explainer.save(tmp_path / "it.npz")
+    loaded = po.Explainer.load(tmp_path / "it.npz", model)
+    assert [w.tobytes() for w in loaded.explain(rows).attributions] == expected
+    turned = po.explain(model, rows.iloc[::-1], X, progress=False, **settings)
+    assert [w.tobytes() for w in turned.attributions[::-1]] == expected
+
+    def asked(n):
+        return explainer.explain(rows.iloc[[n]]).attributions[0].tobytes()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(asked, [*range(16)] * 4)) == expected * 4
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_processes_have_the_same_answer():
+    model, rows = MODELS["a forest"].fit(X, Y), (0, 5, 9)
+    best = po.Explainer(model, X).fit(progress=False).explain(X)
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        tasks = [processes.submit(answer, model, n, {}) for n in rows]
+        expected = [best.attributions[n].tobytes() for n in rows]
+        assert [task.result() for task in tasks] == expected
+
+
+def test_another_table_has_another_answer():
+    model = MODELS["a forest"].fit(X, Y)
+    one = po.explain(model, X.iloc[:4], X, progress=False)
+    other = po.explain(model, X.iloc[:4], X.iloc[:-1], progress=False)
+    assert (np.abs(one.attributions - other.attributions) > 0.0).any()
