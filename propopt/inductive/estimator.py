@@ -30,7 +30,6 @@ from propopt.inductive.model import (
     CriterionName,
     Prior,
     WeightPair,
-    joint,
     read_criterion,
     read_weights,
     tuned,
@@ -185,11 +184,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The kernel in use.
     inducing_inputs_ : array (M, C)
         Z, where distances are measured: columns divided by ``scale``.
-    information_loss_ : float
-        At most so many nats were lost to inducing inputs, under the weights in use: an
-        upper bound of KL(in use ‖ with all observations). Zero where all are inducing.
-    criterion_ : float or None
-        Log density at the optimum, where ``optimize`` is given.
     n_features_in_ : int
         D.
     feature_names_in_ : array (D,)
@@ -220,8 +214,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     smoothness_: float
     kernel_: Any
     inducing_inputs_: Points
-    information_loss_: float
-    criterion_: float | None
 
     def __init__(
         self,
@@ -287,13 +279,13 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         shape = len(points), inputs.n_features
         values, targets = read_targets(y, gradients, function, X, labels, shape)
         rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
-        prior, self.criterion_ = self._tuned(self._prior(points, values), rule)
+        prior = self._tuned(self._prior(points, values), rule)
         self._inputs, self._targets = inputs, targets
         self._process = process = prior.condition(rule, rng)
+        process.under(prior.weights)  # refuses a singular system before it is asked
         self.robustness_, self.smoothness_ = prior.weights
         self.kernel_ = prior.kernel.function
         self.inducing_inputs_ = process.state.inducing
-        self.information_loss_ = process.information_loss(prior.weights)
         self._settings: dict[str, Parameter] = {
             "mean": self.mean,
             "kernel": str(self.kernel_),
@@ -379,25 +371,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
             for pair, (W, details) in zip(pairs, answers, strict=True)
         ]
 
-    def explain_together(self, X_new: object) -> Explanation:
-        """Explain new inputs that are all appended at once, without gradients.
-
-        Another program than :meth:`explain`: under smoothness new inputs pull on one
-        another, so that the answer for each depends on which others come with it.
-        Without smoothness both are the same. Costs O(m³·D) for m new inputs.
-
-        Parameters
-        ----------
-        X_new : array or DataFrame (m, D)
-            New inputs.
-        """
-        check_is_fitted(self)
-        start = time.perf_counter()
-        points, _, labels = self._read(X_new, None)
-        process, weights = self._process, self._weights
-        W = process.basis.unrotate(joint(process.under(weights), points))
-        return self._explanation(W, weights, labels, time.perf_counter() - start, {})
-
     def predict(self, X: object) -> Array:
         """Attributions of each row of X by itself: those of :meth:`explain`, plain.
 
@@ -444,13 +417,11 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
             weights=read_weights((self.robustness, self.smoothness), basis),
         )
 
-    def _tuned(
-        self, prior: Prior, rule: InducingRule | None
-    ) -> tuple[Prior, float | None]:
-        """The prior of ``optimize`` and its value; the same where that is None."""
+    def _tuned(self, prior: Prior, rule: InducingRule | None) -> Prior:
+        """The prior that ``optimize`` finds; the given one where that is None."""
         criterion = read_criterion(self.optimize)
         if criterion is None:
-            return prior, None
+            return prior
         if rule is not None:
             raise InvalidInput(
                 "optimize: needs inducing=None; optimize on a part of the points, then "

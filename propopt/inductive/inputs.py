@@ -399,7 +399,7 @@ class GreedyVariance(InducingRule):
     Parameters
     ----------
     max_count : int
-        M at most; reaching it is no error, ``information_loss_`` tells what it cost.
+        M at most; reaching it is no error.
     tolerance : float
         See above.
 

@@ -99,15 +99,6 @@ class Mean:
         del slope, constants
         return NormalLaws(mean=mean, variance=variance)
 
-    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
-        """How much the constants move, (D,), by what they learn at new points.
-
-        ``push`` (D,) is the slope of the log density, ``information`` (D,) what comes
-        to the precisions s.
-        """
-        del information, constants
-        return np.zeros_like(push)
-
     def gain(self, constants: Constants, /) -> float:
         """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
         del constants
@@ -151,9 +142,6 @@ class MeanPerFeature(Mean):
             variance=variance + slope**2 / constants.ones,
         )
 
-    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
-        return np.asarray(push / (constants.ones + information))
-
     def gain(self, constants: Constants, /) -> float:
         return float((constants.targets**2 / constants.ones).sum())
 
@@ -190,11 +178,6 @@ class CommonMean(Mean):
             direction=direction,
             precision=np.full((1, 1), ones),
         )
-
-    def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
-        ones, _ = self._pooled(constants)
-        total = ones + self.loadings**2 @ information
-        return np.asarray(self.loadings * (self.loadings @ push) / total)
 
     def gain(self, constants: Constants, /) -> float:
         ones, targets = self._pooled(constants)

@@ -9,13 +9,12 @@ from functools import cached_property, partial
 from typing import Literal, TypeAlias, final
 
 import numpy as np
-import scipy.linalg as la
 from scipy.optimize import minimize
 
 from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import EdgeWarning, InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
+from propopt.base.resources import AT_ONCE
 from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
 from propopt.inductive.means import Constants, Mean, NormalLaws
@@ -50,11 +49,6 @@ class GaussianProcess:
         posterior = WeightedPosterior(model=self, lam=2.0 * robustness, pull=pull)
         self.state.require_condition(posterior.p, posterior.lam)
         return posterior
-
-    def information_loss(self, weights: WeightPair) -> float:
-        """At most so many nats were lost to inducing inputs, under these weights."""
-        posterior = self.under(weights)
-        return self.state.information_loss(posterior.p, posterior.lam, self.mean)
 
     def answers(
         self,
@@ -175,32 +169,6 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
     return robust, smooth
 
 
-def joint(posterior: WeightedPosterior, X: Points) -> Array:
-    """Rotated attributions of all of X, appended without gradients, shape (m, D).
-
-    From the mean m_j and covariance C_j of kriging, (I + Λ_j C_j)⁻¹m_j; the constants
-    move by what that leaves unexplained.
-    """
-    require_memory(
-        32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
-    )
-    queries = posterior.model.state.queries(X)
-    mean = posterior.before(queries).mean.copy()
-    slope = np.broadcast_to(posterior.slope(queries), mean.shape)
-    pull, moved = np.broadcast_to(posterior.pull, mean.shape[1:]), slope.copy()
-    push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
-    for j in np.flatnonzero(pull):
-        p, state = 1.0 + float(pull[j]), posterior.model.state
-        system = pull[j] * state.covariance(X, queries, p, posterior.lam)
-        system[np.diag_indices_from(system)] += 1.0
-        both = np.column_stack([mean[:, j], slope[:, j]])
-        solved = la.solve(system, both, assume_a="pos")
-        push[j], information[j] = pull[j] * (slope[:, j] @ solved)
-        mean[:, j], moved[:, j] = solved.T
-    step = posterior.model.mean.step(-push, information, posterior.constants)
-    return np.asarray(mean + moved * step)
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prior:
@@ -265,8 +233,8 @@ _AROUND = np.log(30.0)
 """Kernels are drawn within this factor of the one that is given."""
 
 
-def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
-    """The best that three searches find, and its value.
+def tuned(prior: Prior, criterion: Criterion) -> Prior:
+    """The best that three searches find.
 
     Over log weights, of which one of zero for smoothness stays, and the kernel's log
     hyper-parameters, whose steps alone cost an eigendecomposition. Far from the optimum
@@ -312,7 +280,7 @@ def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
             EdgeWarning,
             stacklevel=4,
         )
-    return at(best.x), -float(best.fun) * prior.rotated.size
+    return at(best.x)
 
 
 def at_edge(z: Array, bounds: Array) -> Truths:

@@ -24,7 +24,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, Budget, require_memory
 from propopt.inductive.bases import KernelEigenbasis, eigenbasis
 from propopt.inductive.inputs import PointKernel
-from propopt.inductive.means import Constants, Mean
+from propopt.inductive.means import Constants
 
 
 # ---- Inducing inputs in one eigenbasis, from which every weight is answered
@@ -66,16 +66,8 @@ class Posterior(ABC):
         """v(x), the variance of simple kriging, shape (m, len(p))."""
 
     @abstractmethod
-    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
-        """That of simple kriging between the queries, which are at X, shape (m, m)."""
-
-    @abstractmethod
     def constants(self, p: Array, lam: float) -> Constants:
         """1ᵀA⁻¹1 and 1ᵀA⁻¹y for each rotated feature."""
-
-    @abstractmethod
-    def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
-        """Upper bound, in nats, of what is lost against using all observations."""
 
     @final
     def slope(self, queries: Queries, p: Array, lam: float) -> Array:
@@ -98,15 +90,6 @@ class Posterior(ABC):
         sums = np.empty((len(rows), self.targets.shape[1]))
         for columns in self._columns(sums.shape[1]):
             sums[:, columns] = rows @ self._shrunk(columns, p, lam)
-        return sums
-
-    @final
-    def weigh_squares(self, p: Array, lam: float) -> Array:
-        """Σ_i ĝ_ij² / (p_j κ_i + λ), shape (D,)."""
-        sums = np.empty(self.targets.shape[1])
-        for columns in self._columns(len(sums)):
-            shrunk = self._shrunk(columns, p, lam)
-            sums[columns] = (self.targets[:, columns] * shrunk).sum(axis=0)
         return sums
 
     @final
@@ -181,18 +164,10 @@ class ExactPosterior(Posterior):
         explained = self.weigh(queries.coordinates**2, p, lam) * p
         return np.maximum(queries.remainder[:, None] - explained, 0.0) / lam
 
-    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
-        t = queries.coordinates
-        explained = (t * (p / (p * self.eigenvalues + lam))) @ t.T
-        return (self.kernel.matrix(X) - explained) / lam
-
     def constants(self, p: Array, lam: float) -> Constants:
         ones = self.weigh(self.ones[None] ** 2, p, lam)[0]
         targets = self.weigh_targets(self.ones[None], p, lam)[0]
         return Constants(ones=lam * p * ones, targets=lam * targets)
-
-    def information_loss(self, _p: Array, _lam: float, _mean: Mean, /) -> float:
-        return 0.0
 
 
 # ---- Many observations, few inducing inputs: variational inference (Titsias 2009)
@@ -211,8 +186,6 @@ class SparsePosterior(Posterior):
     projection: Array  # (M, r): φ(x) = k(x, Z) projection
     n_points: int  # N
     sums: Array  # (D,): 1ᵀĝ_j
-    squares: Array  # (D,): ‖ĝ_j‖²
-    residual: float  # tr(K − Q) ≥ 0
 
     @classmethod
     def of(
@@ -225,13 +198,12 @@ class SparsePosterior(Posterior):
         root = inverse_root(kernel.cross(Z, Z))
         rank, n_features = root.shape[1], rotated.shape[1]
         gram, targets = np.zeros((rank, rank)), np.zeros((rank, n_features))
-        ones, residual = np.zeros(rank), 0.0
+        ones = np.zeros(rank)
         for rows in AT_ONCE.blocks(len(X), 8 * (len(Z) + rank)):
             Phi = kernel.cross(X[rows], Z) @ root
             gram += Phi.T @ Phi
             targets += Phi.T @ rotated[rows]
             ones += Phi.sum(axis=0)
-            residual += _remainder(kernel, X[rows], Phi).sum()
         values, vectors = eigenbasis(gram)
         return cls(
             kernel=kernel,
@@ -242,8 +214,6 @@ class SparsePosterior(Posterior):
             ones=vectors.T @ ones,
             n_points=len(X),
             sums=rotated.sum(axis=0),
-            squares=np.einsum("nd,nd->d", rotated, rotated),
-            residual=float(residual),
         )
 
     def queries(self, X: Points) -> Queries:
@@ -255,11 +225,6 @@ class SparsePosterior(Posterior):
         explained = self.weigh(queries.coordinates**2, p, lam)
         return queries.remainder[:, None] / lam + explained
 
-    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
-        t = queries.coordinates
-        change = 1.0 / (p * self.eigenvalues + lam) - 1.0 / lam
-        return self.kernel.matrix(X) / lam + (t * change) @ t.T
-
     def constants(self, p: Array, lam: float) -> Constants:
         # A⁻¹ = p I − p² Φ(p ΦᵀΦ + λ)⁻¹Φᵀ
         within = self.weigh(self.ones[None] ** 2, p, lam)[0]
@@ -267,28 +232,6 @@ class SparsePosterior(Posterior):
             ones=p * (self.n_points - p * within),
             targets=self.sums - p * self.weigh_targets(self.ones[None], p, lam)[0],
         )
-
-    def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
-        # KL(sparse ‖ exact) is the distance of the evidence to its lower bound, that
-        # of N(0, Q/λ + I/p) less t p/2, t = tr(K − Q)/λ (Titsias 2009, Eq. 9). The
-        # evidence is at most −½ log det(Q/λ + I/p) − ½ yᵀ(Q/λ + (t + 1/p) I)⁻¹y, up to
-        # the same constant (Titsias 2014), because K − Q ≼ tr(K − Q) I
-        trace = self.residual / lam
-        noisier = p / (1.0 + trace * p)
-        change = self._quadratic(p, p, lam, mean)
-        change -= self._quadratic(noisier, p, lam, mean)
-        spent = trace * float(np.broadcast_to(p, self.sums.shape).sum())
-        return 0.5 * (spent + max(change, 0.0))
-
-    def _quadratic(self, noise: Array, p: Array, lam: float, mean: Mean) -> float:
-        """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
-        within = self.weigh_squares(noise, lam)
-        squares = noise * (self.squares - noise * within) / p**2
-        targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, lam)[0]
-        constants = Constants(
-            ones=self.constants(noise, lam).ones, targets=noise * targets / p
-        )
-        return float(squares.sum()) - mean.gain(constants)
 
 
 def inverse_root(matrix: Array) -> Array:

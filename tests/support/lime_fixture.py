@@ -1,12 +1,12 @@
 """The three columns of three bins of which all numbers of LIME are known."""
 
 import numpy as np
-from normal_samples import least_squares, product_rule
+from normal_samples import least_squares, pieces_of, product_rule
 
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.families import Bumps, Pieces, Powers
+from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -23,7 +23,7 @@ UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]
 
 def law(width=None, shares=None, n_columns=3):
     """Its columns, all alike but for their shares (D, 3)."""
-    pieces = Pieces.of_normals(Normals(MEANS, SDS, EDGES[:-1], EDGES[1:]))
+    pieces = pieces_of(Normals(MEANS, SDS, EDGES[:-1], EDGES[1:]))
     w = np.full((n_columns, 3), 1 / 3) if shares is None else np.asarray(shares)
     columns = tuple(
         BinnedColumn(pieces, own, EDGES[1:-1], ("low", "middle", "high")) for own in w

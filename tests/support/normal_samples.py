@@ -3,6 +3,7 @@
 import numpy as np
 
 from propopt.lime.laws.gaussian_law import NormalColumn
+from propopt.structures.products.families import Pieces
 
 
 def mixed_columns(rng):
@@ -93,3 +94,9 @@ def _reach(column, x, width):
     share = 1.0 / (1.0 + (column.scale / width) ** 2)
     mean, sd = share * column.mean + (1.0 - share) * x, np.sqrt(share) * column.scale
     return mean - 10.0 * sd, mean + 10.0 * sd
+
+
+def pieces_of(normals):
+    """Truncated normals (B,) as the pieces of bins."""
+    none = np.zeros(normals.shape[0], dtype=bool)
+    return Pieces(none, normals.mean, normals.sd, normals.low, normals.high)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from normal_samples import pieces_of
 
 from propopt.functions import Function
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.structures.products.families import Pieces, Powers
+from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.schema import TableSchema
@@ -64,7 +65,7 @@ def three_bins(kernel_width):
         [-1.8, 0.1, 1.7], [0.5, 0.6, 0.55], [-3.0, -1.0, 1.0], [-1.0, 1.0, 3.0]
     )
     column = BinnedColumn(
-        Pieces.of_normals(bins),
+        pieces_of(bins),
         np.full(3, 1 / 3),
         np.array([-1.0, 1.0]),
         ("low", "middle", "high"),

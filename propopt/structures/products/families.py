@@ -68,12 +68,6 @@ class Pieces:
         every = np.ones(len(values), dtype=bool)
         return cls(every, values, nothing, nothing, nothing)
 
-    @classmethod
-    def of_normals(cls, normals: Normals) -> Pieces:
-        """Truncated normals, (B,) or (B, n)."""
-        none = np.zeros(normals.shape[0], dtype=bool)
-        return cls(none, normals.mean, normals.sd, normals.low, normals.high)
-
     def __len__(self) -> int:
         return len(self.single)
 

@@ -4,7 +4,7 @@ import lime_fixture as fixture
 import numpy as np
 import pytest
 from lime_fixture import BUMP, FUNCTIONS, POINT, ROW, UNEQUAL, by_quadrature, powers
-from normal_samples import with_intercept
+from normal_samples import pieces_of, with_intercept
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
@@ -20,7 +20,7 @@ from propopt.lime.expectations import (
 from propopt.lime.fidelity import effective_share, exact_variance, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import bandwidth_path
-from propopt.structures.products.families import Bumps, Pieces
+from propopt.structures.products.families import Bumps
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -139,7 +139,7 @@ def test_cells_of_columns_that_f_reads_are_computed_once(X, monkeypatch):
 
 def test_a_wide_table_has_weights_at_every_width():
     """Nothing underflows: 200 columns and ν = 0.01, where ε is 1e−2171."""
-    pieces = Pieces.of_normals(Normals.of([-1.0, 1.0], 0.5, [-2.0, 0.0], [0.0, 2.0]))
+    pieces = pieces_of(Normals.of([-1.0, 1.0], 0.5, [-2.0, 0.0], [0.0, 2.0]))
     column = BinnedColumn(pieces, np.array([0.5, 0.5]), np.zeros(1), ("", ""))
     law, row, width = TabularLaw.of((column,) * 200, 0.01), np.zeros((1, 200)), [0.01]
     tilt = law.tilts(row, np.array(width))[0]
