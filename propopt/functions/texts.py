@@ -74,11 +74,6 @@ class DocumentFunction(OfFunction):
         return self.document.words
 
     @property
-    def subsets(self) -> SetFunction | Reason:
-        """What it is as a function of sets of words, where the model was read."""
-        return self.function.subsets(self.document)
-
-    @property
     def gradient_method(self) -> str:
         """Effects are differences of values."""
         return EXACT
