@@ -17,6 +17,7 @@ from propopt.explaining.problem import (
     RowNumbers,
     Settings,
     SettingsByName,
+    joint_setting_of,
     takes_settings,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
@@ -409,8 +410,7 @@ class Explainer(Settings):
         So they are without a table of more than one row, and with settings that have a
         meaning for several rows together.
         """
-        joint = CheckedSettings.of(self).explains_jointly is not None
-        return joint or n_rows_of(self.data) < 2
+        return joint_setting_of(self) is not None or n_rows_of(self.data) < 2
 
     @property
     def reference_(self) -> Explanation:

@@ -30,6 +30,7 @@ from propopt.explaining.problem import (
     CheckedSettings,
     ExplanationProblem,
     RowsProblem,
+    joint_setting_of,
     note_on_others,
     stability_in_words,
     with_note,
@@ -884,7 +885,7 @@ def _without_data(problem: RowsProblem, data: Any) -> dict[str, Parameter]:
 
 def _refuse_one_row(settings: CheckedSettings, data: Any, X: Any) -> NoReturn:
     """Refuse a row that there is no other to compare with."""
-    joint = settings.explains_jointly
+    joint = joint_setting_of(settings)
     if joint is not None and data is not None:
         raise InvalidInput(f"{joint}: {ALONE}")
     table = "data" if X is None else "X"

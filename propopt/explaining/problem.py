@@ -230,19 +230,6 @@ class CheckedSettings(Settings):
         """Whether contributions are of a kind; a table that is given is of none."""
         return isinstance(self.contributions, str) and self.contributions == kind
 
-    @property
-    def explains_jointly(self) -> str | None:
-        """The setting under which rows are each other's reference; None without one."""
-        given = {
-            "graph": self.given_graph is not None,
-            "contributions": not isinstance(self.contributions, str),
-            "beside": not (self.beside is None or isinstance(self.beside, str)),
-            "same_pattern": self.nearest.same_pattern,
-            "precision": self.sampling.precision is not None,
-            "max_evaluations": self.sampling.max_evaluations is not None,
-        }
-        return next((name for name, is_given in given.items() if is_given), None)
-
     def most_reference_rows(self, function: Function, reference: Reference) -> int:
         """As asked; of 500 fewer where contributions of a row take long, as counted."""
         asked = self.nearest.n_reference
@@ -273,7 +260,7 @@ class CheckedSettings(Settings):
 
     def refuse_what_is_joint(self) -> None:
         """Refuse what has a meaning for rows, or documents, together."""
-        joint = self.explains_jointly
+        joint = joint_setting_of(self)
         if joint == "contributions":
             raise InvalidInput(
                 "contributions: those of rows to come are not known; expected "
@@ -323,6 +310,20 @@ ALONE: Final = (
     "a row by itself is compared with fixed rows of data, where it has no meaning; "
     "leave it out, or give two rows or more to po.explain"
 )
+
+
+def joint_setting_of(settings: Settings) -> str | None:
+    """The setting under which rows are each other's reference; None without one."""
+    graph, beside, sampling = settings.graph, settings.beside, settings.sampling
+    given = {
+        "graph": isinstance(graph, Graph),
+        "contributions": not isinstance(settings.contributions, str),
+        "beside": not (beside is None or isinstance(beside, str)),
+        "same_pattern": isinstance(graph, Nearest) and graph.same_pattern,
+        "precision": sampling.precision is not None,
+        "max_evaluations": sampling.max_evaluations is not None,
+    }
+    return next((name for name, is_given in given.items() if is_given), None)
 
 
 class SettingsByName(TypedDict, total=False):

@@ -64,3 +64,14 @@ def test_another_table_has_another_answer():
     one = po.explain(model, X.iloc[:4], X, progress=False)
     other = po.explain(model, X.iloc[:4], X.iloc[:-1], progress=False)
     assert (np.abs(one.attributions - other.attributions) > 0.0).any()
+
+
+def test_a_generator_is_asked_for_one_seed():
+    settings = {"progress": False, "kind": "contributions"}
+    rngs = [np.random.default_rng(3) for _ in range(2)]
+    sampling = [po.Sampling(rng=rng) for rng in rngs]
+    one = po.explain(black_box, X.iloc[:3], X, sampling=sampling[0], **settings)
+    other = po.Explainer(black_box, X, sampling=sampling[1]).fit(progress=False)
+    expected = other.explain(X.iloc[:3], progress=False).attributions
+    np.testing.assert_array_equal(one.attributions, expected)
+    assert rngs[0].random() == rngs[1].random()
