@@ -259,7 +259,7 @@ def customers():
         "kind": "contributions",
         "beside": None,
         "outcome": "churn",
-        "same_pattern": True,
+        "graph": po.graphs.Nearest(same_pattern=True),
     }
     found = po.explain(model, rows, robustness=0.02, **settings)
     return found, rows, model
