@@ -123,7 +123,9 @@ def test_categories_that_are_new_do_not_change_the_codes_of_others(two):
 def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):
     out = two / "out"
     new = (two / "new.yaml").read_text()
-    new = new.replace("linear", "forest, task: regression").replace("new.csv", "old.csv")
+    new = new.replace("linear", "forest, task: regression").replace(
+        "new.csv", "old.csv"
+    )
     write(two, "new", new)
     files = [two / f"{name}.yaml" for name in ("old", "new")]
     assert main(["explain", *map(str, files), "-o", str(out), "-q"]) == 0

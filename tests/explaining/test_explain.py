@@ -605,7 +605,9 @@ def test_problem_files_know_the_same_words():
 def test_a_setting_other_than_by_default_is_refused_with_the_reason():
     reasons = dict.fromkeys(DECLARED, "since it is so")
     problem.CheckedSettings().refuse(reasons)
-    problem.CheckedSettings(law="".join(["au", "to"]), sampling=po.Sampling()).refuse(reasons)
+    problem.CheckedSettings(law="".join(["au", "to"]), sampling=po.Sampling()).refuse(
+        reasons
+    )
     others = {"scale": np.ones(3), "law": "none", "sampling": po.Sampling(rng=0)}
     for name, value in others.items():
         with pytest.raises(InvalidInput, match=f"^{name}: since it is so$"):
