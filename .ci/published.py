@@ -29,8 +29,8 @@ UNTYPED = (
     "propopt.problems.jobs.interactions.InteractionsSection.chapters",
     "propopt.problems.jobs.interactions.InteractionsSection.solve",
     "propopt.problems.jobs.interactions.write_interactions_figure",
-    "propopt.structures.boosters.OneBoostedLabel",  # classifiers of scikit-learn
-    "propopt.structures.boosters.OneLabel",
+    "propopt.structures.fitted_model.OneBoostedLabel",  # classifiers of scikit-learn
+    "propopt.structures.fitted_model.OneLabel",
 )
 """What has a type that is not known, because scikit-learn has no types."""
 

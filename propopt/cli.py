@@ -112,7 +112,7 @@ def _run_files(options: argparse.Namespace) -> int:
         from propopt.problems.jobs.compare import beside
 
         files = [beside(*files)]
-    if any(getattr(options, name, None) for name in ("csv", "target", "text")):
+    if any(map(vars(options).get, ("csv", "target", "text"))):
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")

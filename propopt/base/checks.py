@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -110,7 +110,7 @@ def as_array(values: object, label: str) -> NDArray[Any]:
 
 def _no_numbers(values: object, label: str, error: Exception) -> InvalidInput:
     came: object = _RAGGED if "inhomogeneous" in str(error) else error
-    is_one = not hasattr(values, "__len__") and not hasattr(values, "__array__")
+    is_one = not isinstance(values, Sized) and not hasattr(values, "__array__")
     if is_one or is_foreign(values) or _holds_foreign(values):
         came = f"{class_in_words(values)}; {_remedy(values)}"
     return InvalidInput(f"{label}: expected numbers, got {came}")

@@ -24,7 +24,7 @@ class PatientStream(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]  # an attribute in the stubs
         """That of the stream."""
-        return getattr(self._stream, "encoding", None) or "utf-8"
+        return (self._stream and self._stream.encoding) or "utf-8"
 
     def isatty(self) -> bool:
         return self._stream is not None and self._stream.isatty()

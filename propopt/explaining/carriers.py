@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -133,7 +133,7 @@ def _read(
     if is_shap(carrier):
         return _of_shap(carrier, labels, shape, position)
     # a tensor, which may have a gradient
-    if hasattr(carrier, "detach") and hasattr(carrier, "cpu"):
+    if isinstance(carrier, _Tensor):
         tensor = as_array(carrier.detach().cpu(), _LABEL)
         found = _of_array(tensor, shape, position)
         return replace(found, source=found.source.replace("an array", "a tensor"))
@@ -285,9 +285,23 @@ def _by_columns(
     return _in_order(W, base, own, labels, source)
 
 
+@runtime_checkable
+class _Tensor(Protocol):
+    def detach(self) -> Any: ...
+    def cpu(self) -> Any: ...
+
+
+@runtime_checkable
+class _OfLime(Protocol):
+    intercept: Any
+
+    def as_map(self) -> Any: ...
+    def as_list(self) -> Any: ...
+
+
 def _is_row_of_pairs(row: Any) -> bool:
     """Whether it is a LIME explanation, or a list of its pairs."""
-    if hasattr(row, "as_map") and hasattr(row, "as_list"):
+    if isinstance(row, _OfLime):
         return True
     return (
         isinstance(row, list | tuple)
@@ -310,7 +324,7 @@ def _of_pairs(
     W, bases = np.zeros((len(rows), len(names))), []
     for n, row in enumerate(rows):
         pairs: Any = row
-        if hasattr(row, "as_map"):
+        if isinstance(row, _OfLime):
             by_class = row.as_map()
             label = position if position in by_class else min(by_class)
             pairs = by_class[label]

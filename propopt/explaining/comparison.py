@@ -45,6 +45,7 @@ from propopt.results.comparison import (
     unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
+from propopt.structures.kinds import fitted_value
 from propopt.tables.columns import Coded
 from propopt.tables.frames import (
     Labels,
@@ -186,7 +187,7 @@ def _of_version(whose: str, model: Any = None, table: Any = None) -> Iterator[No
 
 def _lost_by(model: Any, have: Sequence[Hashable]) -> list[str]:
     """What a model's columns lack, or have beside those of the rows."""
-    own = getattr(model, "feature_names_in_", None)
+    own = fitted_value(model, "feature_names_in_")
     if own is None or not have:
         return []
     needed = list(own)

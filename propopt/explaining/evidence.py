@@ -39,7 +39,7 @@ from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import base_values_of
-from propopt.structures.boosters import as_estimator, margins_of
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed
 
@@ -81,9 +81,9 @@ def _explained(
                 "booster's file has probabilities by output: value"
             )
         return function, told, _unit_of(function)
-    estimator = as_estimator(model)
-    has_probabilities = hasattr(estimator, "predict_proba")
-    if output is None and (has_probabilities or margins_of(estimator) is not None):
+    fitted = FittedModel.of(model)
+    has_probabilities = fitted.has("predict_proba")
+    if output is None and (has_probabilities or fitted.margins is not None):
         others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
             "output: the model has several outputs, and the numbers do not say which; "
@@ -116,7 +116,7 @@ def _unit_of(function: Function) -> str:
 
 def _position(model: Any, function: Function) -> int | None:
     """The place of the class that is explained, where there are several."""
-    labels = getattr(model, "classes_", None)
+    labels = FittedModel.of(model).classes
     if labels is None:
         return function.quantity.position
     known = np.asarray(labels).tolist()
@@ -133,7 +133,7 @@ def _others(
             return
         model = function.trees.model
     label, own = function.quantity.label, function.quantity.kind
-    labels = getattr(model, "classes_", None)
+    labels = FittedModel.of(model).classes
     targets: list[Any] = [label if labels is not None else function.quantity.position]
     if labels is not None and np.ndim(labels) == 1:
         targets += [x for x in np.asarray(labels).tolist() if x != label]

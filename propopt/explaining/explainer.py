@@ -432,7 +432,7 @@ class Explainer(Settings):
     if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
 
         def __getattr__(self, name: str) -> NoReturn:
-            if hasattr(type(self), name):  # a property, which raised it
+            if name in dir(type(self)):  # a property, which raised it
                 raise NotFitted(f"{self!r}: call fit() first")
             raise no_such_name(self, name, "explainer")
 

@@ -15,6 +15,7 @@ from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words, other_words
 from propopt.results.comparison import LevelKind
+from propopt.structures.kinds import has_method
 from propopt.tables.frames import rows_of
 
 
@@ -172,7 +173,7 @@ def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
     'reseedings'
     """
     rows = np.arange(_length(X, y))
-    if not hasattr(estimator, "get_params"):
+    if not has_method(estimator, "get_params"):
         raise InvalidInput("reseedings: expected an estimator, whose seed can be set")
     seeds = [x for x in estimator.get_params() if x.split("__")[-1] == "random_state"]
     if not seeds:
@@ -202,6 +203,6 @@ def _fitted(fit: LearnerLike, X: Any, y: Any, rows: Any) -> Any:
     """A model of some rows, by whatever makes one."""
     table = rows_of(X, rows)
     target = y.iloc[rows] if isinstance(y, pd.Series) else np.asarray(y)[rows]
-    if hasattr(fit, "fit"):
+    if has_method(fit, "fit"):
         return clone(fit).fit(table, target)
     return fit(table, target)

@@ -55,6 +55,7 @@ from propopt.proofs.certificate import Certificate
 from propopt.proofs.target_error import TargetError
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
 
@@ -938,7 +939,7 @@ def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
             "offset: it is added to margins, and the output explained is a "
             "probability; give output='log_odds'"
         )
-    is_estimator = hasattr(model, "predict") and not isinstance(model, Function)
+    is_estimator = has_method(model, "predict") and not isinstance(model, Function)
     if kind != "value" or not is_estimator:
         return
     read = function.products_in(n_columns)

@@ -20,7 +20,6 @@ from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import MissingExtra
-from propopt.base.extras import require
 from propopt.base.text import Reason
 from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
@@ -28,10 +27,12 @@ from propopt.functions.models import NumericalModel
 from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.results.audit import Verdict
-from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import shapley_against
+from propopt.structures.fitted_model import of_class
+from propopt.structures.kinds import UNREADABLE
 from propopt.structures.products.sums import Game, SumOfProducts
+from propopt.structures.readers.pipelines import plain_array
 from propopt.tables.frames import Labels
 
 
@@ -161,11 +162,12 @@ def path_values(function: Function, row: Points, labels: Labels) -> Candidate | 
     """
     if not isinstance(function, NumericalModel) or function.trees is None:
         return None
-    before, final = opened(function.trees.model)
-    way, readout = by_class(_WAYS, final), function.readout
+    model, readout = function.trees.model, function.readout
+    way = of_class(model.core, lambda reader: reader.path_values)
     if way is None or not isinstance(function.products, Boxes):
         return None
-    ask, position = behind_steps(before, partial(way, final)), function.trees.index
+    ask = model.behind_steps(partial(way, model.core))
+    position = function.trees.index
 
     def contributions(points: Points) -> Array:
         table: Any = readout.table(points, labels.of_columns())
@@ -182,53 +184,6 @@ def path_values(function: Function, row: Points, labels: Labels) -> Candidate | 
     return Candidate(PATHS, base, lambda points: contributions(points)[:, :-1])
 
 
-def _of_lightgbm(final: Any, table: Any) -> Any:
-    booster = final.booster_ if hasattr(final, "booster_") else final.booster
-    return booster.predict(table, pred_contrib=True)
-
-
-def _of_xgboost(final: Any, table: Any) -> Any:
-    xgboost = require("xgboost")
-    rounds, missing = 0, np.nan
-    if hasattr(final, "get_booster"):  # an estimator stops at its best round
-        booster, missing = final.get_booster(), final.missing
-        rounds = int(booster.attr("best_iteration") or -1) + 1
-    else:
-        booster = final.booster
-    matrix = xgboost.DMatrix(table, missing=missing, enable_categorical=True)
-    used = (0, rounds)
-    return booster.predict(matrix, pred_contribs=True, iteration_range=used)
-
-
-def _of_catboost(final: Any, table: Any) -> Any:
-    categories = final.get_cat_feature_indices()
-    pool = require("catboost").Pool(table, cat_features=categories)
-    return final.get_feature_importance(pool, type="ShapValues")
-
-
-def _of_sklearn(final: Any, table: Any) -> Any:
-    """By shap, which has classes on the last axis."""
-    explainer = require("shap").TreeExplainer(final)
-    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
-    phi = phi.reshape(*phi.shape[:2], -1)
-    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
-    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
-    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
-
-
-_WAYS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "lightgbm.LGBMModel": _of_lightgbm,
-    "propopt.LightGBMBooster": _of_lightgbm,
-    "xgboost.XGBModel": _of_xgboost,
-    "propopt.XGBoostBooster": _of_xgboost,
-    "catboost.CatBoost": _of_catboost,
-    "sklearn.BaseDecisionTree": _of_sklearn,
-    "sklearn.BaseForest": _of_sklearn,
-    "sklearn.BaseGradientBoosting": _of_sklearn,
-    "sklearn.BaseHistGradientBoosting": _of_sklearn,
-}
-
-
 # ---- Sums over one-hot columns, of the model behind an encoder
 
 
@@ -241,7 +196,7 @@ def sums_of_indicators(
     """
     if not isinstance(function, NumericalModel) or function.trees is None:
         return None
-    before, final = opened(function.trees.model)
+    before, final = function.trees.model.before, function.trees.model.core
     if not before:
         return None
     background = given.points
@@ -252,8 +207,7 @@ def sums_of_indicators(
         table: Any = readout.table(points, labels.of_columns())
         for steps in before:
             table = steps.transform(table)
-        dense = table.toarray() if hasattr(table, "toarray") else table
-        return np.asarray(dense, dtype=np.float64)
+        return plain_array(table).astype(np.float64)
 
     try:
         owner = [_owner(x, names) for x in before[-1].get_feature_names_out()]

@@ -23,29 +23,13 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import ONE_THREAD, LowMemory
 from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Answers, as_numbers, precision_of
-from propopt.structures.boosters import (
-    UNREADABLE,
-    as_estimator,
-    behind_steps,
-    first_step,
-    has_own_objective,
-    is_a,
-    is_explained_by_margin,
-    labels_of,
-    last_step,
-    lightgbm_call,
-    margins_of,
-    opened,
-    predicts_scores,
-    takes_numbers,
-    with_label,
-    working_steps,
-)
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, score
+from propopt.structures.fitted_model import FittedModel, tree_rule, with_label
+from propopt.structures.kinds import UNREADABLE, fitted_value, has_fitted, is_a, name_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import ModelOutput, View
-from propopt.structures.readers.tree_models import exact_boxes, tree_rule
+from propopt.structures.readers.tree_models import exact_boxes
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
@@ -69,26 +53,27 @@ METHODS: Final = {
 """The method that gives each output; ``"auto"`` takes the first that a model has."""
 
 
-def check_model(model: Any) -> None:
+def check_model(fitted: FittedModel) -> None:
     """Refuse what is no model, a class, what is not fitted, and predicted labels."""
+    model = fitted.estimator
     if inspect.isclass(model):
         raise InvalidInput(
             f"model: {model.__name__} is a class; expected a fitted instance of it"
         )
-    answers = callable(model) or any(has_method(model, m) for m in METHODS.values())
-    explains = is_foreign(model) and has_method(model, "explain_row")
+    answers = callable(model) or any(map(fitted.has, METHODS.values()))
+    explains = is_foreign(model) and fitted.has("explain_row")
     if not answers or explains:
         raise _no_numbers(model)
-    owner = getattr(model, "__self__", None)
-    if hasattr(owner, "classes_") and getattr(model, "__name__", "") == "predict":
+    owner = model.__self__ if inspect.ismethod(model) else None
+    if has_fitted(owner, "classes_") and model.__name__ == "predict":
         raise InvalidInput(
             f"model: predict of {name_of(owner)} gives labels, which have no slopes; "
             "give the fitted model itself, and the class as target"
         )
     if not isinstance(model, BaseEstimator):
         return
-    _check_fitted(model, f"model: {name_of(model)}")
-    for step in working_steps(model)[:-1]:
+    _check_fitted(model, f"model: {fitted.name}")
+    for step in fitted.steps[:-1]:
         # a vectoriser that was given its words, or keeps none, needs no fit
         kind = type(step).__name__
         told = kind == "HashingVectorizer" or (
@@ -123,7 +108,7 @@ def _no_numbers(model: object) -> InvalidInput:
             expected += f"; load {str(model)!r:.80} first"
         case _ if class_in_words(model) != type(model).__name__:  # of lime or shap
             expected += "; give the model that it explains"
-        case _ if hasattr(model, "shape"):
+        case _ if has_fitted(model, "shape"):
             expected += "; the model comes first, then X"
     return InvalidInput(f"model: {name} gives no numbers to explain; {expected}")
 
@@ -145,7 +130,7 @@ def check_target(target: object) -> None:
     )
 
 
-def read_output(model: Any, output: str) -> str:
+def read_output(model: FittedModel, output: str) -> str:
     """The output to explain, one that the model has."""
     if output != "auto" and output not in METHODS:
         raise InvalidInput(
@@ -153,28 +138,28 @@ def read_output(model: Any, output: str) -> str:
         )
     available = _outputs(model)
     if not available:
-        raise _no_numbers(model)
+        raise _no_numbers(model.estimator)
     if output == "auto":
-        by_margin = "margin" in available and is_explained_by_margin(model)
+        by_margin = "margin" in available and model.is_explained_by_margin
         return "margin" if by_margin else available[0]
     if output not in available:
         raise InvalidInput(
-            f"output: {name_of(model)} has no {output!r}; it has {listed(available)}"
+            f"output: {model.name} has no {output!r}; it has {listed(available)}"
         )
     return output
 
 
-def read_index(model: Any, output: str, target: Target) -> int | None:
+def read_index(model: FittedModel, output: str, target: Target) -> int | None:
     """The position among the model's outputs; None if only one is expected."""
-    classes = getattr(model, "classes_", None)
+    classes = model.classes
     if output == "value" or classes is None:
         return _read_position(target)
     labels = np.asarray(classes).tolist()
     if output == "margin":
-        shape = getattr(last_step(model), "decision_function_shape", "ovr")
+        shape = fitted_value(model.final, "decision_function_shape")
         if shape == "ovo" and len(labels) > 2:
             raise InvalidInput(
-                f"output: {name_of(model)} has a margin for each pair of classes, not "
+                f"output: {model.name} has a margin for each pair of classes, not "
                 "for each class; set its decision_function_shape to 'ovr'"
             )
     return read_class(labels, target)
@@ -193,33 +178,28 @@ def read_class(labels: list[Any], target: Target) -> int:
     return int(labels.index(target))
 
 
-def has_method(model: Any, method: str) -> bool:
-    """Whether a model has a method: scikit-learn hides those that its settings lack."""
-    return callable(getattr(model, method, None))
-
-
 Call: TypeAlias = tuple[Callable[[Any], object], str]
 """From a table to the answer; what that is: log-odds of two classes may be a margin."""
 
 
-def call_of(model: Any, output: str) -> Call:
+def call_of(model: FittedModel, output: str) -> Call:
     """The method for an output of a model, which may be called itself."""
-    if output == "log_odds" and len(model.classes_) == 2:
+    if output == "log_odds" and len(model.classes) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
             return LowMemory(logit), "margin"
-    if has_method(model, METHODS[output]):
-        return LowMemory(getattr(model, METHODS[output])), output
-    margins = margins_of(model) if output in ("log_odds", "margin") else None
-    return (model, output) if margins is None else (LowMemory(margins.scores), "margin")
+    if model.has(METHODS[output]):
+        return LowMemory(getattr(model.estimator, METHODS[output])), output
+    if output in ("log_odds", "margin") and model.margins is not None:
+        return LowMemory(model.margins.scores), "margin"
+    return model.estimator, output
 
 
-def direct_call(model: Any, output: str) -> DirectCall | None:
+def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     """A booster's own method for an output, if it takes numbers without a frame."""
-    model = as_estimator(model)
-    if takes_numbers(model):
+    if model.takes_numbers:
         return DirectCall(call_of(model, output)[0])
-    ask = lightgbm_call(model)
+    ask = model.direct
     if ask is None:
         return None
     if output in ("value", "margin"):
@@ -230,14 +210,14 @@ def direct_call(model: Any, output: str) -> DirectCall | None:
     return None
 
 
-def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
+def quantity_of(model: FittedModel, output: str, index: int | None) -> Quantity:
     """What an output of a model is: of which class, and log-odds where a margin is."""
-    name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
+    name, classes = name_of(model.final), model.classes
     kind: Any = output
     if output == "value" or classes is None:
         if output == "margin" and index is None and _has_logit_margin(model):
             kind = "log_odds"  # of a native booster, which knows no labels
-        elif output == "margin" and predicts_scores(model):
+        elif output == "margin" and model.predicts_scores:
             kind = "value"
         return Quantity(model=name, kind=kind, position=index)
     labels = np.asarray(classes).tolist()
@@ -247,36 +227,33 @@ def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     return Quantity(model=name, kind=kind, label=label)
 
 
-def _has_logit_margin(model: Any) -> bool:
+def _has_logit_margin(model: FittedModel) -> bool:
     """Whether log p/(1 − p) is the margin: of trees, or by formulas that are one."""
-    margins = margins_of(model)
-    if margins is not None:
-        return margins.find_logit() == 1.0
+    if model.margins is not None:
+        return model.margins.find_logit() == 1.0
     odds, margin = (
-        exact_scores(opened(model)[1], output, 1) for output in ("log_odds", "margin")
+        exact_scores(model.core, output, 1) for output in ("log_odds", "margin")
     )
     return odds is not None and margin is not None and odds[1] == margin[1]
 
 
-def _logit_of(model: Any) -> Callable[[Any], Values] | None:
+def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
     """The log-odds of the second of two classes as scores; None if only by p."""
-    before, final = opened(model)
-    logit = _final_logit(final)
-    return None if logit is None else behind_steps(before, logit)
+    logit = _final_logit(FittedModel.of(model.core))
+    return None if logit is None else model.behind_steps(logit)
 
 
-def _final_logit(model: Any) -> Callable[[Any], Values] | None:
-    margins = margins_of(model)
-    if margins is not None:
-        times = margins.find_logit()
-        return None if times is None else partial(_times, times, margins.scores)
-    if hasattr(model, "predict_joint_log_proba"):  # naive Bayes
-        return partial(_difference, model.predict_log_proba)
-    known = exact_scores(model, "log_odds", 1)
+def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
+    if model.margins is not None:
+        times = model.margins.find_logit()
+        return None if times is None else partial(_times, times, model.margins.scores)
+    if model.has("predict_joint_log_proba"):  # naive Bayes
+        return partial(_difference, model.estimator.predict_log_proba)
+    known = exact_scores(model.estimator, "log_odds", 1)
     if known is None:
         return None
-    if has_method(model, "decision_function"):  # which takes sparse tables as well
-        return partial(_times, 1.0, model.decision_function)
+    if model.has("decision_function"):  # which takes sparse tables as well
+        return partial(_times, 1.0, model.estimator.decision_function)
     return partial(_read_scores, *known)
 
 
@@ -315,20 +292,16 @@ def _read_scores(network: Network, link: Link, table: Any) -> Values:
     return np.concatenate(values)
 
 
-def name_of(model: Any) -> str:
-    """A short name for messages."""
-    return str(getattr(model, "__name__", type(model).__name__))
-
-
-def _outputs(model: Any) -> list[str]:
+def _outputs(fitted: FittedModel) -> list[str]:
     """The outputs that a model has; the labels that a classifier predicts are none."""
-    _refuse_clusters(model)
-    if has_own_objective(model):  # what it calls probabilities are its scores
+    model = fitted.estimator
+    _refuse_clusters(fitted)
+    if fitted.has_own_objective:  # what it calls probabilities are its scores
         return ["margin"]
-    outputs = [name for name, method in METHODS.items() if has_method(model, method)]
+    outputs = [name for name, method in METHODS.items() if fitted.has(method)]
     if not outputs and callable(model):
         return ["value"]
-    if "margin" not in outputs and margins_of(model) is not None:
+    if "margin" not in outputs and fitted.margins is not None:
         outputs.append("margin")
     labels = isinstance(model, BaseEstimator) and (
         is_classifier(model) or is_outlier_detector(model)
@@ -338,18 +311,19 @@ def _outputs(model: Any) -> list[str]:
     return outputs
 
 
-def _refuse_clusters(model: Any) -> None:
+def _refuse_clusters(fitted: FittedModel) -> None:
     """Refuse a number of a cluster: it is no quantity, and another order is as good."""
+    model = fitted.estimator
     if not isinstance(model, BaseEstimator) or not is_clusterer(model):
         return
     distance = (
         "wrap(lambda X: model.transform(X)[:, k]) is the distance to the centre of "
         "cluster k"
-        if has_method(model, "transform")
+        if fitted.has("transform")
         else "wrap a callable that returns one, such as the distance to a centre"
     )
     raise InvalidInput(
-        f"model: {name_of(model)} predicts the number of a cluster, which is no "
+        f"model: {fitted.name} predicts the number of a cluster, which is no "
         f"quantity; {distance}"
     )
 
@@ -367,26 +341,27 @@ def _read_position(target: Target) -> int | None:
     return position
 
 
-def one_label(model: Any, target: Target) -> tuple[Any, Target, int | None]:
+def one_label(
+    model: FittedModel, target: Target
+) -> tuple[FittedModel, Target, int | None]:
     """A model of one number, the target in it, and which of several labels it is."""
-    model = as_estimator(model)
-    labels = labels_of(model)
+    labels = model.labels
     if labels is None:
         return model, target, None
     position = _read_position(target)
     if position is None or position >= len(labels):
         raise InvalidInput(
-            f"target: {name_of(last_step(model))} gives {len(labels)} labels to each "
+            f"target: {name_of(model.final)} gives {len(labels)} labels to each "
             f"point; choose the position of one, 0 to {len(labels) - 1}"
         )
     n_classes = len(labels[position])
     if n_classes != 2:
         raise InvalidInput(
-            f"target: label {position} of {name_of(last_step(model))} has {n_classes} "
+            f"target: label {position} of {name_of(model.final)} has {n_classes} "
             "classes, and one of two is expected; wrap the number to explain, such as "
             f"lambda X: model.predict_proba(X)[{position}][:, k]"
         )
-    return with_label(model, position), None, position
+    return FittedModel.of(with_label(model, position)), None, position
 
 
 # ---- The columns a model was fitted on, and the tables it is given
@@ -400,15 +375,9 @@ class FittedColumns:
     count: int | None  # their number; None where the model does not tell
 
     @classmethod
-    def of(cls, model: Any) -> FittedColumns:
+    def of(cls, model: FittedModel) -> FittedColumns:
         """What ``model`` remembers of the table that it was fitted on."""
-        entry = first_step(model)
-        names = getattr(entry, "feature_names_in_", None)
-        count = getattr(entry, "n_features_in_", None)
-        return cls(
-            names=None if names is None else tuple(str(name) for name in names),
-            count=None if count is None else int(count),
-        )
+        return cls(model.columns, model.n_columns)
 
     def check(self, points: Points, labels: Labels) -> None:
         """Refuse a table that has other columns."""
@@ -429,10 +398,12 @@ def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     return kept if set(kept) == set(names) else got
 
 
-def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> None:
+def check_data(
+    model: FittedModel, columns: Sequence[Hashable], label: str = "data"
+) -> None:
     """Refuse a ``data`` table that a scikit-learn model was not fitted on."""
     # others rename columns, and column transformers pass over those they do not know
-    entry = first_step(model)
+    entry = model.entry
     ours = type(entry).__module__.startswith("sklearn.")
     if not ours or is_a(entry, "sklearn.ColumnTransformer"):
         return
@@ -606,7 +577,7 @@ def _row_by_row(table: object, error: Exception | None = None) -> str:
     """What asks f for one row at a time, with cells as it asked for them."""
     if isinstance(table, list):
         return "[f(text) for text in X]"
-    if not hasattr(table, "iloc"):
+    if not isinstance(table, pd.DataFrame):
         return "np.apply_along_axis(f, 1, X)"
     named = not (isinstance(error, KeyError) and isinstance(error.args[0], int))
     return "X.apply(f, axis=1)" if named else "np.apply_along_axis(f, 1, X.to_numpy())"
@@ -645,7 +616,7 @@ _Read = TypeVar("_Read")
 class ReadTrees:
     """An output of a model, as the sum of trees that it may be; read when asked for."""
 
-    model: Any
+    model: FittedModel
     output: str  # such as "probability"
     index: int | None  # the class, or the column of the output
     # the table that the model is given; None for a table of numbers
@@ -683,7 +654,8 @@ class ReadTrees:
 
         if self.output == "margin" or isinstance(self.products, SumOfProducts):
             return ()
-        n_classes, place = len(getattr(self.model, "classes_", ())), self.index or 0
+        classes, place = self.model.classes, self.index or 0
+        n_classes = 0 if classes is None else len(classes)
         share = replace(self, output="probability")
         if self.output == "log_odds" and share.boxes is not None:
             return (LinkedScores((share.boxes,), Logit()),)
@@ -722,18 +694,20 @@ class ReadTrees:
         """What the model is read as; the reason where it cannot be."""
         view = self._view
         if view is None:
-            return Reason(f"{name_of(self.model)} can only be called")
+            return Reason(f"{self.model.name} can only be called")
         try:
-            return read(self.model, ModelOutput(self.output, self.index), view)
+            return read(
+                self.model.estimator, ModelOutput(self.output, self.index), view
+            )
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             reason = f"cannot be read: {type(error).__name__}: {error}"
             warnings.warn(
-                f"{name_of(self.model)} {reason}; means and slopes are sampled",
+                f"{self.model.name} {reason}; means and slopes are sampled",
                 InexactBoxesWarning,
                 stacklevel=1,
             )
-            return Reason(f"{name_of(self.model)} {reason}")
+            return Reason(f"{self.model.name} {reason}")
 
     @property
     def _view(self) -> View | None:

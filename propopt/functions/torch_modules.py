@@ -34,6 +34,7 @@ from propopt.functions.outputs import (
     read_column,
     read_index,
 )
+from propopt.structures.fitted_model import FittedModel
 from propopt.tables.frames import Labels, listed
 
 
@@ -239,8 +240,9 @@ def torch_model(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
         )
     quantity = "value" if output == "auto" else output
-    index = read_index(module, "value", target)
-    explained = quantity_of(module, quantity, index)
+    fitted = FittedModel.of(module)
+    index = read_index(fitted, "value", target)
+    explained = quantity_of(fitted, quantity, index)
     shape = input_shape.sizes if isinstance(input_shape, ImageShape) else input_shape
     if shape is not None:
         shape = tuple(read_count(size, "input_shape") for size in shape)

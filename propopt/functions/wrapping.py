@@ -42,21 +42,13 @@ from propopt.functions.outputs import (
     check_target,
     direct_call,
     exact_scores,
-    has_method,
-    name_of,
     one_label,
     quantity_of,
     read_index,
     read_output,
 )
-from propopt.structures.boosters import (
-    TORCH_MODULE,
-    as_estimator,
-    is_a,
-    is_piecewise_constant,
-    labels_of,
-    text_vectorisers,
-)
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import Atoms
 
@@ -68,20 +60,20 @@ from propopt.tables.schema import TableSchema as TableSchema
 from propopt.tables.schema import read_with_schema
 
 
-def is_for_texts(model: Any, data: object) -> bool:
+def is_for_texts(model: FittedModel, data: object) -> bool:
     """Whether ``data`` are documents or their words, or were to be for this model."""
     if isinstance(data, TextSchema | str | bytes) or is_documents(data):
         return True
     known = data is None or isinstance(data, TableSchema)
-    return not known and bool(text_vectorisers(model))
+    return not known and bool(model.text_vectorisers)
 
 
-def refuse_text_model(model: Any) -> None:
+def refuse_text_model(model: FittedModel) -> None:
     """Refuse to give tables to a model that begins with a vectoriser of texts."""
-    found = text_vectorisers(model)
+    found = model.text_vectorisers
     if found:
         raise InvalidInput(
-            f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
+            f"model: {model.name} begins with {name_of(found[0])}, which takes "
             "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
         )
 
@@ -269,7 +261,7 @@ def wrap_told(
     check_target(target)
     data, is_torch, place = told.data, is_a(model, TORCH_MODULE), None
     if not (isinstance(model, Function) or is_torch):
-        model = as_estimator(model)
+        model = FittedModel.of(model)
         check_model(model)  # before the table, which may be the model
         model, target, place = one_label(model, target)
     if not isinstance(model, Function) and is_for_texts(model, data):
@@ -290,7 +282,7 @@ def wrap_told(
         module = torch_model(model, target, output, input_shape)
         return _told(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
-        raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
+        raise InvalidInput(f"input_shape: {model.name} is not a torch module")
     if isinstance(model, Function):
         already = f"{model!r} is a Function already"
         _refuse("data", schema, f"{already}; leave the argument out")
@@ -334,7 +326,7 @@ def _told(
 
 
 def _wrapped(
-    model: Any,
+    model: FittedModel,
     target: Target,
     output: Output,
     step: Any,
@@ -361,19 +353,19 @@ def _wrapped(
             raise InvalidInput("give a step or a gradient, not both")
         return GivenGradient(name, _readout(model, quantity, index), gradient)
     if step == "complex":
-        if has_method(model, METHODS[quantity]):
+        if model.has(METHODS[quantity]):
             raise InvalidInput(
                 f"step: 'complex' is for callables that take complex arrays, and "
-                f"{name_of(model)} is an estimator; leave it out"
+                f"{model.name} is an estimator; leave it out"
             )
-        return ComplexStep(name, Readout(model, as_given, "value", index), model, index)
+        readout = Readout(model.estimator, as_given, "value", index)
+        return ComplexStep(name, readout, model.estimator, index)
     if step is None and (schema is None or not schema.categorical.any()):
         exact = _exact(model, quantity, index, name)
         if exact is not None and _answers_alike(
             exact, _readout(model, quantity, index), told.compared
         ):
             return replace(exact, table=schema)
-    flat = is_piecewise_constant(model)
     if schema is None:
         readout = _readout(model, quantity, index)
     else:
@@ -384,7 +376,7 @@ def _wrapped(
         name,
         readout,
         None if step is None else read_step(step),
-        flat,
+        model.is_piecewise_constant,
         trees=ReadTrees(model, quantity, index, schema),
         table=schema,
     )
@@ -415,9 +407,9 @@ def _torch(model: OfModel, step: Any, schema: TableSchema | None) -> OfModel:
 
 
 def _exact(
-    model: Any, output: str, index: int | None, name: Quantity
+    model: FittedModel, output: str, index: int | None, name: Quantity
 ) -> ExactModel | None:
-    known = exact_scores(model, output, index)
+    known = exact_scores(model.estimator, output, index)
     return None if known is None else ExactModel(name, FittedColumns.of(model), *known)
 
 
@@ -446,10 +438,10 @@ def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
     return False
 
 
-def _readout(model: Any, output: str, index: int | None) -> Readout:
+def _readout(model: FittedModel, output: str, index: int | None) -> Readout:
     method, said = call_of(model, output)
-    if method is model:
-        return Readout(model, as_given, output, index)
+    if method is model.estimator:
+        return Readout(method, as_given, output, index)
     columns = FittedColumns.of(model)
     direct = direct_call(model, output)
     return Readout(method, columns.table, said, index, columns, direct)
@@ -495,11 +487,12 @@ def other_classes(
     model: Any, function: Function, output: Output, data: Any
 ) -> Iterator[Function]:
     """The other outputs of a model of three classes or more, as one of them."""
-    if isinstance(model, Function) or labels_of(model) is not None:
+    if isinstance(model, Function):
         return
-    labels = getattr(model, "classes_", None)
-    if labels is None or len(labels) < 3:
+    fitted = FittedModel.of(model)
+    labels = fitted.classes
+    if fitted.labels is not None or labels is None or len(labels) < 3:
         return
     for label in np.asarray(labels).tolist():
         if label != function.quantity.label:
-            yield wrapped_and_told(model, None, label, output, data)[0]
+            yield wrapped_and_told(fitted, None, label, output, data)[0]

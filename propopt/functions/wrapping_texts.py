@@ -12,13 +12,13 @@ from propopt.functions.outputs import (
     Readout,
     Target,
     call_of,
-    name_of,
     quantity_of,
     read_index,
     read_output,
 )
 from propopt.functions.texts import TextFunction, as_texts
-from propopt.structures.boosters import TORCH_MODULE, is_a, text_vectorisers
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.documents import (
@@ -31,7 +31,9 @@ from propopt.tables.documents import (
 
 def word_rule_of(model: Any) -> WordRule | Reason:
     """The words that a model sees; the reason where that cannot be told."""
-    rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
+    rules = [
+        _rule_of(vectoriser) for vectoriser in FittedModel.of(model).text_vectorisers
+    ]
     if not rules:
         return Reason("it begins with no vectoriser of scikit-learn")
     if any(rule != rules[0] for rule in rules):
@@ -69,29 +71,30 @@ def wrap_texts(
         reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, module, schema, reason)
-    columns = FittedColumns.of(model)
+    fitted = FittedModel.of(model)
+    columns = FittedColumns.of(fitted)
     if columns.count is not None:
         raise InvalidInput(
-            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"{label}: {fitted.name} was fitted on a table of {columns.count} "
             f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
             "takes them, or a callable from a list of texts"
         )
-    for vectoriser in text_vectorisers(model):
+    for vectoriser in fitted.text_vectorisers:
         if vectoriser.input != "content":
             raise InvalidInput(
                 f"model: its {name_of(vectoriser)} reads files (input="
                 f"{vectoriser.input!r}), and words are deleted from texts; set its "
                 "input to 'content'"
             )
-    quantity = read_output(model, output)
-    index = read_index(model, quantity, target)
-    method, said = call_of(model, quantity)
+    quantity = read_output(fitted, output)
+    index = read_index(fitted, quantity, target)
+    method, said = call_of(fitted, quantity)
     return TextFunction(
-        quantity=quantity_of(model, quantity, index),
+        quantity=quantity_of(fitted, quantity, index),
         values_of=Readout(method, as_texts, said, index),
         text_schema=text_schema_of(model, data, label),
-        structure=read_text_model(model, quantity, index),
-        vectorisers=tuple(text_vectorisers(model)),
+        structure=read_text_model(fitted.estimator, quantity, index),
+        vectorisers=tuple(fitted.text_vectorisers),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -193,7 +193,7 @@ def _read_set(names: Any, features: Features) -> tuple[int, ...]:
 
 
 def _as_list(user_values: Any, label: str) -> list[Any]:
-    if isinstance(user_values, str | bytes) or not hasattr(user_values, "__iter__"):
+    if isinstance(user_values, str | bytes) or not isinstance(user_values, Iterable):
         raise InvalidInput(f"{label}: expected names in a list, got {user_values!r}")
     return list(user_values)
 

@@ -35,6 +35,7 @@ from propopt.base.files import as_json, writable_folder, written_whole
 from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.interactions.learning import Predictor
 from propopt.interactions.left_out import Refits
+from propopt.structures.kinds import has_method
 from propopt.tables.frames import as_frame
 
 
@@ -258,7 +259,7 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
             case pd.DataFrame():
                 own = [hash_pandas_object(c, index=False) for _, c in obj.items()]
                 obj = list(obj), list(map(str, obj.dtypes)), list(map(np.asarray, own))
-            case _ if hasattr(obj, "get_params") and not isinstance(obj, type):
+            case _ if has_method(obj, "get_params") and not isinstance(obj, type):
                 kind = type(obj)
                 obj = kind.__module__, kind.__qualname__, obj.get_params(deep=False)
         super().save(obj)

@@ -34,7 +34,7 @@ from propopt.interactions.left_out import LeftOut, Refits, set_scores
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.structures.boosters import last_step
+from propopt.structures.fitted_model import FittedModel
 from propopt.tables.frames import names_of
 
 
@@ -493,7 +493,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
 def _predicted_of(estimator: Any, y: Any) -> Quantity:
     """What is predicted, by the name of a column y; of a pipeline by its last step."""
-    estimator = last_step(estimator)
+    estimator = FittedModel.of(estimator).final
     kind: QuantityKind = "probability" if is_classifier(estimator) else "value"
     name = getattr(y, "name", None)
     quantity = Quantity(model=type(estimator).__name__, kind=kind)

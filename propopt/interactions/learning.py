@@ -30,7 +30,7 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import as_array, read_array, refuse_overflow, refuse_underflow
 from propopt.base.errors import InvalidInput, PropoptError, WrongType
-from propopt.structures.boosters import is_passthrough
+from propopt.structures.kinds import fitted_value, has_method, is_passthrough
 from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
 
 
@@ -258,7 +258,10 @@ class SomeColumns:
             return self._sliced(choice)
         if isinstance(choice, str) or not isinstance(choice, _LISTS):
             return [choice]
-        many = choice.tolist() if hasattr(choice, "tolist") else list(choice)
+        if isinstance(choice, np.ndarray | pd.Index | pd.Series):
+            many = choice.tolist()
+        else:
+            many = list(choice)
         if many and all(isinstance(entry, bool | np.bool_) for entry in many):
             return np.flatnonzero(many).tolist()
         return many
@@ -563,7 +566,7 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
+    return has_method(value, "get_params") and not isinstance(value, type)
 
 
 def _is_list_of_parts(value: Any) -> bool:
@@ -597,7 +600,7 @@ def is_of_scikit_learn(value: Any) -> bool:
         return all(map(is_of_scikit_learn, value))
     if isinstance(value, FunctionTransformer):  # those of this package see no names
         return str(getattr(value.func, "__module__", "")).startswith("propopt.")
-    if isinstance(value, ColumnTransformer) or not hasattr(value, "get_params"):
+    if isinstance(value, ColumnTransformer) or not has_method(value, "get_params"):
         return False
     if isinstance(value, type) or not type(value).__module__.startswith("sklearn."):
         return False
@@ -659,7 +662,7 @@ def weight_name(estimator: Any) -> str:
         return "sample_weight"
     settings = signature(estimator.fit).parameters.values()
     if any(own.kind is own.VAR_KEYWORD for own in settings):  # for estimators within
-        parts = (getattr(estimator, own, None) for own in ("estimator", "regressor"))
+        parts = (fitted_value(estimator, own) for own in ("estimator", "regressor"))
         within = next((part for part in parts if part is not None), None)
         return "sample_weight" if within is None else weight_name(within)
     raise InvalidInput(
@@ -692,7 +695,7 @@ def check_estimator_kind(estimator: Any) -> None:
             "is one"
         )
     wanted = "a regressor or classifier of scikit-learn's kind"
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+    if not (has_method(estimator, "fit") and has_method(estimator, "get_params")):
         raise InvalidInput(f"estimator: expected {wanted}, got {estimator!r}")
     if is_regressor(estimator):
         return
@@ -702,7 +705,7 @@ def check_estimator_kind(estimator: Any) -> None:
             f"estimator: expected {wanted}, got {name}, which says of itself that it "
             "is neither (its tags, estimator_type)"
         )
-    if not hasattr(estimator, "predict_proba"):
+    if not has_method(estimator, "predict_proba"):
         raise InvalidInput(
             f"estimator: {name} has no predict_proba, and errors of classes are taken "
             f"from probabilities; CalibratedClassifierCV({name}(), ensemble=False) has"

@@ -53,6 +53,7 @@ from propopt.interactions.learning import (
     weight_name,
 )
 from propopt.interactions.scores import InteractionScores
+from propopt.structures.kinds import has_method
 from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
 
 
@@ -445,7 +446,7 @@ class Refits:
         settings = self.estimator.get_params(deep=False).values()
         alone = (
             sees_numbers_alone(self.estimator)
-            and not any(hasattr(own, "get_params") for own in settings)
+            and not any(has_method(own, "get_params") for own in settings)
             and self._free in ((), ("random_state",))
         )
         return clone(self.estimator) if alone else None

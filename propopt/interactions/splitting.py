@@ -21,6 +21,7 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
 from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
+from propopt.structures.kinds import has_method
 from propopt.tables.frames import rows_of
 
 
@@ -441,7 +442,7 @@ class DataSplit:
                 f"folds: they say which rows are judged, and so does "
                 f"{'stratify' if self.stratify else other}; give one of both"
             )
-        if hasattr(self.folds, "split") and not isinstance(self.folds, str | type):
+        if has_method(self.folds, "split") and not isinstance(self.folds, str | type):
             return self.folds
         try:
             return tuple((_rows(fit), _rows(judge)) for fit, judge in self.folds)

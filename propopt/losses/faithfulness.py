@@ -29,6 +29,7 @@ from propopt.losses.maps import (
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
+    has_labels,
     is_shap,
     read_attributions,
     read_points,
@@ -215,7 +216,8 @@ class GradientMatching(Faithfulness):
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
-        told = getattr(G, "quantity", None)  # estimates and explanations know
+        whole: Any = G
+        told = whole.quantity if has_labels(G) else None  # an estimate, an explanation
         self.quantity = told if isinstance(told, Quantity) else None
         if isinstance(G, Estimate):
             self.G, self.labels = G.values, G.labels
@@ -358,7 +360,7 @@ def _units_of(G: Any) -> Units | None:
     """The units of a target; None of plain numbers, which do not say."""
     if isinstance(G, pd.DataFrame | np.ndarray):  # a column may have any name
         return None
-    if isinstance(getattr(G, "labels", None), Labels):  # an explanation, an estimate
+    if has_labels(G):  # an explanation, an estimate
         units: Units = G.units
         return units
     return "output" if is_shap(G) else None

@@ -59,7 +59,7 @@ class GraphSection(Section):
         """Refuse, before any work, what does not fit so many nodes."""
 
     def conflicts(self) -> Iterator[PropoptError]:
-        if getattr(self, "weights", None) == "uniform":
+        if vars(self).get("weights") == "uniform":
             yield from self.without_effect("uniform weights", "lengthscale")
 
 
@@ -78,7 +78,7 @@ _OF_NODES: Final = ("X", "n_nodes")
 
 
 def _check_pairs(section: Any, n_nodes: int) -> None:
-    if getattr(section, "cutoff", None) is None:
+    if vars(section).get("cutoff") is None:
         gaussian = "gaussian " * (section.kind == "gaussian")
         require_memory(PAIR_BYTES * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
 
@@ -161,7 +161,7 @@ class LossSection(Section):
     @property
     def needs_function(self) -> bool:
         """Whether a model must be fitted for it, as it is set."""
-        return self.of_function or getattr(self, "beside", None) is not None
+        return self.of_function or vars(self).get("beside") is not None
 
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
@@ -171,7 +171,7 @@ class LossSection(Section):
         return loss
 
     def check(self, extent: Extent) -> None:
-        graph, reference = (getattr(self, x, None) for x in ("graph", "reference"))
+        graph, reference = map(vars(self).get, ("graph", "reference"))
         if graph is not None:
             n_nodes = extent.n_features if self.feature_graph else extent.n_points
             graph.check_nodes(n_nodes)

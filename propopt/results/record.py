@@ -23,6 +23,7 @@ import propopt
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words
+from propopt.structures.fitted_model import of_class
 
 
 # ---- A threshold on predictions
@@ -176,14 +177,9 @@ def digest_of_table(table: Any) -> str:
 
 def _text_of(model: Any) -> bytes | None:
     """The bytes of a booster, which are the same wherever it is written."""
-    with suppress(Exception):  # of whatever class: then it has none
-        booster = getattr(model, "booster_", model)
-        if callable(write := getattr(booster, "model_to_string", None)):
-            return str(write()).encode()
-        if callable(find := getattr(model, "get_booster", None)):
-            booster = find()
-        if callable(write := getattr(booster, "save_raw", None)):
-            return bytes(write(raw_format="json"))
+    write = of_class(model, lambda reader: reader.text)
+    with suppress(Exception):  # whatever its library raises: then it has none
+        return None if write is None else write(model)
     return None
 
 

@@ -15,12 +15,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.boosters import (
-    as_estimator,
-    known_as,
-    last_step,
-    working_steps,
-)
+from propopt.structures.fitted_model import FittedModel, as_estimator
+from propopt.structures.kinds import known_as
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -60,9 +56,10 @@ TRANSFORMS: Final[dict[type, Callable[[Any], Network | None]]] = {**SKLEARN_TRAN
 
 def exact_network(model: Any) -> Network | None:
     """The scores of a fitted model; None if it is none that we differentiate."""
-    model = as_estimator(model)
+    fitted = FittedModel.of(model)
+    model = fitted.estimator
     if type(model) is Pipeline:
-        *before, final = working_steps(model)
+        *before, final = fitted.steps
         return _chained([*map(_exact_transform, before), exact_network(final)])
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
@@ -72,7 +69,7 @@ def exact_network(model: Any) -> Network | None:
 
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
     """What reads ``output`` from the scores; None if no exact rule is known."""
-    final = last_step(model)
+    final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
         return Score(index) if output == "value" else None
     reader = MODELS.get(type(final))

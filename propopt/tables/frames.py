@@ -13,7 +13,17 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    final,
+    runtime_checkable,
+)
 
 import numpy as np
 import pandas as pd
@@ -678,7 +688,7 @@ def read_attributions(carrier: Any, label: str) -> tuple[Attributions, Labels]:
     """W (N, D), read-only, and its names."""
     if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
         return read_table(carrier, label)
-    if isinstance(getattr(carrier, "labels", None), Labels):  # an explanation of ours
+    if has_labels(carrier):  # an explanation of ours
         return carrier.attributions, carrier.labels
     if is_shap(carrier):
         return _read_shap(carrier, label)
@@ -689,7 +699,23 @@ def is_shap(carrier: Any) -> bool:
     """Whether it is a ``shap.Explanation``, by what it has: shap is not imported."""
     if isinstance(carrier, pd.DataFrame):  # columns are attributes too
         return False
-    return hasattr(carrier, "values") and hasattr(carrier, "feature_names")
+    return isinstance(carrier, _OfShap)
+
+
+def has_labels(carrier: Any) -> bool:
+    """Whether it is an explanation or an estimate, which has names of its own."""
+    return isinstance(carrier, _Labelled) and isinstance(carrier.labels, Labels)
+
+
+@runtime_checkable
+class _OfShap(Protocol):
+    values: Any
+    feature_names: Any
+
+
+@runtime_checkable
+class _Labelled(Protocol):
+    labels: Any
 
 
 def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:

@@ -28,7 +28,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.functions.wrapping_texts import word_rule_of
-from propopt.structures.boosters import text_entries, text_vectorisers
+from propopt.structures.fitted_model import FittedModel
 from propopt.tables.documents import PatternWords, VectoriserWords
 
 
@@ -315,7 +315,7 @@ NOT_KNOWN = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_models_that_see_words_alone(model):
     model.fit(TEXTS, SIX)
-    assert text_vectorisers(model)
+    assert FittedModel.of(model).text_vectorisers
     assert word_rule_of(model) == VectoriserWords()
     f = po.wrap(model, data=TEXTS)
     assert f.vectorisers
@@ -348,14 +348,15 @@ def test_models_that_see_more_than_words_or_none():
     tables = FunctionTransformer(lambda texts: [[len(t)] for t in texts])
     union = FeatureUnion([("a", CountVectorizer()), ("b", tables)])
     model = make_pipeline(union, LogisticRegression()).fit(TEXTS, SIX)
-    assert text_vectorisers(model) == []
+    assert FittedModel.of(model).text_vectorisers == []
     f = po.wrap(model, data=TEXTS)
     assert f.gradient(TEXTS).shape == (6, len(f.text_schema.names))
     forest = ensemble.RandomForestClassifier(3, random_state=0).fit(
         [[0.0], [1.0]], [0, 1]
     )
-    assert text_vectorisers(forest) == text_vectorisers(lambda X: X) == []
-    assert text_entries(None) == [None]
+    for model in (forest, lambda X: X):
+        assert FittedModel.of(model).text_vectorisers == []
+    assert FittedModel.of(None).text_entries == [None]
 
 
 OF_FILES = classifier()

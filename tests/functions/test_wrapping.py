@@ -31,7 +31,7 @@ import propopt as po
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.explaining.explainers import Lime
 from propopt.functions import Sine, models, wrap
-from propopt.structures.boosters import is_piecewise_constant, last_step
+from propopt.structures.fitted_model import FittedModel
 
 
 MODELS_OF_NAMES = [
@@ -359,8 +359,8 @@ MIXED_MODELS = [
 @pytest.mark.parametrize("model", FLAT_MODELS, ids=str)
 def test_piecewise_constant_models_are_known_and_named(model):
     model = clone(model).fit(X, Y)
-    assert is_piecewise_constant(model)
-    name = type(last_step(model)).__name__
+    assert FittedModel.of(model).is_piecewise_constant
+    name = type(FittedModel.of(model).final).__name__
     with pytest.warns(
         FlatFunctionWarning, match=rf"{name}.*functions\.smoothed"
     ) as caught:
@@ -372,7 +372,7 @@ def test_piecewise_constant_models_are_known_and_named(model):
 @pytest.mark.parametrize("model", STEEP_MODELS, ids=str)
 def test_other_models_are_not_taken_for_piecewise_constant(model):
     model = clone(model).fit(X, Y)
-    assert not is_piecewise_constant(model)
+    assert not FittedModel.of(model).is_piecewise_constant
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert wrap(model).gradient(X + 0.01).any()
@@ -381,7 +381,7 @@ def test_other_models_are_not_taken_for_piecewise_constant(model):
 @pytest.mark.parametrize("model", MIXED_MODELS, ids=str)
 def test_models_with_slopes_and_jumps_are_named_for_their_jumps(model):
     model = clone(model).fit(X, Y)
-    assert not is_piecewise_constant(model)
+    assert not FittedModel.of(model).is_piecewise_constant
     function = wrap(model)
     with pytest.warns(
         JumpsWarning, match=r'functions\.smoothed\(.*law="data"'
@@ -402,7 +402,7 @@ def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():
 def test_what_is_not_known_to_be_flat_and_what_is_inside_other_models():
     seen = ensemble.StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True)
     for other in (seen.fit(X, Y), np.round, Sine()):
-        assert not is_piecewise_constant(other)
+        assert not FittedModel.of(other).is_piecewise_constant
     calibrated = CalibratedClassifierCV(few(ensemble.RandomForestClassifier), cv=2)
     transformed = TransformedTargetRegressor(few(ensemble.RandomForestRegressor))
     assert wrap(calibrated.fit(X, BINARY)).piecewise_constant
@@ -432,9 +432,9 @@ def test_boosters_are_piecewise_constant_unless_they_are_linear(
 ):
     model = booster(package, kind, **{"n_estimators": 3, **settings})
     model.fit(X, Y > 0 if kind == "Classifier" else Y)
-    assert is_piecewise_constant(model) == flat
+    assert FittedModel.of(model).is_piecewise_constant == flat
     if package == "lightgbm":
-        assert is_piecewise_constant(model.booster_) == flat
+        assert FittedModel.of(model.booster_).is_piecewise_constant == flat
     elif not flat:
         slopes = np.tile(model.coef_, (60, 1))  # in single precision
         own = wrap(model).gradient(X)

@@ -61,7 +61,7 @@ def package_fit(
 
     def answers(inputs: Any) -> Array:
         values = values_of(inputs)
-        if getattr(explainer, "mode", None) == "regression":
+        if vars(explainer).get("mode") == "regression":
             return values
         return np.stack([1.0 - values, values], axis=1)
 

@@ -20,7 +20,7 @@ t = (Φ − G)1, spread evenly: R(t)/D, for V ↦ R(V) is least at V = t1ᵀ/D.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
@@ -438,7 +438,7 @@ def own_values(
     function, told = wrapped_and_told(model, X, target, output, data)
     points, labels = told.read(function, X, "X")
     table, own = (points, labels), "X"
-    if data is not None and hasattr(data, "__len__"):
+    if isinstance(data, Sized):
         table, own = told.read(function, data, "data"), "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None

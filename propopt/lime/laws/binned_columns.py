@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, final
@@ -28,7 +28,7 @@ def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
     pairs = [] if given is None else by_name(given)
     result: list[Any] = [None] * len(names)
     if pairs is None:
-        if isinstance(given, str) or not hasattr(given, "__len__"):
+        if isinstance(given, str) or not isinstance(given, Collection):
             raise InvalidInput(f"{label}: expected one for each column, got {given!r}")
         if len(given) != len(names):
             raise InvalidInput(
@@ -64,7 +64,7 @@ def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
     pairs = [by_name(part) for part in parts if part is not None]
     keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
     lists = [part for part in parts if part is not None and by_name(part) is None]
-    counts = [len(part) if hasattr(part, "__len__") else 1 for part in lists]
+    counts = [len(part) if isinstance(part, Collection) else 1 for part in lists]
     if not counts and not all(isinstance(key, int | np.integer) for key in keys):
         return len(keys), tuple(map(str, keys))
     places = [1 + int(key) for key in keys if isinstance(key, int | np.integer)]

@@ -23,6 +23,7 @@ from propopt.lime.laws.binned_columns import (
 )
 from propopt.lime.laws.given_bins import given_columns
 from propopt.lime.laws.lime_law import LimeLaw
+from propopt.structures.kinds import is_a
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -35,7 +36,7 @@ _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
 def _read_columns(explainer: Any) -> list[BinnedColumn]:
     """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
-    if not hasattr(explainer, "discretizer") or not hasattr(explainer, "feature_names"):
+    if not is_a(explainer, "lime.LimeTabularExplainer"):
         raise InvalidInput(
             "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
             f"{type(explainer).__name__}"

@@ -40,6 +40,7 @@ from propopt.lime.text.text_samples import (
     limits_of,
 )
 from propopt.losses.faithfulness import relative_size
+from propopt.structures.kinds import has_method
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.documents import (
     Document,
@@ -247,7 +248,7 @@ def _read_rule(words: Any, function: Any) -> WordRule:
                 f"words: those of the model are not known: {known.reason}"
             )
         return known
-    is_rule = callable(getattr(words, "find", None)) and not isinstance(words, type)
+    is_rule = has_method(words, "find") and not isinstance(words, type)
     if name is not None or not is_rule:
         raise InvalidInput(
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "

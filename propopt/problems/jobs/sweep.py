@@ -132,7 +132,7 @@ def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
     for name, loss in schema.losses.items():
-        if schema.data.text is not None and getattr(loss, "beside", None) is not None:
+        if schema.data.text is not None and vars(loss).get("beside") is not None:
             own = ("objective", name, "beside")
             yield wrong("words are there or not, and have no values", *own)
     if schema.data.text is None:
@@ -193,7 +193,7 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 "say nothing of another",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
-        if getattr(loss, "beside", None) is not None:
+        if vars(loss).get("beside") is not None:
             own = ("objective", name, "beside")
             yield wrong(f"{setting} has no own values of inputs to come", *own)
     for name in ("limits", "aim", "error"):

@@ -20,7 +20,6 @@ from propopt.base.resources import threads_of_run
 from propopt.base.text import Reason
 from propopt.functions.outputs import (
     check_model,
-    has_method,
     one_label,
     read_class,
     read_index,
@@ -30,7 +29,8 @@ from propopt.interactions.learning import free_seeds
 from propopt.problems.sections import Missing, wrong
 from propopt.problems.subject.model_sections import ModelSection, TaskKind
 from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
-from propopt.structures.boosters import last_step
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import has_method
 from propopt.tables.frames import listed
 
 
@@ -126,18 +126,19 @@ def check_learning(
     if refits:
         require_learner(model)
     elif not is_unfitted(model):
-        check_model(model)
-        model, chosen, _ = one_label(model, spec.chosen_class)
-        read_index(model, read_output(model, spec.output), chosen)
+        fitted = FittedModel.of(model)
+        check_model(fitted)
+        fitted, chosen, _ = one_label(fitted, spec.chosen_class)
+        read_index(fitted, read_output(fitted, spec.output), chosen)
         return
     if target is None:
         raise InvalidInput(
             f"{type(model).__name__} is not fitted, and data has no target to fit "
             "it to; name the column in data.target, or give a fitted one"
         )
-    estimator = last_step(model)
+    estimator = FittedModel.of(model).final
     if not refits:
-        read_output(estimator, spec.output)
+        read_output(FittedModel.of(estimator), spec.output)
     labels: list[Any] = [None]  # of a classifier, or one output
     if is_classifier(estimator):
         labels = _classes(target)

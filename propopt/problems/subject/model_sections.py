@@ -290,7 +290,7 @@ class ModelSection(Section):
     @property
     def chosen_class(self) -> Label | None:
         """The class to explain, where there are classes."""
-        label: Label | None = getattr(self, "target_class", None)
+        label: Label | None = vars(self).get("target_class")
         return label
 
     @classmethod

@@ -31,7 +31,7 @@ from propopt.problems.subject.model_sections import (
     ModelSection,
     NetworkModel,
 )
-from propopt.structures.boosters import LightGBMBooster
+from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.tables.frames import listed, read_table
 
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
-from propopt.structures.boosters import LightGBMBooster, XGBoostBooster, margins_of
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kernels import (
     GaussianClasses,
     IndependentGaussians,
@@ -47,6 +47,7 @@ from propopt.structures.readers.kernel_products import (
     monomial_sum,
     quadratic_sum,
 )
+from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.structures.readers.pipelines import (
     ModelOutput,
     View,
@@ -54,6 +55,7 @@ from propopt.structures.readers.pipelines import (
 )
 from propopt.structures.readers.tree_models import read_trees
 from propopt.structures.readers.tree_nodes import Questions
+from propopt.structures.readers.xgboost import XGBoostBooster
 
 
 SIGMOID: Final = (
@@ -134,9 +136,10 @@ def why_unread(model: Any, output: ModelOutput, view: View) -> str:
 
 def _is_offered(model: Any, output: str) -> bool:
     """Whether wrap knows how to ask a model for a score."""
+    fitted = FittedModel.of(model)
     if output == "log_odds":
-        return hasattr(model, "predict_proba")
-    return hasattr(model, "decision_function") or margins_of(model) is not None
+        return fitted.has("predict_proba")
+    return fitted.has("decision_function") or fitted.margins is not None
 
 
 # ---- Networks as sums of products of what they see, where they are

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points
-from propopt.structures.boosters import as_step, is_passthrough, known_as
+from propopt.structures.kinds import as_step, fitted_value, is_passthrough, known_as
 from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
@@ -325,7 +325,7 @@ def _encoded(step: Any, view: View) -> Sources | None:
 
     That of targets of several classes makes several columns of each, and is not read.
     """
-    if getattr(step, "target_type_", None) == "multiclass":
+    if fitted_value(step, "target_type_") == "multiclass":
         return None
     others = getattr(step, "handle_unknown", "ignore") != "error"
     pairs = zip(view.sources, step.categories_, strict=True)

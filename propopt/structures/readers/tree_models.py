@@ -11,22 +11,15 @@ import numpy as np
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
-from propopt.structures.boosters import (
+from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.fitted_model import (
     LOGISTIC,
     OneBoostedLabel,
     as_estimator,
-    is_a,
-    known_as,
+    tree_rule,
 )
-from propopt.structures.boxes.boxes import Boxes, TreeSum
+from propopt.structures.kinds import has_fitted, is_a, known_as
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.binned_terms import BINNED_TERMS
-from propopt.structures.readers.boosted_trees import (
-    CATBOOST_TREES,
-    HISTOGRAM_TREES,
-    LIGHTGBM_TREES,
-    XGBOOST_TREES,
-)
 from propopt.structures.readers.pipelines import (
     ModelOutput,
     View,
@@ -34,11 +27,7 @@ from propopt.structures.readers.pipelines import (
     floats,
     plain_array,
 )
-from propopt.structures.readers.tree_nodes import (
-    SCIKIT_TREES,
-    TreeRule,
-    TreeScore,
-)
+from propopt.structures.readers.tree_nodes import TreeScore
 
 
 # ---- Models of scikit-learn that add up what other models predict
@@ -138,7 +127,7 @@ def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     else:
         score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
     outputs = _outputs_of_members(model)
-    if score is None or not hasattr(final, "coef_"):
+    if score is None or not has_fitted(final, "coef_"):
         return Reason(
             f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
             "linear function of its members"
@@ -231,16 +220,6 @@ SUMS: Final[Mapping[str, SumRule]] = {
 # ---- Boxes of whatever is a sum of trees
 
 
-_TREES: Final[Mapping[str, TreeRule]] = {
-    **BINNED_TERMS,
-    **CATBOOST_TREES,
-    **HISTOGRAM_TREES,
-    **LIGHTGBM_TREES,
-    **SCIKIT_TREES,
-    **XGBOOST_TREES,
-}
-
-
 def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
     model = as_estimator(model)
@@ -252,11 +231,6 @@ def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
         return rule(model, output, view)
     read = read_by_others(model, output, view)
     return read if isinstance(read, TreeSum) else None
-
-
-def tree_rule(model: Any) -> TreeRule | None:
-    """What reads the trees of a model that is made of them; None of others."""
-    return _TREES.get(known_as(model))
 
 
 def exact_boxes(model: Any, output: ModelOutput, view: View) -> Boxes | None:

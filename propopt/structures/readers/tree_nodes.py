@@ -1,8 +1,4 @@
-"""Nodes of fitted trees: cuts, what they see of columns, scores; scikit-learn's.
-
-Trees, forests and gradient boosting of scikit-learn. A tree rounds what it is given to
-float32, and compares with thresholds in float64.
-"""
+"""Nodes of fitted trees: cuts, what they see of columns, and scores."""
 
 from __future__ import annotations
 
@@ -12,20 +8,19 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import OneLabel, known_as
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.pipelines import (
     ColumnSource,
     ModelOutput,
     View,
-    floats,
     table_numbers,
 )
+from propopt.tables.frames import as_frame
 
 
 # ---- Trees that are written node by node
@@ -503,10 +498,6 @@ class _Asking:
 # ---- Which score of a model an output is, up to a factor: where that is exact
 
 
-TreeRule: TypeAlias = Callable[[Any, ModelOutput, View], TreeSum | None]
-"""What reads an output of a fitted model in a view; None where it is not exact."""
-
-
 class TreeScore(NamedTuple):
     """One score of a model, and the factor that the output has of it."""
 
@@ -549,103 +540,26 @@ def sum_of_trees(
     return TreeSum(tuple(whole), base, view.n_codes, tolerance)
 
 
-# ---- Trees, forests and gradient boosting of scikit-learn
+# ---- Tables with categories as libraries of boosting number them
 
 
-def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
-    """Each fitted ``tree_``, whose leaves have a value (n,)."""
-    thresholds = [nodes.threshold for nodes in fitted]
-    ends = np.cumsum([len(own) for own in thresholds])
-    cuts = np.split(at_most_in_single(np.concatenate(thresholds)), ends[:-1])
-    return [
-        Tree.of(
-            np.where(nodes.children_left >= 0, nodes.feature, -1),
-            own,
-            nodes.children_left,
-            nodes.children_right,
-            value,
-            nodes.missing_go_to_left,
-        )
-        for nodes, own, value in zip(fitted, cuts, values, strict=True)
+def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
+    """Numbers (n, M), and codes of categories; NaN for missing and unknown ones."""
+    frame = as_frame(table, "X")
+    if frame is None:
+        return table_numbers(table)
+    known = iter(categories)
+    columns = [
+        _codes(column, next(known, None))
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        for _, column in frame.table.items()
     ]
+    return np.stack(columns, axis=1)
 
 
-def _mean_of_label(model: OneLabel, output: ModelOutput, view: View) -> TreeSum | None:
-    """The same of one label of a forest."""
-    if SCIKIT_TREES.get(known_as(model.estimator)) is not _mean:
-        return None
-    return _mean(model.estimator, output, view, model.position)
-
-
-def _mean(
-    model: Any, output: ModelOutput, view: View, label: int = 0
-) -> TreeSum | None:
-    """A tree, or the mean of a forest: values of regression, shares of classes."""
-    if output.name != ("probability" if is_classifier(model) else "value"):
-        return None
-    members = getattr(model, "estimators_", [model])
-    # leaves have (outputs, classes)
-    at = (label, output.column) if is_classifier(model) else (output.column, 0)
-    fitted = [member.tree_ for member in members]
-    values = [floats(tree.value)[:, *at] / len(members) for tree in fitted]
-    return sum_of_trees(trees_of(fitted, values), 0.0, view)
-
-
-def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
-    """What the first model predicts, and η times the sum of trees of each score."""
-    # of two classes log-odds are the score, or of exponential loss twice the score
-    logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
-    is_value = known_as(model) == "sklearn.GradientBoostingRegressor"
-    n_scores = model.estimators_.shape[1]
-    score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
-    first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
-    if score is None or not (isinstance(first, str) or known_as(first) in dummies):
-        return None
-    stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
-    rate = score.factor * model.learning_rate
-    trees = trees_of(stages, [rate * floats(nodes.value)[:, 0, 0] for nodes in stages])
-    row = np.zeros((1, model.n_features_in_), dtype=np.float32)
-    # the scores of the first model are kept nowhere
-    start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
-    return sum_of_trees(trees, score.factor * float(start), view)
-
-
-def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
-    """Weighted votes: 1 for a class that a leaf is of, −1/(K − 1) for others."""
-    n_classes = len(model.classes_)
-    n_scores = 1 if n_classes == 2 else n_classes
-    score = TreeScore.of(output, n_scores, logit=1.0)
-    plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
-    if score is None or not set(map(known_as, model.estimators_)) <= plain:
-        return None
-    # of two classes the margin is twice the vote for the second
-    place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
-    shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
-    label, other = model.classes_[place], -1.0 / (n_classes - 1)
-    members, fitted = model.estimators_, [own.tree_ for own in model.estimators_]
-    values = [
-        factor
-        * share
-        * np.where(member.classes_[tree.value[:, 0].argmax(1)] == label, 1.0, other)
-        for member, tree, share in zip(members, fitted, shares, strict=False)
-    ]
-    return sum_of_trees(trees_of(fitted, values), 0.0, view)
-
-
-SCIKIT_TREES: Final[Mapping[str, TreeRule]] = {
-    # of imblearn: it predicts as the class that it is a subclass of
-    "imblearn.BalancedRandomForestClassifier": _mean,
-    "imblearn.RUSBoostClassifier": _boosted_votes,
-    "propopt.OneLabel": _mean_of_label,
-    "sklearn.AdaBoostClassifier": _boosted_votes,
-    "sklearn.ExtraTreesClassifier": _mean,
-    "sklearn.ExtraTreesRegressor": _mean,
-    "sklearn.GradientBoostingClassifier": _boosting,
-    "sklearn.GradientBoostingRegressor": _boosting,
-    "sklearn.RandomForestClassifier": _mean,
-    "sklearn.RandomForestRegressor": _mean,
-    "sklearn.DecisionTreeClassifier": _mean,
-    "sklearn.DecisionTreeRegressor": _mean,
-    "sklearn.ExtraTreeClassifier": _mean,
-    "sklearn.ExtraTreeRegressor": _mean,
-}
+def _codes(column: pd.Series[Any], categories: Sequence[Any] | None) -> Array:
+    if categories is not None:
+        column = column.cat.set_categories(categories)
+    codes = column.cat.codes.to_numpy(dtype=np.float64)
+    return np.where(codes < 0, np.nan, codes)

@@ -14,13 +14,9 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.base.text import Reason
-from propopt.structures.boosters import (
-    UNREADABLE,
-    last_step,
-    members_in,
-    unreadable,
-)
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.fitted_model import FittedModel, unreadable
+from propopt.structures.kinds import UNREADABLE
 from propopt.structures.products.sums import padded_paths
 from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
@@ -284,7 +280,7 @@ def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | 
     except UNREADABLE as error:
         return Reason(unreadable(rest, error))
     if trees is None:
-        name = type(last_step(rest)).__name__
+        name = type(FittedModel.of(rest).final).__name__
         if isinstance(products, Reason):
             return Reason(f"{name}: {products.reason}")
         return Reason(f"{name} is no sum of trees")
@@ -323,12 +319,11 @@ def _absent(rest: Any) -> float | None:
 
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model is made of; itself, where it is made of none."""
-    last = last_step(model)
-    parts = members_in(last)
-    for part in parts:
+    fitted = FittedModel.of(model)
+    for part in fitted.members:
         yield from _members(part)
-    if not parts:
-        yield last
+    if not fitted.members:
+        yield fitted.final
 
 
 # ---- Which fitted models of texts are read, by what they are made of

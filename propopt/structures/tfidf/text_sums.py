@@ -25,7 +25,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from propopt.base.arrays import Array, Positions, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
-from propopt.structures.boosters import UNREADABLE, is_passthrough, known_as, unreadable
+from propopt.structures.fitted_model import unreadable
+from propopt.structures.kinds import UNREADABLE, is_passthrough, known_as
 from propopt.structures.readers.fitted_networks import dense_floats
 from propopt.structures.readers.pipelines import ModelOutput, View, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule

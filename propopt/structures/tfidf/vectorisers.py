@@ -23,9 +23,8 @@ from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
-from propopt.structures.boosters import (
-    working_steps,
-)
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import has_fitted
 from propopt.structures.networks import Network, Scaling
 from propopt.structures.readers.fitted_networks import SKLEARN_TRANSFORMS
 from propopt.structures.subsets.sets import (
@@ -64,7 +63,7 @@ class Vectoriser:
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
         """What vectoriser a fitted pipeline begins with; the reason if none."""
-        steps = working_steps(model)
+        steps = FittedModel.of(model).steps
         if not steps or type(steps[0]) not in VECTORISERS:
             known = ", ".join(kind.__name__ for kind in VECTORISERS)
             name = type(model).__name__
@@ -77,7 +76,7 @@ class Vectoriser:
             name = type(steps[0]).__name__
             return Reason(f"{name}(input={steps[0].input!r}) reads files, not texts")
         first = steps[0]
-        if type(first) is CountVectorizer and not hasattr(first, "vocabulary_"):
+        if type(first) is CountVectorizer and not has_fitted(first, "vocabulary_"):
             first = copy(first)  # it was given its words, and never fitted
             first.transform([""])  # which reads them
         result = cls(first, bool(first.binary), False, None, None)
@@ -346,7 +345,7 @@ def _has_runs(vectoriser: Vectoriser) -> bool:
     plain = (
         own.analyzer == "word" and own.tokenizer is None and own.preprocessor is None
     )
-    known = tuple(own.ngram_range) == (1, 1) or hasattr(own, "vocabulary_")
+    known = tuple(own.ngram_range) == (1, 1) or has_fitted(own, "vocabulary_")
     return plain and known and own.strip_accents is None and own.token_pattern in _RUNS
 
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning
-from propopt.structures.boosters import is_a
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.kinds import is_a
 
 
 N = 240

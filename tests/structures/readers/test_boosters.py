@@ -27,7 +27,7 @@ from tree_cases import (
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.functions import outputs
-from propopt.structures.boosters import as_estimator
+from propopt.structures.fitted_model import as_estimator
 
 
 HALF = slice(0, 200)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from propopt.base.arrays import Array, Positions
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnSource,
     ModelOutput,
@@ -28,7 +29,6 @@ from propopt.structures.readers.pipelines import (
 )
 from propopt.structures.readers.tree_nodes import (
     Split,
-    TreeRule,
     TreeScore,
     sum_of_trees,
     written,
@@ -173,9 +173,17 @@ def _term(scores: Array, columns: Sequence[int], axes: Sequence[_Axis]) -> Tree 
     return written((0, 0, len(axes[0].bins), inner), read)
 
 
-_NAMES: Final = (
-    "interpret.ExplainableBoostingClassifier",
-    "interpret.ExplainableBoostingRegressor",
-)
-
-BINNED_TERMS: Final[Mapping[str, TreeRule]] = dict.fromkeys(_NAMES, _boosting_machine)
+INTERPRET: Final[Mapping[str, ModelReader]] = {
+    "interpret.ExplainableBoostingClassifier": replace(
+        CONSTANT,
+        trees=_boosting_machine,
+        margin=MarginRule(
+            "decision_function",
+            {},
+            lambda model: 1.0 if model.link_ in _LOGITS else None,
+        ),
+    ),
+    "interpret.ExplainableBoostingRegressor": replace(
+        CONSTANT, trees=_boosting_machine
+    ),
+}

@@ -1,31 +1,43 @@
-"""Symmetric trees of CatBoost that ask for categories, as trees of the table.
+"""CatBoost: its trees, also those that ask for categories, and its margins.
 
-A split may ask whether a category is a given one, or whether a statistic of the target
-is above a border. The statistic belongs to a category, or to a combination of several
-categories and of numbers above borders. Hashes and statistics are not computed here:
-the model is asked for the leaf of each category, or of each combination, which says
-what every split answers.
+It compares numbers in float32, and what is more than a border goes right; its trees may
+ask the same at each level. A split of a symmetric tree may ask whether a category is a
+given one, or whether a statistic of the target is above a border. The statistic belongs
+to a category, or to a combination of several categories and of numbers above borders.
+Hashes and statistics are not computed here: the model is asked for the leaf of each
+category, or of each combination, which says what every split answers.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.readers.pipelines import ColumnSource, View
+from propopt.structures.kinds import known_as
+from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
+from propopt.structures.readers.pipelines import (
+    ColumnSource,
+    ModelOutput,
+    View,
+    floats,
+)
 from propopt.structures.readers.tree_nodes import (
     MOST_NODES,
     Split,
+    TreeScore,
     at_most_in_single,
     sum_of_trees,
     written,
@@ -302,3 +314,145 @@ _Asked: TypeAlias = tuple[Truths, tuple[int, ...]]
 def _is_low(feature: _Saved) -> bool:
     """Whether what is missing is below all borders."""
     return bool(feature["nan_value_treatment"] != "AsTrue")
+
+
+# ---- Trees of numbers, and which trees ask for categories
+
+
+_CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
+"""Losses whose score is the log-odds."""
+
+_CATBOOST_VALUES: Final = frozenset(
+    {
+        "Expectile",
+        "Huber",
+        "LogCosh",
+        "Lq",
+        "MAE",
+        "MAPE",
+        "MultiRMSE",
+        "Quantile",
+        "RMSE",
+    }
+)
+"""Losses whose scores are what is predicted."""
+
+_CATBOOST_SCORES: Final = "catboost.CatBoost", "catboost.CatBoostRanker"
+"""Classes that predict scores, whatever their loss."""
+
+
+def _trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """A bias and the sum of trees, all times a scale."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        saved: dict[str, Any] = json.loads(path.read_text())
+    scale, biases = saved["scale_and_bias"]
+    loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
+    logit = 1.0 if loss in _CATBOOST_LOGITS else None
+    is_value = loss in _CATBOOST_VALUES or known_as(model) in _CATBOOST_SCORES
+    score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
+    kinds = {kind for kind, features in saved["features_info"].items() if features}
+    asks_categories = kinds - {"float_features"}
+    if score is None or not asks_categories <= {"categorical_features", "ctrs"}:
+        return None  # text, or embeddings, are asked for
+    weight = score.factor * scale
+    base = score.factor * float(biases[score.place])
+    if asks_categories:
+        if "oblivious_trees" not in saved:
+            return None  # leaves say what is answered by symmetric trees alone
+        values = [
+            weight * floats(tree["leaf_values"])[score.place :: len(biases)]
+            for tree in saved["oblivious_trees"]
+        ]
+        return trees_of_categories(model, saved, view, values, base)
+    features = saved["features_info"]["float_features"]
+    columns = (
+        np.array([f["flat_feature_index"] for f in features], np.intp),
+        np.array([f["nan_value_treatment"] != "AsTrue" for f in features], bool),
+    )
+    if "oblivious_trees" in saved:
+        trees: list[Tree | None] = [
+            _symmetric(tree, columns, weight, score.place, len(biases))
+            for tree in saved["oblivious_trees"]
+        ]
+    else:
+        trees = [
+            written(tree, partial(_catboost_split, columns, weight, score.place))
+            for tree in saved["trees"]
+        ]
+    return sum_of_trees(trees, base, view)
+
+
+_Columns: TypeAlias = tuple[Positions, Truths]
+"""The places of columns of numbers, and whether what is missing there goes left."""
+
+
+def _symmetric(
+    tree: Mapping[str, Any], columns: _Columns, weight: float, index: int, count: int
+) -> Tree:
+    """A tree of d levels, a heap; bit b of a leaf's place is level b from below."""
+    splits = list(reversed(tree["splits"] or []))
+    depth, n_inner = len(splits), 2 ** len(splits) - 1
+    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
+    feature = np.array([s["float_feature_index"] for s in splits], dtype=np.intp)[level]
+    border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
+    values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
+    left = 2 * np.arange(n_inner) + 1
+    place, missing_left = columns
+    leaves = np.full(n_inner + 1, -1)
+    return Tree.of(
+        np.concatenate([place[feature], leaves]),
+        np.concatenate([at_most_in_single(border), leaves]),
+        np.concatenate([left, leaves]),
+        np.concatenate([left + 1, leaves]),
+        np.concatenate([np.zeros(n_inner), values]),
+        np.concatenate([missing_left[feature], leaves > 0]),
+    )
+
+
+def _catboost_split(
+    columns: _Columns, weight: float, index: int, node: Mapping[str, Any]
+) -> Split | float:
+    """A node of a tree whose nodes differ from each other."""
+    if "split" not in node:
+        return weight * float(np.ravel(node["value"])[index])
+    (column, missing_left), split = columns, node["split"]
+    feature, cut = split["float_feature_index"], at_most_in_single(split["border"])
+    missing = bool(missing_left[feature])
+    return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
+
+
+# ---- What the library's classes are
+
+
+def _path_values(model: Any, table: Any) -> Any:
+    categories = model.get_cat_feature_indices()
+    pool = require("catboost").Pool(table, cat_features=categories)
+    return model.get_feature_importance(pool, type="ShapValues")
+
+
+def _loss(model: Any) -> str:
+    return str(model.get_all_params().get("loss_function"))
+
+
+def _n_labels(model: Any) -> int:
+    several = _loss(model) in ("MultiLogloss", "MultiCrossEntropy")
+    return len(model.classes_) if several else 1
+
+
+CATBOOST: Final[Mapping[str, ModelReader]] = {
+    "catboost.CatBoost": replace(CONSTANT, trees=_trees, path_values=_path_values),
+    "catboost.CatBoostClassifier": ModelReader(
+        trees=_trees,
+        margin=MarginRule(
+            "predict",
+            {"prediction_type": "RawFormulaVal"},
+            lambda model: 1.0 if _loss(model) in _CATBOOST_LOGITS else None,
+        ),
+        takes_numbers=True,
+        n_labels=_n_labels,
+    ),
+    "catboost.CatBoostRanker": ModelReader(trees=_trees),
+    "catboost.CatBoostRegressor": ModelReader(trees=_trees, takes_numbers=True),
+}

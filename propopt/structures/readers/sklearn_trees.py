@@ -1,0 +1,277 @@
+"""scikit-learn: trees, forests, boosting, and which models are piecewise constant.
+
+A tree rounds what it is given to float32, and compares with thresholds in float64.
+Nodes of histograms are kept by no public name: they are what ``predict`` itself reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from propopt.base.arrays import Array, Truths
+from propopt.base.extras import require
+from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.kinds import known_as
+from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
+from propopt.structures.readers.pipelines import (
+    ModelOutput,
+    View,
+    behind,
+    floats,
+)
+from propopt.structures.readers.tree_nodes import (
+    TreeScore,
+    at_most_in_single,
+    sum_of_trees,
+)
+
+
+# ---- Trees, forests and gradient boosting
+
+
+def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
+    """Each fitted ``tree_``, whose leaves have a value (n,)."""
+    thresholds = [nodes.threshold for nodes in fitted]
+    ends = np.cumsum([len(own) for own in thresholds])
+    cuts = np.split(at_most_in_single(np.concatenate(thresholds)), ends[:-1])
+    return [
+        Tree.of(
+            np.where(nodes.children_left >= 0, nodes.feature, -1),
+            own,
+            nodes.children_left,
+            nodes.children_right,
+            value,
+            nodes.missing_go_to_left,
+        )
+        for nodes, own, value in zip(fitted, cuts, values, strict=True)
+    ]
+
+
+def _mean_of_label(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """The same of one label of a forest."""
+    reader = SKLEARN.get(known_as(model.estimator))
+    if reader is None or reader.trees is not _mean:
+        return None
+    return _mean(model.estimator, output, view, model.position)
+
+
+def _mean(
+    model: Any, output: ModelOutput, view: View, label: int = 0
+) -> TreeSum | None:
+    """A tree, or the mean of a forest: values of regression, shares of classes."""
+    if output.name != ("probability" if is_classifier(model) else "value"):
+        return None
+    members = getattr(model, "estimators_", [model])
+    # leaves have (outputs, classes)
+    at = (label, output.column) if is_classifier(model) else (output.column, 0)
+    fitted = [member.tree_ for member in members]
+    values = [floats(tree.value)[:, *at] / len(members) for tree in fitted]
+    return sum_of_trees(trees_of(fitted, values), 0.0, view)
+
+
+def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """What the first model predicts, and η times the sum of trees of each score."""
+    # of two classes log-odds are the score, or of exponential loss twice the score
+    logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
+    is_value = known_as(model) == "sklearn.GradientBoostingRegressor"
+    n_scores = model.estimators_.shape[1]
+    score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
+    first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
+    if score is None or not (isinstance(first, str) or known_as(first) in dummies):
+        return None
+    stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
+    rate = score.factor * model.learning_rate
+    trees = trees_of(stages, [rate * floats(nodes.value)[:, 0, 0] for nodes in stages])
+    row = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    # the scores of the first model are kept nowhere
+    start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
+    return sum_of_trees(trees, score.factor * float(start), view)
+
+
+def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """Weighted votes: 1 for a class that a leaf is of, −1/(K − 1) for others."""
+    n_classes = len(model.classes_)
+    n_scores = 1 if n_classes == 2 else n_classes
+    score = TreeScore.of(output, n_scores, logit=1.0)
+    plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
+    if score is None or not set(map(known_as, model.estimators_)) <= plain:
+        return None
+    # of two classes the margin is twice the vote for the second
+    place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
+    shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
+    label, other = model.classes_[place], -1.0 / (n_classes - 1)
+    members, fitted = model.estimators_, [own.tree_ for own in model.estimators_]
+    values = [
+        factor
+        * share
+        * np.where(member.classes_[tree.value[:, 0].argmax(1)] == label, 1.0, other)
+        for member, tree, share in zip(members, fitted, shares, strict=False)
+    ]
+    return sum_of_trees(trees_of(fitted, values), 0.0, view)
+
+
+# ---- Gradient boosting on histograms
+
+
+def _histogram_boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """A baseline and the sum of trees of each score."""
+    rounds = model._predictors  # noqa: SLF001
+    if known_as(model) == "sklearn.HistGradientBoostingClassifier":
+        score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
+    else:  # counts and positive values have a logarithm as their link
+        plain = model.loss not in ("gamma", "poisson")
+        score = TreeScore.of(output, 1, is_value=plain)
+    encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
+    seen = view if encoder is None else behind(encoder, view)
+    if score is None or seen is None:
+        return None
+    trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
+    base = float(np.ravel(model._baseline_prediction)[score.place])  # noqa: SLF001
+    return sum_of_trees(trees, score.factor * base, seen)
+
+
+def _histograms_tree(predictor: Any, factor: float) -> Tree:
+    nodes = predictor.nodes
+    inner = nodes["is_leaf"] == 0
+    return Tree.of(
+        np.where(inner, nodes["feature_idx"].astype(np.intp), -1),
+        nodes["num_threshold"],
+        nodes["left"].astype(np.intp),
+        nodes["right"].astype(np.intp),
+        factor * nodes["value"],
+        nodes["missing_go_to_left"].astype(bool),
+        {
+            node: _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+            for node in np.flatnonzero(inner & (nodes["is_categorical"] > 0)).tolist()
+        },
+    )
+
+
+def _bits(words: NDArray[np.uint32]) -> Truths:
+    """Which bits are set, the lowest of the first word first."""
+    little = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
+    return np.unpackbits(little, bitorder="little").astype(bool)
+
+
+# ---- What the library's classes are
+
+
+def _path_values(model: Any, table: Any) -> Any:
+    """By shap, which has classes on the last axis."""
+    explainer = require("shap").TreeExplainer(model)
+    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
+    phi = phi.reshape(*phi.shape[:2], -1)
+    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
+    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
+    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
+
+
+def _if_members_are(model: Any) -> Sequence[Any] | None:
+    """What combines members sees nothing but their outputs, unless it is told to."""
+    passes_features = model.get_params(deep=False).get("passthrough", False)
+    return None if passes_features else list(model.estimators_)
+
+
+_MEAN: Final = replace(CONSTANT, trees=_mean)
+_NEIGHBORS: Final = ModelReader(
+    constant_if=lambda model: () if model.weights == "uniform" else None
+)
+_ENSEMBLE: Final = ModelReader(constant_if=_if_members_are)
+_BOOSTING: Final = ModelReader(
+    trees=_boosting,
+    constant_if=lambda model: () if isinstance(model.init_, str) else [model.init_],
+)
+_HISTOGRAMS: Final = replace(CONSTANT, trees=_histogram_boosting)
+_PATHS: Final = ModelReader(path_values=_path_values)
+
+SKLEARN: Final[Mapping[str, ModelReader]] = {
+    # of imblearn: it predicts as the class that it is a subclass of
+    "imblearn.BalancedRandomForestClassifier": ModelReader(trees=_mean),
+    "imblearn.RUSBoostClassifier": ModelReader(trees=_boosted_votes),
+    "propopt.OneBoostedLabel": ModelReader(
+        margin=MarginRule("scores", {}, lambda _: 1.0)
+    ),
+    "propopt.OneLabel": ModelReader(
+        trees=_mean_of_label, constant_if=lambda model: [model.estimator]
+    ),
+    "sklearn.AdaBoostClassifier": replace(
+        _ENSEMBLE, trees=_boosted_votes, explains_margin=lambda _: True
+    ),
+    "sklearn.CalibratedClassifierCV": ModelReader(
+        constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_]
+    ),
+    "sklearn.GradientBoostingClassifier": replace(
+        _BOOSTING,
+        margin=MarginRule(
+            "decision_function",
+            {},
+            lambda model: {"log_loss": 1.0, "exponential": 2.0}.get(model.loss),
+        ),
+    ),
+    "sklearn.GradientBoostingRegressor": _BOOSTING,
+    "sklearn.HistGradientBoostingClassifier": replace(
+        _HISTOGRAMS, margin=MarginRule("decision_function", {}, lambda _: 1.0)
+    ),
+    "sklearn.HistGradientBoostingRegressor": _HISTOGRAMS,
+    "sklearn.TransformedTargetRegressor": ModelReader(
+        constant_if=lambda model: [model.regressor_]
+    ),
+    **dict.fromkeys(
+        (
+            "sklearn.DecisionTreeClassifier",
+            "sklearn.DecisionTreeRegressor",
+            "sklearn.ExtraTreeClassifier",
+            "sklearn.ExtraTreeRegressor",
+            "sklearn.ExtraTreesClassifier",
+            "sklearn.ExtraTreesRegressor",
+            "sklearn.RandomForestClassifier",
+            "sklearn.RandomForestRegressor",
+        ),
+        _MEAN,
+    ),
+    **dict.fromkeys(
+        (
+            "sklearn.DummyClassifier",
+            "sklearn.DummyRegressor",
+            "sklearn.IsolationForest",
+        ),
+        CONSTANT,
+    ),
+    **dict.fromkeys(
+        (
+            "sklearn.KNeighborsClassifier",
+            "sklearn.KNeighborsRegressor",
+            "sklearn.RadiusNeighborsClassifier",
+            "sklearn.RadiusNeighborsRegressor",
+        ),
+        _NEIGHBORS,
+    ),
+    **dict.fromkeys(
+        (
+            "sklearn.AdaBoostRegressor",
+            "sklearn.BaggingClassifier",
+            "sklearn.BaggingRegressor",
+            "sklearn.StackingClassifier",
+            "sklearn.StackingRegressor",
+            "sklearn.VotingClassifier",
+            "sklearn.VotingRegressor",
+        ),
+        _ENSEMBLE,
+    ),
+    **dict.fromkeys(
+        (
+            "sklearn.BaseDecisionTree",
+            "sklearn.BaseForest",
+            "sklearn.BaseGradientBoosting",
+            "sklearn.BaseHistGradientBoosting",
+        ),
+        _PATHS,
+    ),
+}

@@ -1,0 +1,328 @@
+"""XGBoost: estimators and native boosters; trees, margins and path-dependent values.
+
+Trees (``gbtree``, ``dart``) compare in float32: what is less than a threshold goes
+left, and listed categories go right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt.base.arrays import Array, Truths
+from propopt.base.extras import require
+from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
+from propopt.structures.boxes.sets import Tree
+from propopt.structures.readers.model_reader import MarginRule, ModelReader
+from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.tree_nodes import (
+    TreeScore,
+    below_in_single,
+    coded_numbers,
+    sum_of_trees,
+)
+
+
+# ---- Boosters of the native interface, as estimators
+
+
+@final
+@dataclass(frozen=True)
+class XGBoostBooster:
+    """A booster of XGBoost's native interface, which takes matrices of its own."""
+
+    booster: Any  # what xgboost.train returns
+
+    @property
+    def feature_names_in_(self) -> list[str] | None:
+        """The columns that it was fitted on, if they had names."""
+        names: list[str] | None = self.booster.feature_names
+        return names
+
+    @property
+    def n_features_in_(self) -> int:
+        return int(self.booster.num_features())
+
+    @property
+    def is_made_of_trees(self) -> bool:
+        """Whether it is piecewise constant: not linear."""
+        learner = json.loads(self.booster.save_config())["learner"]
+        return bool(learner["gradient_booster"]["name"] != "gblinear")
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether its objective is one of classes."""
+        learner = json.loads(self.booster.save_config())["learner"]
+        return str(learner["objective"]["name"]).startswith(("binary:", "multi:"))
+
+    def predict(self, table: Any, *, output_margin: bool = False) -> Array:
+        """What the booster predicts, in the units of its objective."""
+        import xgboost
+
+        matrix = xgboost.DMatrix(table, enable_categorical=True)
+        predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
+        return predicted
+
+    def scores(self, table: Any) -> Array:
+        """The sums of its trees, before any link."""
+        return self.predict(table, output_margin=True)
+
+
+# ---- Trees
+
+
+_LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
+"""Objectives whose score is the log-odds."""
+
+_VALUES: Final = frozenset(
+    {
+        "binary:logitraw",
+        "rank:map",
+        "rank:ndcg",
+        "rank:pairwise",
+        "reg:absoluteerror",
+        "reg:pseudohubererror",
+        "reg:quantileerror",
+        "reg:squarederror",
+        "reg:squaredlogerror",
+    }
+)
+"""Objectives whose scores are what is predicted."""
+
+
+def _estimator(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    """Predictions end with the best round, where training stopped early."""
+    missing = model.get_params(deep=False).get("missing", np.nan)
+    absent = None if missing is None or np.isnan(missing) else float(missing)
+    booster = model.get_booster()
+    best = booster.attr("best_iteration")
+    rounds = 0 if best is None else int(best) + 1
+    return _booster(booster, rounds, output, view, absent)
+
+
+def _booster(
+    booster: Any,
+    rounds: int,
+    output: ModelOutput,
+    view: View,
+    absent: float | None = None,
+) -> TreeSum | None:
+    """The sum of the trees of the first rounds, or of all where that is 0.
+
+    Besides NaN a number may be ``absent``: it goes where missing ones go.
+    """
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
+        return None
+    score = _score(learner, output)
+    own = None if score is None else _own_trees(learner, rounds, score.place)
+    if score is None or own is None:
+        return None
+    trees = [_tree(nodes, score.place, score.factor * weight) for nodes, weight in own]
+    row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
+    of_missing = booster.inplace_predict(
+        row,
+        iteration_range=(0, rounds),
+        predict_type="margin",
+        validate_features=False,
+    )
+    whole = score.factor * float(np.ravel(of_missing)[score.place])
+    base = whole - _sum_of_missing(trees)
+    categories = _categories(learner)
+    return sum_of_trees(
+        trees,
+        base,
+        view,
+        lambda table: _numbers(table, categories),
+        SINGLE_TOLERANCE,
+        absent,
+    )
+
+
+def _score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
+    objective = learner["objective"]["name"]
+    parameters = learner["learner_model_param"]
+    count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
+    logit = 1.0 if objective in _LOGITS else None
+    is_value = objective in _VALUES
+    return TreeScore.of(output, count, is_value=is_value, logit=logit)
+
+
+def _own_trees(
+    learner: Mapping[str, Any], rounds: int, index: int
+) -> list[tuple[Mapping[str, Any], float]] | None:
+    """The trees of a score that are used, with their weights.
+
+    A tree with vectors in its leaves is one of every score. None where an early version
+    of the library kept these elsewhere.
+    """
+    booster = learner["gradient_booster"]
+    model = booster.get("gbtree", booster)["model"]
+    trees, groups = model["trees"], model["tree_info"]
+    weights = booster.get("weight_drop", [1.0] * len(trees))
+    count = len(trees) if rounds == 0 else model["iteration_indptr"][rounds]
+    vectors = [_leaf_size(tree) > 1 for tree in trees[:count]]
+    if any(v and "leaf_weights" not in trees[i] for i, v in enumerate(vectors)):
+        return None
+    own = [i for i in range(count) if vectors[i] or groups[i] == index]
+    return [(trees[i], weights[i]) for i in own]
+
+
+def _leaf_size(tree: Mapping[str, Any]) -> int:
+    return int(tree["tree_param"]["size_leaf_vector"])
+
+
+def _tree(nodes: Mapping[str, Any], place: int, weight: float) -> Tree:
+    left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
+    conditions = np.array(nodes["split_conditions"], dtype=np.float32)
+    values = conditions  # of leaves, their values
+    if (size := _leaf_size(nodes)) > 1:  # (leaves, K); the second child is the leaf
+        weights = np.array(nodes["leaf_weights"], np.float32).reshape(-1, size)
+        values = np.zeros(len(left), np.float32)
+        values[left < 0] = weights[right[left < 0], place]
+    missing_left = np.array(nodes["default_left"]) > 0
+    inner = left >= 0
+    listed = _listed(nodes)
+    swapped = np.isin(np.arange(len(left)), list(listed))
+    return Tree.of(
+        np.where(inner, nodes["split_indices"], -1),
+        below_in_single(conditions),
+        np.where(swapped, right, left),
+        np.where(swapped, left, right),
+        weight * values.astype(np.float64),
+        missing_left ^ swapped,
+        listed,
+    )
+
+
+def _listed(nodes: Mapping[str, Any]) -> dict[int, Truths]:
+    """Which categories go right, by node."""
+    listed = {}
+    for node, start, size in zip(
+        nodes["categories_nodes"],
+        nodes["categories_segments"],
+        nodes["categories_sizes"],
+        strict=True,
+    ):
+        codes = np.array(nodes["categories"][start : start + size], dtype=np.intp)
+        listed[node] = np.isin(np.arange(codes.max(initial=-1) + 1), codes)
+    return listed
+
+
+def _sum_of_missing(trees: Sequence[Tree]) -> float:
+    """What trees add for a row whose numbers are all missing."""
+    total = 0.0
+    for tree in trees:
+        node = 0
+        while tree.feature[node] >= 0:
+            side = tree.left if tree.missing_left[node] else tree.right
+            node = int(side[node])
+        total += float(tree.value[node])
+    return total
+
+
+def _categories(learner: Mapping[str, Any]) -> list[list[Any] | None]:
+    """The categories of each column of categories, as versions from 3.1 keep them."""
+    booster = learner["gradient_booster"]
+    model = booster.get("gbtree", booster)["model"]
+    kept = model.get("cats", {}).get("enc", [])
+    if not kept:
+        return []
+    kinds = enumerate(learner["feature_types"])
+    return [_names(kept[k]) for k, kind in kinds if kind == "c"]
+
+
+def _names(kept: Mapping[str, Any]) -> list[Any]:
+    """Whole numbers, or text, of which the bytes are kept one behind the other."""
+    if "offsets" not in kept:
+        return list(kept["values"])
+    text = np.array(kept["values"]).astype(np.uint8).tobytes()
+    return [text[start:end].decode() for start, end in pairwise(kept["offsets"])]
+
+
+def _numbers(table: Any, categories: Sequence[Any]) -> Array:
+    """What a sparse array does not hold is missing."""
+    if sp.issparse(table):
+        dense = np.full(table.shape, np.nan)
+        entries = table.tocoo()
+        dense[entries.row, entries.col] = entries.data
+        return dense
+    return coded_numbers(table, categories)
+
+
+# ---- What the library's classes are
+
+
+def _logit(booster: Any) -> float | None:
+    learner = json.loads(booster.save_config())["learner"]
+    logits = {"binary:logistic": 1.0, "binary:logitraw": 1.0}
+    return logits.get(learner["objective"]["name"])
+
+
+def _n_labels(model: Any) -> int:
+    learner = json.loads(model.get_booster().save_config())["learner"]
+    return int(learner["learner_model_param"].get("num_target", 1))
+
+
+def _text(booster: Any) -> bytes:
+    return bytes(booster.save_raw(raw_format="json"))
+
+
+def _path_values(
+    booster: Any, table: Any, missing: Any = np.nan, rounds: int = 0
+) -> Any:
+    matrix = require("xgboost").DMatrix(table, missing=missing, enable_categorical=True)
+    used = (0, rounds)
+    return booster.predict(matrix, pred_contribs=True, iteration_range=used)
+
+
+def _path_values_of_best(model: Any, table: Any) -> Any:
+    """An estimator stops at its best round."""
+    booster = model.get_booster()
+    rounds = int(booster.attr("best_iteration") or -1) + 1
+    return _path_values(booster, table, model.missing, rounds)
+
+
+_ESTIMATOR: Final = ModelReader(trees=_estimator)
+
+XGBOOST: Final[Mapping[str, ModelReader]] = {
+    "propopt.XGBoostBooster": ModelReader(
+        trees=lambda model, output, view: _booster(model.booster, 0, output, view),
+        margin=MarginRule("scores", {}, lambda model: _logit(model.booster)),
+        explains_margin=lambda model: model.is_classifier,
+        constant_if=lambda model: () if model.is_made_of_trees else None,
+        path_values=lambda model, table: _path_values(model.booster, table),
+        text=lambda model: _text(model.booster),
+    ),
+    "xgboost.Booster": ModelReader(wraps=XGBoostBooster, text=_text),
+    "xgboost.XGBClassifier": replace(
+        _ESTIMATOR,
+        margin=MarginRule(
+            "predict",
+            {"output_margin": True},
+            lambda model: (
+                None if callable(model.objective) else _logit(model.get_booster())
+            ),
+        ),
+        has_own_objective=lambda model: callable(model.objective),
+        takes_numbers=True,
+        n_labels=_n_labels,
+    ),
+    "xgboost.XGBModel": ModelReader(
+        constant_if=lambda model: (
+            None if model.get_params().get("booster") == "gblinear" else ()
+        ),
+        path_values=_path_values_of_best,
+        text=lambda model: _text(model.get_booster()),
+    ),
+    "xgboost.XGBRFClassifier": _ESTIMATOR,
+    "xgboost.XGBRFRegressor": _ESTIMATOR,
+    "xgboost.XGBRanker": _ESTIMATOR,
+    "xgboost.XGBRegressor": replace(_ESTIMATOR, takes_numbers=True),
+}

@@ -1,0 +1,125 @@
+"""A library that nobody has heard of is a file of readers, and a line for them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from contribution_program import brute_shapley
+from scipy.special import expit
+
+import propopt as po
+from propopt.base.arrays import Array
+from propopt.base.errors import InexactBoxesWarning
+from propopt.functions import wrap
+from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.fitted_model import READERS, FittedModel
+from propopt.structures.readers.model_reader import CONSTANT, MarginRule
+from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.tree_nodes import (
+    Split,
+    TreeScore,
+    sum_of_trees,
+    written,
+)
+
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+NEW = np.random.default_rng(1).normal(size=(5, 3))
+
+
+# ---- The library: a sum of corners as the log-odds, which only ``raw`` gives
+
+
+@dataclass
+class Corners:
+    """Σ_j h_j [x_j > c_j] [x_{j+1} > c_{j+1}] is the log-odds of the second class."""
+
+    heights: Array
+    cuts: Array
+    classes_: Array = field(default_factory=lambda: np.array(["no", "yes"]))
+    n_features_in_: int = 3
+
+    def raw(self, table: Any) -> Array:
+        above = np.asarray(table) > self.cuts
+        return (above & np.roll(above, -1, axis=1)) @ self.heights
+
+    def predict_proba(self, table: Any) -> Array:
+        p = expit(self.raw(table))
+        return np.stack([1.0 - p, p], axis=1)
+
+
+Corners.__module__ = "corners.models"
+
+
+# ---- Its file
+
+
+def _trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    score = TreeScore.of(output, 1, logit=1.0)
+    if score is None:
+        return None
+    trees = []
+    for j, height in enumerate(score.factor * model.heights):
+        k = (j + 1) % len(model.cuts)
+        inner = Split(k, float(model.cuts[k]), False, 0.0, float(height))
+        root = Split(j, float(model.cuts[j]), False, 0.0, inner)
+        trees.append(written(root, lambda node: node))
+    return sum_of_trees(trees, 0.0, view)
+
+
+CORNERS = {
+    "corners.Corners": replace(
+        CONSTANT, trees=_trees, margin=MarginRule("raw", {}, lambda _: 1.0)
+    )
+}
+
+
+# ---- Its line, and what follows from it
+
+
+@pytest.fixture
+def model(monkeypatch):
+    for name, reader in CORNERS.items():
+        monkeypatch.setitem(READERS, name, reader)
+    return Corners(np.array([1.0, -2.0, 0.7]), np.array([-0.3, 0.1, 0.2]))
+
+
+def test_one_line_makes_a_model_of_a_library_known(model):
+    fitted = FittedModel.of(model)
+    assert fitted.is_explained_by_margin
+    assert fitted.is_piecewise_constant
+    function = wrap(model, data=X)
+    assert str(function.quantity) == "log-odds of yes, by Corners"
+    assert np.array_equal(function.value(NEW), model.raw(NEW))
+    assert np.array_equal(wrap(model, "no", data=X).value(NEW), -model.raw(NEW))
+
+
+def test_its_shapley_values_are_those_of_all_coalitions(model):
+    found = po.explain(model, NEW, data=X, robustness=0.0)
+    exact = brute_shapley(model.raw, NEW, X)
+    room = 1e-12 * np.abs(model.heights).sum()
+    assert np.allclose(found.attributions, exact, rtol=0.0, atol=room)
+    assert np.abs(exact).max() > 0.1
+
+
+def test_a_subclass_with_answers_of_its_own_is_not_read(model):
+    class Other(Corners):
+        def predict_proba(self, table: Any) -> Array:
+            return 1.0 - super().predict_proba(table)
+
+    Other.__module__ = "corners.models"
+    fitted = FittedModel.of(Other(model.heights, model.cuts))
+    assert fitted.margins is None
+    assert not fitted.is_explained_by_margin
+
+
+def test_what_its_file_says_wrongly_is_not_believed(model, monkeypatch):
+    def wrong(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+        found = _trees(model, output, view)
+        return None if found is None else found.scaled(1.001)
+
+    reader = replace(CORNERS["corners.Corners"], trees=wrong)
+    monkeypatch.setitem(READERS, "corners.Corners", reader)
+    with pytest.warns(InexactBoxesWarning, match="differ"):
+        po.explain(model, NEW, data=X)
