@@ -83,7 +83,7 @@ def _explained(
         return function, told, _unit_of(function)
     fitted = FittedModel.of(model)
     has_probabilities = fitted.has("predict_proba")
-    if output is None and (has_probabilities or fitted.margins is not None):
+    if output is None and (has_probabilities or fitted.margin is not None):
         others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
             "output: the model has several outputs, and the numbers do not say which; "

@@ -190,8 +190,8 @@ def call_of(model: FittedModel, output: str) -> Call:
             return LowMemory(logit), "margin"
     if model.has(METHODS[output]):
         return LowMemory(getattr(model.estimator, METHODS[output])), output
-    if output in ("log_odds", "margin") and model.margins is not None:
-        return LowMemory(model.margins.scores), "margin"
+    if output in ("log_odds", "margin") and model.margin is not None:
+        return LowMemory(model.margin), "margin"
     return model.estimator, output
 
 
@@ -229,8 +229,8 @@ def quantity_of(model: FittedModel, output: str, index: int | None) -> Quantity:
 
 def _has_logit_margin(model: FittedModel) -> bool:
     """Whether log p/(1 − p) is the margin: of trees, or by formulas that are one."""
-    if model.margins is not None:
-        return model.margins.find_logit() == 1.0
+    if model.margin is not None:
+        return model.logit_of_margin == 1.0
     odds, margin = (
         exact_scores(model.core, output, 1) for output in ("log_odds", "margin")
     )
@@ -244,9 +244,9 @@ def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
 
 
 def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
-    if model.margins is not None:
-        times = model.margins.find_logit()
-        return None if times is None else partial(_times, times, model.margins.scores)
+    if model.margin is not None:
+        times = model.logit_of_margin
+        return None if times is None else partial(_times, times, model.margin)
     if model.has("predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.estimator.predict_log_proba)
     known = exact_scores(model.estimator, "log_odds", 1)
@@ -301,7 +301,7 @@ def _outputs(fitted: FittedModel) -> list[str]:
     outputs = [name for name, method in METHODS.items() if fitted.has(method)]
     if not outputs and callable(model):
         return ["value"]
-    if "margin" not in outputs and fitted.margins is not None:
+    if "margin" not in outputs and fitted.margin is not None:
         outputs.append("margin")
     labels = isinstance(model, BaseEstimator) and (
         is_classifier(model) or is_outlier_detector(model)

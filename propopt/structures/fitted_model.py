@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar, final
@@ -30,7 +30,7 @@ from propopt.structures.kinds import (
 from propopt.structures.readers.catboost import CATBOOST
 from propopt.structures.readers.interpret import INTERPRET
 from propopt.structures.readers.lightgbm import LIGHTGBM
-from propopt.structures.readers.model_reader import ModelReader, TreeRule
+from propopt.structures.readers.model_reader import MarginRule, ModelReader, TreeRule
 from propopt.structures.readers.sklearn_trees import SKLEARN
 from propopt.structures.readers.xgboost import XGBOOST
 
@@ -50,30 +50,22 @@ READERS: Final[dict[str, ModelReader]] = {
 _Part = TypeVar("_Part")
 
 
-def of_class(model: Any, part: Callable[[ModelReader], _Part | None]) -> _Part | None:
-    """What readers tell of its class, or of the nearest one above."""
-    return next(_told(part, _readers(model)), None)
-
-
-def _of_answers(
-    model: Any, part: Callable[[ModelReader], _Part | None]
+def of_class(
+    model: Any,
+    part: Callable[[ModelReader], _Part | None],
+    unchanged: tuple[str, ...] = (),
 ) -> _Part | None:
-    """The same, but not of a class whose answers a subclass replaces."""
-    return next(_told(part, _readers(model, ANSWERS)), None)
+    """What readers tell of its class, or of the nearest one above.
 
-
-def _told(
-    part: Callable[[ModelReader], _Part | None], readers: Iterator[ModelReader]
-) -> Iterator[_Part]:
-    return (told for reader in readers if (told := part(reader)) is not None)
-
-
-def _readers(model: Any, unchanged: tuple[str, ...] = ()) -> Iterator[ModelReader]:
+    A class above is not asked where a subclass replaces one of the methods that should
+    be ``unchanged``.
+    """
     for kind in type(model).__mro__:
-        if (reader := READERS.get(class_name(kind))) is not None:
-            yield reader
-        if any(method in vars(kind) for method in unchanged):
-            return
+        reader = READERS.get(class_name(kind))
+        told = None if reader is None else part(reader)
+        if told is not None or any(method in vars(kind) for method in unchanged):
+            return told
+    return None
 
 
 def tree_rule(model: Any) -> TreeRule | None:
@@ -109,17 +101,6 @@ def as_estimator(model: Any) -> Any:
 
 
 @final
-@dataclass(frozen=True)
-class Margins:
-    """The sums of trees that a model predicts from."""
-
-    # from the table that the model takes to (n,), or (n, K) of K classes
-    scores: Callable[[Any], Array]
-    # how many times the score the log-odds of the second of two classes are
-    find_logit: Callable[[], float | None]
-
-
-@final
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """A model as it answers; each property is found when it is first asked for.
@@ -140,7 +121,7 @@ class FittedModel:
     >>> model = FittedModel.of(pipeline.fit(X, [0, 0, 1, 1]))
     >>> model.final, model.n_columns, model.classes.tolist()
     (LogisticRegression(), 1, [0, 1])
-    >>> model.margins is None, model.is_piecewise_constant
+    >>> model.margin is None, model.is_piecewise_constant
     (True, False)
     """
 
@@ -261,13 +242,24 @@ class FittedModel:
     # ---- Its margin
 
     @cached_property
-    def margins(self) -> Margins | None:
-        """The scores of boosted classifiers and native boosters; None of others."""
-        rule = _of_answers(self.core, lambda reader: reader.margin)
-        if rule is None:
+    def margin(self) -> Callable[[Any], Array] | None:
+        """The scores of boosted classifiers and native boosters; None of others.
+
+        From the table that the model takes to (n,), or (n, K) of K classes.
+        """
+        if self._rule is None:
             return None
-        scores = partial(getattr(self.core, rule.method), **rule.settings)
-        return Margins(self.behind_steps(scores), partial(rule.logit, self.core))
+        scores = partial(getattr(self.core, self._rule.method), **self._rule.settings)
+        return self.behind_steps(scores)
+
+    @cached_property
+    def logit_of_margin(self) -> float | None:
+        """How many times the margin the log-odds of the second of two classes are."""
+        return None if self._rule is None else self._rule.logit(self.core)
+
+    @cached_property
+    def _rule(self) -> MarginRule | None:
+        return of_class(self.core, lambda reader: reader.margin, ANSWERS)
 
     @cached_property
     def is_explained_by_margin(self) -> bool:
@@ -276,20 +268,19 @@ class FittedModel:
         So are boosted classifiers, and stacks that end in a logistic regression, whose
         margin is the sum that their probabilities are made of.
         """
-        explains = _of_answers(self.core, lambda reader: reader.explains_margin)
+        explains = of_class(self.core, lambda reader: reader.explains_margin, ANSWERS)
         if explains is not None:
             return explains(self.core)
-        if self.margins is not None:
-            return True
-        return inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
+        is_stack = inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
+        return is_stack or self._rule is not None
 
-    @cached_property
+    @property
     def has_own_objective(self) -> bool:
         """Whether a boosted classifier has its user's objective, and scores alone."""
-        known = _of_answers(self.core, lambda reader: reader.has_own_objective)
+        known = of_class(self.core, lambda reader: reader.has_own_objective, ANSWERS)
         return known is not None and known(self.core)
 
-    @cached_property
+    @property
     def predicts_scores(self) -> bool:
         """Whether a native booster predicts the sums of its trees as they are."""
         known = of_class(self.estimator, lambda reader: reader.predicts_scores)
@@ -298,12 +289,13 @@ class FittedModel:
     @property
     def takes_numbers(self) -> bool:
         """Whether it takes an array of its columns as readily as a frame of them."""
-        return any(reader.takes_numbers for reader in _readers(self.estimator, ANSWERS))
+        known = of_class(self.estimator, lambda r: r.takes_numbers or None, ANSWERS)
+        return known is not None
 
     @property
     def direct(self) -> Callable[..., Array] | None:
         """A faster call of a table of numbers, where its library has one."""
-        find = _of_answers(self.estimator, lambda reader: reader.direct)
+        find = of_class(self.estimator, lambda reader: reader.direct, ANSWERS)
         return None if find is None else find(self.estimator)
 
     # ---- Its shape
@@ -428,9 +420,9 @@ class OneBoostedLabel(OneLabel):
 
     def scores(self, table: Any) -> Array:
         """The sum of the trees of the label, before the link."""
-        margins = FittedModel.of(self.estimator).margins
-        assert margins is not None, "it is of boosted trees"
-        return np.asarray(margins.scores(table))[:, self.position]
+        margin = FittedModel.of(self.estimator).margin
+        assert margin is not None, "it is of boosted trees"
+        return np.asarray(margin(table))[:, self.position]
 
 
 _INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassifier"
@@ -445,5 +437,5 @@ def with_label(model: Any, position: int) -> Any:
         return Pipeline([*before, (name, with_label(final, position))])
     if inherits(model, *_INDEPENDENT):
         return as_estimator(model.estimators_[position])
-    is_boosted = FittedModel.of(model).margins is not None
+    is_boosted = FittedModel.of(model).margin is not None
     return (OneBoostedLabel if is_boosted else OneLabel)(model, position)

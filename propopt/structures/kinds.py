@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
 
-
-_Entry = TypeVar("_Entry")
 
 TORCH_MODULE: Final = "torch.Module"
 
@@ -32,12 +30,6 @@ def known_as(thing: object) -> str:
 def is_a(thing: object, *names: str) -> bool:
     """Whether it is of one of these classes, or of a subclass."""
     return any(class_name(kind) in names for kind in type(thing).__mro__)
-
-
-def by_class(table: Mapping[str, _Entry], thing: object) -> _Entry | None:
-    """The table's entry for its class, or for the nearest one above; None if none."""
-    names = map(class_name, type(thing).__mro__)
-    return next((table[name] for name in names if name in table), None)
 
 
 def inherits(model: object, *names: str) -> bool:

@@ -29,6 +29,7 @@ from propopt.interactions.features import (
     read_sets,
 )
 from propopt.interactions.iloco import Scheme
+from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
@@ -264,7 +265,8 @@ class InteractionsSection(JobSection):
     def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
         result, main_effects = found.result_, found.main_effects_
-        stop = getattr(found.left_out_, "stop", None)  # of patches; each is one fit
+        patches = found.left_out_  # each is one fit
+        stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop.why == "interrupted"
         mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
         told = {  # no model is fitted to all rows

@@ -181,7 +181,7 @@ def kept_folder(file: ProblemFile, problem: str | None) -> Path | None:
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     """SHA-256 of all settings and of the files of tables and models; None of code."""
     read = [path for path in files if path not in file.source.files]
-    is_code = getattr(file.schema.model, "kind", None) == "imported"
+    is_code = dict(file.schema.model or ()).get("kind") == "imported"
     if is_code or not all(path.is_file() for path in read):
         return None
     asked = (file.solver, file.report) if file.report else file.solver

@@ -345,7 +345,7 @@ def path_frame(result: AnyLime, widths: Sequence[float]) -> pd.DataFrame:
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
     features = result.labels.feature_names(result.shape[1])
     head = ("row", "kernel_width", "feature")
-    return _long(head, result.row_names, widths, features, at)
+    return _long(head, result.row_names, widths, features, at, at.standard_errors)
 
 
 def _long(
@@ -354,10 +354,10 @@ def _long(
     widths: Any,
     features: Sequence[str],
     path: Any,
+    errors: Any = None,
 ) -> pd.DataFrame:
     """Coefficients (N·M, D), row by row and then by width, a line for each."""
     index = pd.MultiIndex.from_product([rows, widths, features], names=head)
-    errors = getattr(path, "standard_errors", None)
     return index.to_frame(index=False).assign(
         coefficient=path.coefficients.ravel(),
         standard_error=0.0 if errors is None else errors.ravel(),

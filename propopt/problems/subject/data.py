@@ -219,7 +219,7 @@ class ProblemFile:
     @property
     def files(self) -> tuple[Path, ...]:
         """What is read: the problem file, its table if a CSV, its model if a file."""
-        model = [vars(self.schema.model).get(key) for key in ("onnx", "booster")]
+        model = map(dict(self.schema.model or ()).get, ("onnx", "booster"))
         named = (self.schema.data.csv, *model)
         others = (self.source.path.parent / name for name in named if name is not None)
         return (*self.source.files, *others)

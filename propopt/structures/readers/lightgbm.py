@@ -41,19 +41,6 @@ class LightGBMBooster:
     def n_features_in_(self) -> int:
         return int(self.booster.num_feature())
 
-    @property
-    def is_made_of_trees(self) -> bool:
-        """Whether it is piecewise constant: leaves hold no linear models."""
-        parameters = self.booster.params
-        settings = (parameters.get(name) for name in ("linear_tree", "linear_trees"))
-        return not any(str(value).lower() in ("true", "1", "+") for value in settings)
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether its objective is one of classes."""
-        name, _, _ = _objective(self.booster.dump_model(num_iteration=1))
-        return name in ("binary", "multiclass", "multiclassova")
-
     def predict(self, table: Any) -> Array:
         """What the booster predicts, in the units of its objective."""
         predicted: Array = self.booster.predict(table)
@@ -182,6 +169,18 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
 # ---- What the library's classes are
 
 
+def _classifies(booster: Any) -> bool:
+    name, _, _ = _objective(booster.dump_model(num_iteration=1))
+    return name in ("binary", "multiclass", "multiclassova")
+
+
+def _constant_if(booster: Any) -> tuple[()] | None:
+    """Leaves may hold linear models."""
+    settings = (booster.params.get(name) for name in ("linear_tree", "linear_trees"))
+    is_linear = any(str(value).lower() in ("true", "1", "+") for value in settings)
+    return None if is_linear else ()
+
+
 def _text(booster: Any) -> bytes:
     return str(booster.model_to_string()).encode()
 
@@ -216,9 +215,9 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
     "propopt.LightGBMBooster": ModelReader(
         trees=lambda model, output, view: _trees(model.booster, output, view),
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster)),
-        explains_margin=lambda model: model.is_classifier,
+        explains_margin=lambda model: _classifies(model.booster),
         direct=lambda model: partial(_of_booster, model, "booster", {}),
-        constant_if=lambda model: () if model.is_made_of_trees else None,
+        constant_if=lambda model: _constant_if(model.booster),
         predicts_scores=_predicts_scores,
         path_values=lambda model, table: _path_values(model.booster, table),
         text=lambda model: _text(model.booster),

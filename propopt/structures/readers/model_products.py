@@ -139,7 +139,7 @@ def _is_offered(model: Any, output: str) -> bool:
     fitted = FittedModel.of(model)
     if output == "log_odds":
         return fitted.has("predict_proba")
-    return fitted.has("decision_function") or fitted.margins is not None
+    return fitted.has("decision_function") or fitted.margin is not None
 
 
 # ---- Networks as sums of products of what they see, where they are

@@ -179,7 +179,6 @@ def _if_members_are(model: Any) -> Sequence[Any] | None:
     return None if passes_features else list(model.estimators_)
 
 
-_MEAN: Final = replace(CONSTANT, trees=_mean)
 _NEIGHBORS: Final = ModelReader(
     constant_if=lambda model: () if model.weights == "uniform" else None
 )
@@ -188,8 +187,8 @@ _BOOSTING: Final = ModelReader(
     trees=_boosting,
     constant_if=lambda model: () if isinstance(model.init_, str) else [model.init_],
 )
-_HISTOGRAMS: Final = replace(CONSTANT, trees=_histogram_boosting)
-_PATHS: Final = ModelReader(path_values=_path_values)
+_HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
+_TREES: Final = replace(CONSTANT, path_values=_path_values)
 
 SKLEARN: Final[Mapping[str, ModelReader]] = {
     # of imblearn: it predicts as the class that it is a subclass of
@@ -201,9 +200,15 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "propopt.OneLabel": ModelReader(
         trees=_mean_of_label, constant_if=lambda model: [model.estimator]
     ),
-    "sklearn.AdaBoostClassifier": replace(
-        _ENSEMBLE, trees=_boosted_votes, explains_margin=lambda _: True
+    "sklearn.AdaBoostClassifier": ModelReader(
+        trees=_boosted_votes, explains_margin=lambda _: True
     ),
+    "sklearn.BaseBagging": _ENSEMBLE,
+    "sklearn.BaseDecisionTree": _TREES,
+    "sklearn.BaseForest": _TREES,
+    "sklearn.BaseGradientBoosting": ModelReader(path_values=_path_values),
+    "sklearn.BaseHistGradientBoosting": _TREES,
+    "sklearn.BaseWeightBoosting": _ENSEMBLE,
     "sklearn.CalibratedClassifierCV": ModelReader(
         constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_]
     ),
@@ -234,7 +239,7 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
             "sklearn.RandomForestClassifier",
             "sklearn.RandomForestRegressor",
         ),
-        _MEAN,
+        ModelReader(trees=_mean),
     ),
     **dict.fromkeys(
         (
@@ -253,25 +258,5 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
         ),
         _NEIGHBORS,
     ),
-    **dict.fromkeys(
-        (
-            "sklearn.AdaBoostRegressor",
-            "sklearn.BaggingClassifier",
-            "sklearn.BaggingRegressor",
-            "sklearn.StackingClassifier",
-            "sklearn.StackingRegressor",
-            "sklearn.VotingClassifier",
-            "sklearn.VotingRegressor",
-        ),
-        _ENSEMBLE,
-    ),
-    **dict.fromkeys(
-        (
-            "sklearn.BaseDecisionTree",
-            "sklearn.BaseForest",
-            "sklearn.BaseGradientBoosting",
-            "sklearn.BaseHistGradientBoosting",
-        ),
-        _PATHS,
-    ),
+    "sklearn._BaseHeterogeneousEnsemble": _ENSEMBLE,
 }

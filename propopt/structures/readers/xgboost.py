@@ -49,23 +49,9 @@ class XGBoostBooster:
     def n_features_in_(self) -> int:
         return int(self.booster.num_features())
 
-    @property
-    def is_made_of_trees(self) -> bool:
-        """Whether it is piecewise constant: not linear."""
-        learner = json.loads(self.booster.save_config())["learner"]
-        return bool(learner["gradient_booster"]["name"] != "gblinear")
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether its objective is one of classes."""
-        learner = json.loads(self.booster.save_config())["learner"]
-        return str(learner["objective"]["name"]).startswith(("binary:", "multi:"))
-
     def predict(self, table: Any, *, output_margin: bool = False) -> Array:
         """What the booster predicts, in the units of its objective."""
-        import xgboost
-
-        matrix = xgboost.DMatrix(table, enable_categorical=True)
+        matrix = require("xgboost").DMatrix(table, enable_categorical=True)
         predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
         return predicted
 
@@ -259,15 +245,28 @@ def _numbers(table: Any, categories: Sequence[Any]) -> Array:
 # ---- What the library's classes are
 
 
+def _learner(booster: Any) -> Any:
+    return json.loads(booster.save_config())["learner"]
+
+
 def _logit(booster: Any) -> float | None:
-    learner = json.loads(booster.save_config())["learner"]
     logits = {"binary:logistic": 1.0, "binary:logitraw": 1.0}
-    return logits.get(learner["objective"]["name"])
+    return logits.get(_learner(booster)["objective"]["name"])
+
+
+def _classifies(booster: Any) -> bool:
+    objective = str(_learner(booster)["objective"]["name"])
+    return objective.startswith(("binary:", "multi:"))
+
+
+def _constant_if(booster: Any) -> tuple[()] | None:
+    is_linear = _learner(booster)["gradient_booster"]["name"] == "gblinear"
+    return None if is_linear else ()
 
 
 def _n_labels(model: Any) -> int:
-    learner = json.loads(model.get_booster().save_config())["learner"]
-    return int(learner["learner_model_param"].get("num_target", 1))
+    parameters = _learner(model.get_booster())["learner_model_param"]
+    return int(parameters.get("num_target", 1))
 
 
 def _text(booster: Any) -> bytes:
@@ -295,8 +294,8 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
     "propopt.XGBoostBooster": ModelReader(
         trees=lambda model, output, view: _booster(model.booster, 0, output, view),
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster)),
-        explains_margin=lambda model: model.is_classifier,
-        constant_if=lambda model: () if model.is_made_of_trees else None,
+        explains_margin=lambda model: _classifies(model.booster),
+        constant_if=lambda model: _constant_if(model.booster),
         path_values=lambda model, table: _path_values(model.booster, table),
         text=lambda model: _text(model.booster),
     ),

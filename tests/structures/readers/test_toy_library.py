@@ -110,7 +110,7 @@ def test_a_subclass_with_answers_of_its_own_is_not_read(model):
 
     Other.__module__ = "corners.models"
     fitted = FittedModel.of(Other(model.heights, model.cuts))
-    assert fitted.margins is None
+    assert fitted.margin is None
     assert not fitted.is_explained_by_margin
 
 
