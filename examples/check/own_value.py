@@ -50,9 +50,9 @@ figure, axes = plt.subplots(
 order = np.argsort(patients["bmi"])
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):
     ax.plot(patients["bmi"], W[:, bmi], "o", ms=4, alpha=0.6, color="#0072b2")
-    curve = own.attributions[order, bmi]
+    curve = own.explanation.attributions[order, bmi]
     ax.plot(patients["bmi"].iloc[order], curve, color="#d55e00", label="own value")
-    away = np.sqrt(((W - own.attributions)[:, bmi] ** 2).mean())
+    away = np.sqrt(((W - own.explanation.attributions)[:, bmi] ** 2).mean())
     ax.set_title(f"{name}\nrms {away:.1f} from own value", fontsize="medium")
     print(f"{name:25} rms distance from own value {away:.1f}, in bmi")
 axes[0].set_ylabel("contribution of bmi to\nthe predicted progression")

@@ -23,6 +23,7 @@ from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
+from propopt.results.explanation import Explanation
 from propopt.results.record import Record
 from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail
@@ -662,17 +663,21 @@ def audit(
         similar = {"rows": "counted from 0", **similar}
     if evidence.has_neighbours:
         own = evidence.own_values
-        similar["own values"] = f"{own.definition}, over {own.background}"
+        similar["own values"] = f"{own.explanation.method}, over {own.background}"
     return Audit(
         findings=tuple(findings),
-        attributions=evidence.W,
+        explanation=Explanation(
+            attributions=evidence.W,
+            method="given",
+            labels=evidence.labels,
+            units="output",
+            base_value=evidence.base,
+            prediction=evidence.prediction,
+            quantity=evidence.function.quantity,
+            **evidence.function.told(evidence.points),
+        ),
         exact=evidence.E if evidence.is_exact else None,
-        base_value=evidence.base,
-        prediction=evidence.prediction,
-        labels=evidence.labels,
-        quantity=evidence.function.quantity,
         **causes,
-        **evidence.function.told(evidence.points),
         settings={
             "attributions": evidence.came.source,
             "unit": evidence.unit,

@@ -125,7 +125,7 @@ class Audited(AuditEvidence):
 
     def front(self, aim: Attributions, count: int | None = None) -> NearestFront:
         """That of values, where so many neighbours are similar, beside own values."""
-        G = self.own_values.attributions
+        G = self.own_values.explanation.attributions
         return NearestFront(aim, PairwiseRobustness(self.similar(count), beside=G))
 
     @cached_property

@@ -9,7 +9,7 @@ nothing, and much of what similar rows differ in is what their own values explai
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
@@ -18,12 +18,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Values
 from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean, read_nonnegative
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, plural, printable, value_in_words
+from propopt.base.text import percent, plural, printable
+from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
 from propopt.results.report.chapters import (
     Chapter,
@@ -44,7 +45,6 @@ from propopt.results.report.signing import (
     signature_chapter,
 )
 from propopt.results.result import Result
-from propopt.tables.frames import Labels
 
 
 Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
@@ -130,7 +130,7 @@ class Cause:
 
 
 @final
-class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
+class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     """What was asked of attributions from anywhere, with a verdict for each answer.
 
     Made by :func:`propopt.audit`. Verdicts are "right", "wrong", "depends on settings",
@@ -141,22 +141,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     ----------
     findings : tuple of Finding
         Answers, in the order of the questions.
-    attributions : array (N, D)
-        W, as they came, in the order of the table's rows and columns.
+    explanation : Explanation
+        W as they came, in the order of the table's rows and columns, with their base
+        values, the predictions, the rows themselves, and what the model predicts.
     exact : array (N, D) or None
         The exact Shapley values for the background; None where the model is not read.
-    base_value, prediction : array (N,)
-        What W was added to, and what the model answers.
     pairs, rows : tuple of Cause
         The ten that cause most of what could go; none where rows are not compared.
-    labels : Labels
-        Names of rows and columns.
-    quantity : Quantity or None
-        What the model predicts.
-    points : array (N, D) or None
-        The rows themselves: numbers, and codes of categories.
-    categories : mapping
-        By column of categories what its codes stand for.
     settings : mapping
         Where the numbers came from, the background, the neighbours, the seed.
     record : Record or None
@@ -179,16 +170,10 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     """
 
     findings: tuple[Finding, ...] = stored(nonempty=True)
-    attributions: Attributions = stored("N D", nonempty=True)
+    explanation: Explanation = stored()
     exact: Array | None = stored("N D", default=None)
-    base_value: Values = stored("N")
-    prediction: Values = stored("N")
     pairs: tuple[Cause, ...] = stored(default=())
     rows: tuple[Cause, ...] = stored(default=())
-    labels: Labels = stored(default=Labels())
-    quantity: Quantity | None = stored(default=None)
-    points: Points | None = stored("N D", default=None, missing=True)
-    categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
     settings: Mapping[str, str] = stored(factory=dict)
     record: Record | None = stored(default=None)
     tolerance: float | None = stored(default=None, low=0.0)
@@ -197,7 +182,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.labels.check(self.attributions.shape, "labels")
+        if self.explanation.base_value is None or self.explanation.prediction is None:
+            raise InvalidInput("explanation: expected base values and predictions")
+        shape = self.explanation.shape
+        if self.exact is not None and self.exact.shape != shape:
+            raise InvalidInput(f"exact: expected shape {shape}, got {self.exact.shape}")
 
     def contradictions(self) -> None:
         """Refuse other questions, other sums than are told, and rows not there."""
@@ -217,7 +206,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 )
             if name == "additivity" or self.exact is not None:
                 self._refuse_verdict(next(x for x in self.findings if x.name == name))
-        N, D = self.attributions.shape
+        N, D = self.explanation.shape
         for cause in (*self.pairs, *self.rows):
             if max(cause.first, cause.second or 0) >= N or cause.feature >= D:
                 raise InvalidInput(f"pairs, rows: expected places in {N} × {D}")
@@ -231,7 +220,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
         What is right may miss by the rounding of numbers with a single digit.
         """
-        W, f = self.attributions, self.prediction
+        W, f = self.explanation.attributions, self._prediction
         scale = max(float(np.ptp(f)), float(np.abs(W).max()), 1e-12)
         most = _ONE_DIGIT * scale * W.shape[1]
         is_right = found.verdict == "right"
@@ -245,8 +234,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def _again(self) -> dict[str, float]:
         """Numbers that follow from the arrays."""
-        W = self.attributions
-        missed = W.sum(axis=1) - (self.prediction - self.base_value)
+        W = self.explanation.attributions
+        missed = W.sum(axis=1) - (self._prediction - self._base)
         known = {"additivity": float(np.abs(missed).max())}
         if self.exact is not None:
             known["exactness"] = float(np.abs(W - self.exact).max())
@@ -338,13 +327,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         roughness that could go, the ``feature`` that differs most, and of both rows
         the attribution and the value there.
         """
-        W, names = self.attributions, self.labels.feature_names(self.shape[1])
+        own, names = self.explanation, self._features
         table = []
         for cause in (*self.pairs, *self.rows):
             ends = cause.ends
-            cells: list[Any] = [self.row_name(n) for n in ends]
-            numbers = [float(W[n, cause.feature]) for n in ends]
-            values = [self.value_of(n, cause.feature) for n in ends]
+            cells: list[Any] = [str(own.labels.row(n)) for n in ends]
+            numbers = [float(own.attributions[n, cause.feature]) for n in ends]
+            values = [own.value_of(n, cause.feature) for n in ends]
             pad: list[Any] = [None] * (2 - len(ends))
             blank = [math.nan] * (2 - len(ends))
             head = [*cells, *pad, cause.share, names[cause.feature]]
@@ -363,25 +352,22 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """
         if self.exact is None:
             raise InvalidInput("audit: exact values are not known")
-        base = self.prediction - self.exact.sum(axis=1)
-        return self.labels.frame(self.exact).assign(base_value=base)
+        base = self._prediction - self.exact.sum(axis=1)
+        return self.explanation.labels.frame(self.exact).assign(base_value=base)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """N and D."""
-        N, D = self.attributions.shape
-        return N, D
+    def _base(self) -> Values:
+        assert self.explanation.base_value is not None, "checked when it was made"
+        return self.explanation.base_value
 
-    def row_name(self, n: int) -> str:
-        """What the n-th row is called."""
-        return str(self.labels.row(n))
+    @property
+    def _prediction(self) -> Values:
+        assert self.explanation.prediction is not None, "checked when it was made"
+        return self.explanation.prediction
 
-    def value_of(self, n: int, j: int) -> str:
-        """The value of column j in row n, as text; nothing where it is not known."""
-        if self.points is None:
-            return ""
-        known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
-        return value_in_words(float(self.points[n, j]), known)
+    @property
+    def _features(self) -> Sequence[Hashable]:
+        return self.explanation.labels.feature_names(self.explanation.shape[1])
 
     def card(self, details: bool = False) -> Card:
         """Six lines: what adds up, whose values they are, what to do; or every answer.
@@ -391,12 +377,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         details : bool
             Whether all questions are on the card, each with its verdict and number.
         """
-        N = self.shape[0]
+        N, D = self.explanation.shape
         rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
         lines = self._whole_lines() if details else self._six_lines()
         return Card(
             title=f"{self._found}: {self._what}",
-            subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
+            subtitle=f"{plural(N, 'row')} × {plural(D, 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(_SHOWN, rows) if details else None,
             lines=lines,
@@ -453,7 +439,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             ],
             number=[minus(x.shown) for x in self.findings],
         )
-        sheet, N = self._sheet, self.shape[0]
+        sheet, N = self._sheet, self.explanation.shape[0]
         first = "What to do stands below." if todo else "Nothing is left to do."
         parts = [
             Chapter(
@@ -464,7 +450,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                     *sheet.headline(),
                     *(self._headline(x) for x in self.findings if x.name in _GLANCE),
                 ],
-                no_words=self.labels.feature_names(self.shape[1]),
+                no_words=self._features,
             )
         ]
         if todo:
@@ -495,9 +481,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 for noun, causes in (("pairs", self.pairs), ("rows", self.rows))
             ]
         digests = {
-            f"answers of the model in {plural(N, 'row')}": self.prediction,
-            "rows, as numbers": self.points,
-            "audited values": self.attributions,
+            f"answers of the model in {plural(N, 'row')}": self._prediction,
+            "rows, as numbers": self.explanation.points,
+            "audited values": self.explanation.attributions,
             "exact values": self.exact,
         }
         return [*parts, record_chapter(self.record, digests), signature_chapter()]
@@ -506,12 +492,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     def _sheet(self) -> Sheet:
         """Every row and every value beside the exact one."""
         return Sheet(
-            result=self,
+            result=self.explanation,
             noun="audited",
             unit=self._unit,
             exact=self.exact,
-            base=self.base_value,
-            prediction=self.prediction,
+            base=self._base,
+            prediction=self._prediction,
             tolerance=self.tolerance,
             decision=self.decision,
         )
@@ -540,7 +526,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def _rows(self) -> Iterator[Chapter]:
         """Rows beside the most similar: as they came, and along the exact front."""
-        near = Neighbours.by_values(self)
+        near = Neighbours.by_values(self.explanation)
         title = "One row, and the most similar one" if near else "One row"
         unit = self.settings.get("unit", "the unit of the output")
         said = (
@@ -552,7 +538,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         shown = partial(
             Explorer,
             statements=said,
-            best=self,
+            best=self.explanation,
             neighbours=near,
             first=[*dict.fromkeys(ends)],
         )
@@ -570,19 +556,19 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""
-        names, lines = self.labels.feature_names(self.shape[1]), []
+        own, names, lines = self.explanation, self._features, []
         for cause in causes:
             ends = cause.ends
             j = cause.feature
-            own = [named(self.attributions[n, j], self.value_of(n, j)) for n in ends]
+            told = [named(own.attributions[n, j], own.value_of(n, j)) for n in ends]
             lines.append(
                 {
                     "rows" if len(ends) > 1 else "row": " and ".join(
-                        map(self.row_name, ends)
+                        str(own.labels.row(n)) for n in ends
                     ),
                     "share of what could go": f"{percent(cause.share)} %",
                     "most in": names[j],
-                    **dict(zip(("attribution", "of the other"), own, strict=False)),
+                    **dict(zip(("attribution", "of the other"), told, strict=False)),
                 }
             )
         return pd.DataFrame(lines)
@@ -613,9 +599,10 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     @property
     def _what(self) -> str:
-        if self.quantity is None:
+        quantity = self.explanation.quantity
+        if quantity is None:
             return "parts of the output"
-        return f"contributions to the {self.quantity.in_words()}"
+        return f"contributions to the {quantity.in_words()}"
 
     def __repr__(self) -> str:
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)

@@ -688,6 +688,7 @@ def read_attributions(carrier: Any, label: str) -> tuple[Attributions, Labels]:
     """W (N, D), read-only, and its names."""
     if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
         return read_table(carrier, label)
+    carrier = getattr(carrier, "explanation", carrier)  # which an audit holds
     if has_labels(carrier):  # an explanation of ours
         return carrier.attributions, carrier.labels
     if is_shap(carrier):

@@ -218,7 +218,7 @@ def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
     page, audit = opened("audit"), FOUND["audit"]
     for name in ("row 3", "row 29"):
         page.get_by_label("Row", exact=True).first.select_option(name)
-        compare(page, audit.attributions, panels=[0, 1])
+        compare(page, audit.explanation.attributions, panels=[0, 1])
         n = position(TABLE.index, name)
         lines = page.locator("[data-panel]").first.locator("tbody tr")
         shown = {

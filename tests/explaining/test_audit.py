@@ -343,7 +343,7 @@ def test_causes_are_shares_of_what_could_go(case):
     audit = audited(case, case[3])
     own = po.explainers.own_values(
         case[2], case[1], data=case[0], n_background=120
-    ).attributions
+    ).explanation.attributions
     V = case[3].attributions - own  # but for what rows lack, spread over used columns
     V[:, :4] -= V.sum(axis=1, keepdims=True) / 4
     assert len(audit.pairs) == len(audit.rows) == 10
@@ -379,7 +379,9 @@ def test_what_depends_on_background_and_neighbours_is_tried(case):
     size = (exact.attributions**2).sum()
     worst = max((one**2).sum() for one in apart) / size
     assert audit["background"].number == pytest.approx(worst, rel=1e-9)
-    G = po.explainers.own_values(forest, rows, data=X, n_background=119).attributions
+    G = po.explainers.own_values(
+        forest, rows, data=X, n_background=119
+    ).explanation.attributions
     prices = []
     for count in (4, 16):
         graph = po.graphs.knn_graph(rows / X.std(ddof=0), count)
@@ -400,7 +402,9 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     graph = po.graphs.knn_graph(rows, 5)
     audit = po.audit(W, function, rows, data=background, graph=graph)
     assert audit["unused"].sentence == "The model uses every column."
-    G = po.explainers.own_values(function, rows, data=background).attributions
+    G = po.explainers.own_values(
+        function, rows, data=background
+    ).explanation.attributions
     share = po.explainers.own_values(function, rows, data=background).context(W, graph)
     assert audit["own_value"].number == pytest.approx(share.own, rel=1e-9)
     assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
@@ -492,7 +496,7 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     W = phi.values.reshape(30, 4, -1)[..., -1].copy()
     W[np.unravel_index(np.abs(W).argmax(), W.shape)] *= -1.0
     turned = po.audit(
-        W, model, X[:30], data=X[40:], output=words, base=audit.base_value
+        W, model, X[:30], data=X[40:], output=words, base=audit.explanation.base_value
     )
     assert "One value is wrong" in turned["exactness"].sentence
     assert turned["reasons"].verdict == "right"  # as those of paths
@@ -514,7 +518,7 @@ def test_a_booster_of_a_regression_predicts_a_value_and_no_margin():
     raw = booster.predict(X, pred_contrib=True)
     margin = po.wrap(booster, data=X, output="margin", outcome="income")
     audit = po.audit(raw[:, :-1], margin, X, base=raw[0, -1])
-    assert audit.quantity.in_words() == "predicted income"
+    assert audit.explanation.quantity.in_words() == "predicted income"
     assert audit.settings["unit"] == "units of the prediction"
 
 
@@ -526,7 +530,7 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     said = {"output": "log_odds", "base": raw[0, -1]}
     audit = po.audit(raw[:, :-1], model.booster_, X, **said)
     assert audit["additivity"].verdict == "right"
-    assert audit.quantity.kind == "log_odds"
+    assert audit.explanation.quantity.kind == "log_odds"
     with pytest.raises(InvalidInput, match="several outputs"):
         po.audit(raw[:, :-1], model.booster_, X)
     probability = po.wrap(model.booster_, data=X, output="value")
@@ -673,8 +677,8 @@ def test_categories_missing_numbers_and_frames_of_polars_are_read():
     frame = polars.DataFrame(exact.attributions[:, [2, 0, 1]], schema=["c", "n", "m"])
     audit = po.audit(frame, model, X)
     assert not audit.mistakes
-    assert audit.value_of(0, 1) == "missing"
-    assert audit.value_of(0, 2) == X["c"][0]
+    assert audit.explanation.value_of(0, 1) == "missing"
+    assert audit.explanation.value_of(0, 2) == X["c"][0]
 
 
 def test_categories_bools_and_whole_numbers_have_typical_rows_that_models_take():

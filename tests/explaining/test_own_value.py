@@ -36,17 +36,21 @@ MODELS = {
 def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
     model = MODELS[name].fit(X, Y)
     own = po.explainers.own_values(model, X, data=B)
-    assert own.evaluations <= 2 * N + 2 * len(B)  # to compare what was read
+    assert own.explanation.evaluations <= 2 * N + 2 * len(B)  # to compare what was read
     called = po.explainers.own_values(lambda x: model.predict(x), X, data=B)
-    assert 0 < called.evaluations <= N * len(B) * D + len(B) + N
-    np.testing.assert_allclose(own.attributions, called.attributions, atol=1e-12)
+    assert 0 < called.explanation.evaluations <= N * len(B) * D + len(B) + N
+    np.testing.assert_allclose(
+        own.explanation.attributions, called.explanation.attributions, atol=1e-12
+    )
     for j in range(D):
         known = partial_dependence(
             model, B, [j], method="brute", kind="average", grid_resolution=9
         )
         rows = np.tile(B[:1], (9, 1))
         rows[:, j] = known["grid_values"][0]
-        found = po.explainers.own_values(model, rows, data=B).attributions[:, j]
+        found = po.explainers.own_values(model, rows, data=B).explanation.attributions[
+            :, j
+        ]
         expected = known["average"][0] - model.predict(B).mean()
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -66,9 +70,11 @@ def test_categories_and_missing_values_have_values_of_their_own():
             moved = table.copy()
             moved[name] = table[name].iloc[n]
             expected = f(moved).mean() - f(table).mean()
-            assert own.attributions[n, j] == pytest.approx(expected, abs=1e-12)
-    assert own.labels.features == tuple("abcd")
-    np.testing.assert_array_equal(own.attributions[:, 2:], 0.0)
+            assert own.explanation.attributions[n, j] == pytest.approx(
+                expected, abs=1e-12
+            )
+    assert own.explanation.labels.features == tuple("abcd")
+    np.testing.assert_array_equal(own.explanation.attributions[:, 2:], 0.0)
 
 
 def test_of_slopes_they_are_mean_slopes():
@@ -80,15 +86,17 @@ def test_of_slopes_they_are_mean_slopes():
     expected[:, 0] = 2.0 * X[:, 0] * B[:, 1].mean()
     expected[:, 1] = (B[:, 0] ** 2).mean()
     expected[:, 2] = 1.0
-    np.testing.assert_allclose(own.attributions, expected, atol=1e-6)
-    assert own.context(own.attributions, GRAPH).needed == 0.0
+    np.testing.assert_allclose(own.explanation.attributions, expected, atol=1e-6)
+    assert own.context(own.explanation.attributions, GRAPH).needed == 0.0
 
 
 def test_a_background_is_drawn_where_there_are_more_rows():
     own = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
     assert "20 draws of 60 background rows of data" in " ".join(own.in_words())
     again = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
-    np.testing.assert_array_equal(own.attributions, again.attributions)
+    np.testing.assert_array_equal(
+        own.explanation.attributions, again.explanation.attributions
+    )
 
 
 # ---- shares: where the truth is known
@@ -131,7 +139,7 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
 
 def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
     own = po.explainers.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
-    share = own.context(-own.attributions, GRAPH)
+    share = own.context(-own.explanation.attributions, GRAPH)
     assert share.own == pytest.approx(-3.0)
     assert "-300 %" in share.in_words()[0]
     alike = own.context(np.ones((N, D)), GRAPH)
@@ -144,7 +152,11 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
     own = po.explainers.own_values(model, X, data=B)
     shap = po.explainers.TreeShap(data=B)
     phi = shap.explain(po.wrap(model, data=B), X).attributions
-    share, G, S = own.context(phi, GRAPH), own.attributions, GRAPH.incidence.toarray()
+    share, G, S = (
+        own.context(phi, GRAPH),
+        own.explanation.attributions,
+        GRAPH.incidence.toarray(),
+    )
     weights = np.sqrt(2.0 * GRAPH.similarities.toarray()[*GRAPH.edges.T])
     W = cp.Variable((N, D))
     rough = cp.sum_squares(cp.multiply(weights[:, None], S @ (W - G)))
@@ -207,17 +219,19 @@ def test_curves_of_other_rows_are_near_what_the_model_says():
     own = po.explainers.own_values(X=rows, fitted_on=shuffled)
     named = pd.DataFrame(phi[200:], columns=table.columns, index=others.index)
     same = po.explainers.own_values(X=rows, fitted_on=(others[order], named))
-    np.testing.assert_array_equal(own.attributions, same.attributions)
+    np.testing.assert_array_equal(
+        own.explanation.attributions, same.explanation.attributions
+    )
     assert own.r_squared[0] > 0.95 > 0.1 > own.r_squared[1]
     assert np.isnan(own.r_squared[2])
     assert own.r_squared[3] == pytest.approx(1.0)
     assert "R² of 5 folds" in " ".join(own.in_words())
-    change = own.attributions[:, 3] - phi[:200, 3]
+    change = own.explanation.attributions[:, 3] - phi[:200, 3]
     np.testing.assert_allclose(change, change[0], atol=1e-12)
     tree = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0)
     tree.fit(others[["a"]].to_numpy(), phi[200:, 0])
     expected = tree.predict(rows[["a"]].to_numpy()) - phi[200:, 0].mean()
-    np.testing.assert_allclose(own.attributions[:, 0], expected)
+    np.testing.assert_allclose(own.explanation.attributions[:, 0], expected)
 
 
 many = np.random.default_rng(2).normal(size=(700, 2))
@@ -364,7 +378,8 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
     totals = best.prediction - best.base_value
     by_hand = po.solve(
         po.GradientMatching(phi / roots)
-        + 2.0 * po.PairwiseRobustness(graph, beside=own.attributions / roots),
+        + 2.0
+        * po.PairwiseRobustness(graph, beside=own.explanation.attributions / roots),
         subject_to=[po.losses.Completeness(totals, roots)],
     )
     expected = by_hand.attributions * roots
@@ -385,7 +400,7 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     # what sums need is what is left of the flattest that is zero there
     own = po.explainers.own_values(model, X, data=B)
     share = own.context(best.contributions, GRAPH)
-    G = own.attributions
+    G = own.explanation.attributions
     lacking = (best.contributions - G).sum(axis=1, keepdims=True)
     flattest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
     energy = GRAPH.differences.energy

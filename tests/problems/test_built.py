@@ -50,7 +50,7 @@ objective:
     loss = file.build().losses["pairwise_robustness"]
     asked = {"data": subject.others, "units": "gradient"}
     own = po.explainers.own_values(subject.sloped, subject.points, **asked)
-    np.testing.assert_array_equal(loss.beside, own.attributions)
+    np.testing.assert_array_equal(loss.beside, own.explanation.attributions)
     order = np.random.default_rng(0).permutation(len(subject.others))
     rows = np.sort(order[:100])  # a hundred rows, by the table alone
     moved = subject.others.iloc[rows].assign(bmi=subject.points["bmi"].iloc[3])

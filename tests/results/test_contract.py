@@ -148,21 +148,25 @@ def audited(text: str) -> po.results.Audit:
     W = exact.explain(function, X.to_numpy()).attributions + np.eye(12, 2)
     table = pd.DataFrame(W, columns=list(X), index=X.index)
     found = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)
-    return dataclasses.replace(found, quantity=said(text))
+    told = dataclasses.replace(found.explanation, quantity=said(text))
+    return dataclasses.replace(found, explanation=told)
 
 
 def own_values(text: str) -> po.explainers.OwnValues:
     """Two columns of two rows, with the fit of curves."""
-    own = po.explainers.OwnValues(
-        attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
-        definition=text,
+    return po.explainers.OwnValues(
+        explanation=po.results.Explanation(
+            attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
+            method=text,
+            labels=Labels(points=(text, "r"), features=(text, "b")),
+            units="output",
+            quantity=said(text),
+        ),
         background=text,
         n_background=700,
-        labels=Labels(points=(text, "r"), features=(text, "b")),
         r_squared=np.array([0.9, np.nan]),
         r_squared_of_all=0.9,
     )
-    return dataclasses.replace(own, quantity=said(text))
 
 
 def compared(text: str) -> po.results.Comparison:
@@ -581,7 +585,7 @@ def unordered(header: dict[str, Any]) -> None:
 
 
 def twice(header: dict[str, Any]) -> None:
-    labels = header["labels"]
+    labels = header.get("explanation", header)["labels"]
     labels = header["shared"][labels] if isinstance(labels, int) else labels
     labels["features"] = ["a"] * len(labels["features"])
 
@@ -738,7 +742,11 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("diagnosis", "labels: expected 2 names", less("points")),
     ("audit", "findings: expected known", lambda h, _: unordered(h)),
     ("audit", "findings: additivity is", lambda h, _: finding(h).update(number=9.0)),
-    ("audit", "findings: additivity is", lambda _, a: a["prediction"].fill(0.0)),
+    (
+        "audit",
+        "findings: additivity is",
+        lambda _, a: a["explanation.prediction"].fill(0.0),
+    ),
     ("audit", "findings: exactness is", lambda _, a: a["exact"].fill(0.0)),
     ("audit", "additivity .*right", lambda h, _: finding(h).update(verdict="right")),
     (
@@ -761,6 +769,9 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("audit", "verdict: expected 'right'", lambda h, _: finding(h).update(verdict="x")),
     ("audit", "share: expected", lambda h, _: h["pairs"][0].update(share=1.5)),
     ("audit", "labels: expected 12 names", less("points")),
+    ("audit", "base values and pred", lambda _, a: a.pop("explanation.prediction")),
+    ("audit", "exact: expected", lambda _, a: a.update(exact=np.zeros((12, 3)))),
+    ("own_values", "r_squared: exp", lambda _, a: a.update(r_squared=np.ones(3))),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 

@@ -236,7 +236,9 @@ def test_an_audit_shows_a_row_beside_exact_values_and_a_list_of_prices():
     ]
     for row in told["rows"]:
         n = int(row["name"])
-        np.testing.assert_allclose(row["z"][0], audit.attributions[n], atol=1e-7)
+        np.testing.assert_allclose(
+            row["z"][0], audit.explanation.attributions[n], atol=1e-7
+        )
         np.testing.assert_allclose(row["was"], audit.exact[n], atol=1e-7)
     page = page_of([audit.chapters()])
     assert "Dashed: exact values." in page
@@ -368,7 +370,7 @@ def test_wide_tables_have_the_largest_values_of_each_row_and_the_sum_of_others()
     assert len(chapter.table) == 12 * 11
     last = chapter.table.loc["0"].iloc[-1]
     assert last["column"] == "4 others, their sum"
-    own = audit.attributions[0]
+    own = audit.explanation.attributions[0]
     rest = np.sort(np.abs(own))[:4]
     small = own[np.isin(np.abs(own), rest)].sum()
     assert float(last["audited"].replace("−", "-")) == pytest.approx(small, rel=1e-3)

@@ -33,7 +33,7 @@ from propopt.base.cards import N_FEATURES, Card, CardTable
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, explained, in_percent, printable
+from propopt.base.text import explained, in_percent, printable
 from propopt.base.words_of_others import WordKind, knows_other_words
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.own_rule import OwnValueRule, replaced
@@ -44,9 +44,9 @@ from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import Reference
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
 from propopt.proofs.near_optimal import root_mean_square
+from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
@@ -67,77 +67,60 @@ OwnUnits: TypeAlias = Literal["output", "gradient"]
 
 
 @final
-class OwnValues(Result, kind="propopt own values", noun="saved own values", version=1):
+class OwnValues(Result, kind="propopt own values", noun="saved own values", version=2):
     """What each column of some rows contributes by its value alone.
 
     ``beside`` of :class:`propopt.PairwiseRobustness` takes it.
 
     Parameters
     ----------
-    attributions : array (N, D)
-        G; of a model centred, so that its mean over the background is zero.
-    definition : str
-        How it was made, in words.
+    explanation : Explanation
+        G (N, D) are its attributions; of a model centred, so that their mean over the
+        background is zero. Its units are ``"output"``, parts of the output, or
+        ``"gradient"``, slopes; its method says how it was made.
     background : str
         Whose rows the other columns are taken from, or curves were fitted on.
     n_background : int
         How many these are.
-    background_digest : str, optional
-        Their SHA-256, which is that of contributions with the same background.
-    labels : Labels
-        Names of rows and columns.
-    units : str
-        ``"output"``: parts of the output; ``"gradient"``: slopes.
     r_squared : array (D,), optional
         Of fitted curves that of five folds, for each column; NaN of constant ones.
     r_squared_of_all : float, optional
         That of all columns together.
-    quantity : Quantity, optional
-        What is explained.
-    evaluations : int
-        Rows that the model was given.
     """
 
-    attributions: Attributions = stored("N D")
-    definition: str = stored()
+    explanation: Explanation = stored()
     background: str = stored()
     n_background: int = stored(low=1)
-    background_digest: str | None = None
-    labels: Labels = stored(default=Labels())
-    units: Units = "output"
     r_squared: Array | None = stored("D", default=None, high=1.0, missing=True)
     r_squared_of_all: float | None = stored(default=None, high=1.0, missing=True)
-    quantity: Quantity | None = None
-    evaluations: int = stored(default=0, low=0)
 
     rows_are_named = True
     _words: ClassVar[WordKind | None] = "explanation"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fit, n_columns = self.r_squared, self.explanation.shape[1]
+        if fit is not None and len(fit) != n_columns:
+            raise InvalidInput(f"r_squared: expected {n_columns}, got {len(fit)}")
+
     def contradictions(self) -> None:
-        """Refuse names that are not one for each row and column, and half a fit."""
-        self.labels.check(self.attributions.shape, "labels")
+        """Refuse half a fit."""
         if (self.r_squared is None) != (self.r_squared_of_all is None):
             raise InvalidInput("r_squared: of columns and of all, or of neither")
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, D)."""
-        n_points, n_features = self.attributions.shape
-        return n_points, n_features
-
     def __repr__(self) -> str:
-        n_points, n_features = self.shape
-        told = printable(self.definition)
+        n_points, n_features = self.explanation.shape
+        told = printable(self.explanation.method)
         return f"OwnValues({n_points} rows, {n_features} columns, {told})"
 
     def to_frame(self) -> pd.DataFrame:
         """G, with the names of rows and columns."""
-        return self.labels.frame(self.attributions)
+        return self.explanation.to_frame()
 
     def statements(self) -> Iterator[Statement]:
         """How it was made, each sentence with what it rests on."""
         noun = "Background" if self.r_squared is None else "Fitted on"
-        yield Statement(f"Own value is {self.definition}.", "chosen")
+        yield Statement(f"Own value is {self.explanation.method}.", "chosen")
         yield Statement(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
@@ -155,8 +138,9 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
 
     def card(self) -> Card:
         """How much of each column, and how it was made."""
-        names = self.labels.feature_names(self.shape[1])
-        sizes = [root_mean_square(g) for g in self.attributions.T]
+        (N, D), G = self.explanation.shape, self.explanation.attributions
+        names = self.explanation.labels.feature_names(D)
+        sizes = [root_mean_square(g) for g in G.T]
         order = np.argsort(-np.array(sizes), kind="stable")[:N_FEATURES].tolist()
         fit = self.r_squared
         rows = [
@@ -165,13 +149,13 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         ]
         head = ("column", "root mean square", *(() if fit is None else ("R²",)))
         return Card(
-            title=f"What {self.shape[1]} columns contribute by their value alone"
-            f"{explained(self.quantity)}",
-            subtitle=f"{self.shape[0]:,} rows; {self.definition}",
+            title=f"What {D} columns contribute by their value alone"
+            f"{explained(self.explanation.quantity)}",
+            subtitle=f"{N:,} rows; {self.explanation.method}",
             table=CardTable(head, rows),
             lines=tuple(self.in_words())[1:],
             proof="computed, not drawn; the definition and the background are chosen",
-            settings={"model evaluations": f"{self.evaluations:,}"},
+            settings={"model evaluations": f"{self.explanation.evaluations:,}"},
         )
 
     def context(
@@ -213,16 +197,18 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         """
         phi = self._read(attributions, "attributions")
         if another is not None:
-            same = self._read(another, "another")
-            another = replace(another, attributions=same, labels=self.labels)
+            W, labels = self._read(another, "another"), self.explanation.labels
+            same = replace(another.explanation, attributions=W, labels=labels)
+            another = replace(another, explanation=same)
         return ContextShare.of(phi, self, graph, another)
 
     def _read(self, carrier: object, label: str) -> Attributions:
         """Attributions of the same rows and columns, in their order."""
-        array = aligned(carrier, self.labels, label, "own values")
-        if array.shape != self.shape:
+        own = self.explanation
+        array = aligned(carrier, own.labels, label, "own values")
+        if array.shape != own.shape:
             raise InvalidInput(
-                f"{label}: expected the shape of the own values, {self.shape}, got "
+                f"{label}: expected the shape of the own values, {own.shape}, got "
                 f"{array.shape}"
             )
         return array
@@ -261,8 +247,9 @@ class ContextShare:
         another: OwnValues | None = None,
     ) -> ContextShare:
         """Of contributions Φ (N, D) beside their own values."""
-        loss = PairwiseRobustness(graph, beside=own.attributions)
-        front, adds_up = NearestFront(phi, loss), own.units == "output"
+        G = own.explanation.attributions
+        loss = PairwiseRobustness(graph, beside=G)
+        front, adds_up = NearestFront(phi, loss), own.explanation.units == "output"
         total, left = front.plain, front.roughness
         needed = front.least if adds_up else 0.0
         needed = min(needed, left)  # but for rounding
@@ -275,15 +262,15 @@ class ContextShare:
             cost, gap = best.certificate.value, best.certificate.gap
         told = None
         if another is not None:
-            apart = loss.map.energy(phi - another.attributions)
-            told = 1.0 - _share(apart, total), another.definition
+            apart = loss.map.energy(phi - another.explanation.attributions)
+            told = 1.0 - _share(apart, total), another.explanation.method
         known = graph.parameters.get("n_neighbors")
         count = None if known is None else int(known)
         others = {}
         if count is not None and graph.again is not None:
             for other in sorted({max(count // 2, 1), min(2 * count, len(phi) - 1)}):
                 near = graph.again(other).differences
-                left_there = near.energy(phi - own.attributions)
+                left_there = near.energy(phi - G)
                 others[other] = 1.0 - _share(left_there, near.energy(phi))
         return cls(
             own=1.0 - _share(left, total),
@@ -404,7 +391,7 @@ def own_values(
     Returns
     -------
     OwnValues
-        Its ``attributions`` are G (N, D).
+        ``explanation.attributions`` are G (N, D).
 
     Raises
     ------
@@ -417,10 +404,10 @@ def own_values(
     >>> import numpy as np, propopt as po
     >>> X = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
     >>> additive = po.explainers.own_values(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
-    >>> additive.attributions[:, 0]
+    >>> additive.explanation.attributions[:, 0]
     array([-2., -2.,  2.,  2.])
     >>> joint = po.explainers.own_values(lambda x: x[:, 0] * x[:, 1], X)
-    >>> np.abs(joint.attributions).max()
+    >>> np.abs(joint.explanation.attributions).max()
     np.float64(0.0)
     """
     if X is None:
@@ -476,15 +463,17 @@ def own_values_of(
         G = rule.at(points, labels)
         how = f"centred partial dependence, {rule.by}"
     return OwnValues(
-        attributions=G,
-        definition=how,
+        explanation=Explanation(
+            attributions=G,
+            method=how,
+            labels=labels,
+            units=units,
+            quantity=function.quantity,
+            background=background.digest,
+            evaluations=function.calls.rows - before,
+        ),
         background=f"{background.in_words()}{f' of {whose}' if whose else ''}",
         n_background=len(background.points),
-        background_digest=background.digest,
-        labels=labels,
-        units=units,
-        quantity=function.quantity,
-        evaluations=function.calls.rows - before,
     )
 
 
@@ -518,12 +507,15 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
         sizes[j] = ((own - own.mean()) ** 2).sum()
     known = np.where(sizes > 0.0, sizes, np.nan)
     return OwnValues(
-        attributions=G,
-        definition=f"steps of {LEAVES} leaves, and means of categories, of fitted "
-        "attributions",
+        explanation=Explanation(
+            attributions=G,
+            method=f"steps of {LEAVES} leaves, and means of categories, of fitted "
+            "attributions",
+            labels=labels,
+            units="output",
+        ),
         background=f"{len(others):,} other rows",
         n_background=len(others),
-        labels=labels,
         r_squared=1.0 - errors / known,
         r_squared_of_all=1.0 - _share(errors.sum(), sizes.sum()),
     )
