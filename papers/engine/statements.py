@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from papers.engine.findings import Claim, Invariant
 from papers.engine.panels import Solved, Statement
-from propopt.base.text import targets_in_words
 from propopt.explaining.trade_offs import TradeOffs
+from propopt.proofs.optimum import targets_in_words
 from propopt.results.explanation import Explanation
 
 

@@ -1,13 +1,8 @@
-r"""Words: names as text, gaps and errors in words, and what is explained.
+r"""Words: names as text, numbers in words, and what is explained.
 
 Names come from tables, files and users. Wherever one is shown, control characters, the
 escape codes made of them, marks that turn the direction of writing, and bytes that are
 no UTF-8 become visible escapes such as ``\x1b``.
-
-What is proved of an explanation, and what is estimated: one is not said alone. A gap
-says how good attributions are for the target that they were given. What the error of
-that target costs stands beside it wherever it is shown. The layer of explanations is
-above this one: they are taken by their attributes.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
 from numbers import Integral
-from typing import Any, Final, Literal, Self, TypeAlias, final
+from typing import Final, Literal, Self, TypeAlias, final
 
 
 # ---- Names as text: what a column is called is no command to a terminal or a page
@@ -112,58 +107,16 @@ class Reason:
         return self.reason
 
 
-# ---- What is proved of an explanation, and what is estimated: one is not said alone
+# ---- Numbers: gaps, shares, quantities
 
-
-NOT_KNOWN: Final = "target error not known"
 
 _ROUNDING: Final = 1e-12
 """Gaps, and errors in per cent: smaller ones are those of rounding."""
 
 
-def gap_in_words(explanation: Any) -> str:
-    """The certified gap beside the error of the target, as one sentence."""
-    return f"gap {gap_cell(explanation.gap)}, proved · {target_in_words(explanation)}"
-
-
 def gap_cell(gap: float) -> str:
     """Two digits; 0 where it is less than rounding."""
     return "0" if gap <= _ROUNDING else f"{gap:.1e}"
-
-
-def target_in_words(explanation: Any) -> str:
-    """What is known of the error of the target."""
-    target = explanation.target
-    return NOT_KNOWN if target is None else str(target.in_words())
-
-
-def targets_in_words(explanations: Iterable[Any]) -> list[str]:
-    """What is known of the errors of several, each thing once; of draws the range."""
-    optima = [best for best in explanations if best.gap is not None]
-    sampled = [best for best in optima if is_sampled(best)]
-    others = [target_in_words(best) for best in optima if not is_sampled(best)]
-    words = list(dict.fromkeys(others))
-    if not sampled:
-        return words
-    errors = [best.target_error for best in sampled]
-    sources = " and ".join(dict.fromkeys(best.target.source for best in sampled))
-    ends = f"{percent(min(errors))} to {percent(max(errors))}"
-    return [f"target error {ends} % ({sources})", *words]
-
-
-def is_sampled(explanation: Any) -> bool:
-    """Whether blocks of draws tell the error of its target."""
-    return explanation.target is not None and explanation.target.n_blocks > 0
-
-
-def target_error_cell(explanation: Any) -> str:
-    """The relative error of the target, in the column beside that of the gap."""
-    if explanation.target is None or math.isnan(explanation.target_error):
-        return "not known"
-    if not explanation.target.n_blocks:
-        return "exact"
-    most = "≤ " if explanation.target.relation == "at most" else ""
-    return f"{most}{explanation.target_error:.2g}"
 
 
 def percent(share: float) -> str:

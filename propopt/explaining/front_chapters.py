@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.checks import spread_over
-from propopt.base.text import in_percent, percent, targets_in_words
+from propopt.base.text import in_percent, percent
 from propopt.proofs.fronts import ExactFront
+from propopt.proofs.optimum import targets_in_words
+from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -59,7 +61,9 @@ def front_chapters(found: Any) -> list[Chapter]:
     ]
 
 
-def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
+def _summary(
+    found: Any, best: Explanation | None, is_exact_between: bool = False
+) -> Chapter:
     card, said, shape = found.card(), [], ""
     gaps = [one.gap for one in found.optimized if one.gap is not None]
     if gaps:
@@ -105,7 +109,9 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
     )
 
 
-def _headlines(found: Any, best: Any, gaps: Sequence[float]) -> Iterator[Headline]:
+def _headlines(
+    found: Any, best: Explanation, gaps: Sequence[float]
+) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
     where = f" at the {'aim' if found.aimed else 'knee'}"
     if found.ends is not None:
@@ -155,7 +161,7 @@ _BECOMES: Final = {
 _TOLERATED: Final = 1e-5
 
 
-def trail_of(found: Any, best: Any) -> Trail:
+def trail_of(found: Any, best: Explanation) -> Trail:
     """The optima that differ from the one shown in one weight, and what is between."""
     loss, line = _line(found, best)
     front = None
@@ -184,7 +190,7 @@ def _is_faithful(found: Any, name: str) -> bool:
     return found.ends is not None and found.ends.faithful == (name,)
 
 
-def _line(found: Any, best: Any) -> tuple[str | None, list[Any]]:
+def _line(found: Any, best: Explanation) -> tuple[str | None, list[Any]]:
     """The weight in which most optima differ, all others as the chosen one has them."""
 
     def alike(loss: str) -> list[Any]:

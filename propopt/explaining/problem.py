@@ -26,7 +26,7 @@ from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import known_word, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.base.text import Reason, is_sampled
+from propopt.base.text import Reason
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import (
     AnyRule,
@@ -67,6 +67,7 @@ from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import N_REFERENCE, Nearest, RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.proofs.optimum import is_sampled
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS

@@ -27,9 +27,6 @@ from propopt.base.text import (
     in_short,
     percent,
     printable,
-    target_error_cell,
-    target_in_words,
-    targets_in_words,
 )
 from propopt.explaining.between import Between, is_above
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
@@ -37,6 +34,7 @@ from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.proofs.ends import Ends
+from propopt.proofs.optimum import target_error_cell, target_in_words, targets_in_words
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result

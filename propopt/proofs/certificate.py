@@ -30,7 +30,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg as la
@@ -39,7 +39,6 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import Trivial
@@ -504,68 +503,3 @@ def _violation(bound: Bound, W: Attributions, value: float, trivial: Trivial) ->
         return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
     scale = trivial.scale(bound.limit, {bound.loss.name: 1.0})
     return max(value - bound.limit, 0.0) / max(scale, tiny)
-
-
-# ---- Whether a certificate is that of the losses beside it: what files claim
-
-
-_MISFIT = 1e-9
-"""Relative: how far a certificate may be from the losses beside it."""
-
-SATISFIED = 1e-6
-"""A violation up to this counts as none: the tolerance of solvers."""
-
-
-def refuse_contradiction(explanation: Any) -> None:
-    """Refuse a certificate that is not one of the losses beside it."""
-    certificate = explanation.certificate
-    if certificate is None:
-        return
-    weights, losses = explanation.weights, explanation.losses
-    if not weights.keys() <= losses.keys():
-        raise InvalidInput("certificate: not all weighted losses are there")
-    value = sum(weight * losses[name] for name, weight in weights.items())
-    if weights and not abs(value - certificate.value) <= _MISFIT * certificate.value:
-        raise InvalidInput(
-            f"certificate: it is of the value {certificate.value!r}, and the losses "
-            f"give {value!r}"
-        )
-    scale = certificate.scale
-    if certificate.value > (1.0 + _MISFIT) * scale:
-        raise InvalidInput("certificate: its scale is below its value")
-    most = certificate.value + _most_above(certificate, explanation)
-    if not certificate.lower_bound <= most:  # NaN is no reason
-        raise InvalidInput(
-            f"certificate: its lower bound {certificate.lower_bound!r} is above its "
-            f"value {certificate.value!r}, by more than its violation "
-            f"{certificate.violation:.3g} of constraints explains"
-        )
-
-
-def _most_above(certificate: Certificate, explanation: Any) -> float:
-    """How far a lower bound may be above the value of what violates its constraints.
-
-    L(W) = F(W) + Σ μ (loss(W) − limit) is no less than its minimum, so that a bound is
-    above the value by no more than the violation of the limits, or totals, times what
-    their multipliers say these cost. A limit of zero has no finite one: F grows with
-    the distance from what it allows, whose square the violation is. Attributions that
-    violate by more than :data:`SATISFIED` claim no optimum.
-    """
-    violation, scale = certificate.violation, certificate.scale
-    allowed = _MISFIT * scale
-    if not violation:
-        return allowed
-    per_total = [
-        float(np.abs(array).sum())
-        for name, array in explanation.details.items()
-        if name.endswith(".multiplier")
-    ]
-    finite = {k: mu for k, mu in explanation.multipliers.items() if math.isfinite(mu)}
-    losses = explanation.losses
-    price = sum(mu * abs(losses.get(name, 0.0)) for name, mu in finite.items())
-    price += sum(per_total) * float(np.abs(explanation.attributions).sum(axis=1).max())
-    if len(finite) < len(explanation.multipliers):
-        allowed += math.sqrt(violation) * scale
-    if violation > SATISFIED and not per_total:
-        return math.inf
-    return allowed + 2.0 * violation * price

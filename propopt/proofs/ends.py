@@ -59,7 +59,7 @@ from propopt.losses.restricted import (
     is_complete,
 )
 from propopt.proofs.hessian import smoothest
-from propopt.proofs.near_optimal import Optimum
+from propopt.proofs.optimum import Optimum
 
 
 # ---- The two ends of every trade-off: what shares of losses are measured against

@@ -28,11 +28,10 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Final, Literal, Protocol, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,53 +39,12 @@ from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import Quantity
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import is_complete
-from propopt.proofs.certificate import Certificate
 from propopt.proofs.hessian import Hessian, OfScaled, OfSums, QuadraticPart, is_squared
-from propopt.proofs.target_error import Scatter, TargetError
-from propopt.tables.frames import Labels
-
-
-class Optimum(Protocol):
-    """What conclusions are drawn of: an explanation, by what it knows of itself.
-
-    W (N, D) with standard errors where it was estimated, losses, weights and
-    multipliers by name, together rates; ``target`` is what an estimated one costs.
-    """
-
-    @property
-    def attributions(self) -> Attributions: ...
-    @property
-    def standard_errors(self) -> Array | None: ...
-    @property
-    def target(self) -> TargetError | None: ...
-    @property
-    def certificate(self) -> Certificate | None: ...
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def row_size(self) -> float | None: ...
-    @property
-    def scales(self) -> Array | None: ...
-    @property
-    def labels(self) -> Labels: ...
-    @property
-    def quantity(self) -> Quantity | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def weights(self) -> Mapping[str, float]: ...
-    @property
-    def losses(self) -> Mapping[str, float]: ...
-    @property
-    def multipliers(self) -> Mapping[str, float]: ...
-    @property
-    def rates(self) -> dict[str, float]: ...
-    def measured(self, losses: Objective) -> Optimum: ...
-    def certified(self, objective: Objective) -> Optimum: ...
+from propopt.proofs.optimum import Optimum
+from propopt.proofs.target_error import Scatter
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges

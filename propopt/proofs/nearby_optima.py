@@ -24,7 +24,7 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete
 from propopt.proofs.hessian import QuadraticPart
-from propopt.proofs.near_optimal import Optimum
+from propopt.proofs.optimum import Optimum
 from propopt.proofs.target_error import Scatter, sampled_blocks
 
 

@@ -21,13 +21,13 @@ from propopt.losses import Program
 from propopt.losses.restricted import counted
 from propopt.proofs.near_optimal import (
     NearOptimal,
-    Optimum,
     OrderBy,
     compared,
     in_order,
     scatter_of,
     small_change,
 )
+from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 

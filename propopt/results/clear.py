@@ -36,6 +36,7 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, explained, plural, rounded_percent
 from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
+from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 
@@ -242,13 +243,13 @@ def unit_of(quantity: Quantity | None) -> str:
     return "units of the output" if quantity is None else quantity.unit
 
 
-def is_exact(best: Any) -> bool:
+def is_exact(best: Optimum) -> bool:
     """Whether what it is faithful to was computed exactly, as far as it is known."""
     return best.target is not None and best.target.value == 0.0
 
 
 def clear_of(
-    best: Any,
+    best: Optimum,
     *,
     delta: float | None = None,
     by: OrderBy = "size",
@@ -273,7 +274,7 @@ def clear_of(
     )
 
 
-def clear_share(best: Any) -> tuple[float, float]:
+def clear_share(best: Optimum) -> tuple[float, float]:
     """The share of clear signs, and δ, without places, which take all pairs."""
     rows = _Rows(best, None, None)
     return share_of(rows.signs(), rows.W), rows.delta
@@ -284,7 +285,7 @@ class _Rows:
 
     def __init__(
         self,
-        best: Any,
+        best: Optimum,
         delta: float | None,
         groups: Mapping[str, Sequence[str]] | None,
     ) -> None:
@@ -361,7 +362,7 @@ class _Rows:
         return np.asarray(self.delta * np.sqrt(np.maximum(squares - kept, 0.0)))
 
 
-def ends_in_words(best: Any) -> str:
+def ends_in_words(best: Optimum) -> str:
     """Where a clear sign has to be the same, besides the explanation; maybe nowhere."""
     known = "exact" if is_exact(best) else "estimated"
     if best.units != "output":
@@ -371,7 +372,7 @@ def ends_in_words(best: Any) -> str:
     return f"the {known} contributions and at twice the move away from them"
 
 
-def _sampling(best: Any) -> tuple[Array, str]:
+def _sampling(best: Optimum) -> tuple[Array, str]:
     """What is taken off each form for sampled values, and in words how much."""
     nothing, errors = np.zeros(best.shape), best.standard_errors
     if errors is None and is_exact(best):

@@ -30,11 +30,12 @@ from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.proofs.certificate import SATISFIED, Certificate, refuse_contradiction
+from propopt.proofs.certificate import Certificate
 from propopt.proofs.certifying import certify
 from propopt.proofs.ends import Ends, weighted
 from propopt.proofs.near_optimal import OrderBy, claimed
 from propopt.proofs.nearby_optima import Solve
+from propopt.proofs.optimum import SATISFIED, refuse_contradiction
 from propopt.proofs.problem_data import in_units_of_w, posed_of
 from propopt.proofs.target_error import ReadyTargets, TargetError
 from propopt.results.certain import Certain, certain_of

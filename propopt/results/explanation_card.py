@@ -1,7 +1,4 @@
-"""What is shown of an explanation: largest features, unit, proof; settings are folded.
-
-The class of explanations stands above this chapter: they are taken by their attributes.
-"""
+"""What a card shows of an explanation: largest features, unit, proof, settings."""
 
 from __future__ import annotations
 
@@ -15,17 +12,15 @@ import numpy as np
 from propopt.base.cards import Card, CardRow, others_in_words
 from propopt.base.text import (
     enumerated,
-    gap_in_words,
     in_percent,
     in_short,
-    is_sampled,
     percent,
     plural,
     printable,
     rounded_percent,
-    target_in_words,
 )
 from propopt.losses.algebra import PropertyLoss, kind_of
+from propopt.proofs.optimum import Optimum, gap_in_words, is_sampled, target_in_words
 from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 
@@ -43,7 +38,7 @@ _MOST_WORK: Final = 2e7
 """N D²: pairs of columns for the places of all rows."""
 
 
-def explanation_text(explanation: Any) -> str:
+def explanation_text(explanation: Optimum) -> str:
     """One line about an explanation."""
     parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
     if explanation.quantity is not None:
@@ -63,7 +58,7 @@ def explanation_text(explanation: Any) -> str:
     return f"Explanation({', '.join(parts)})"
 
 
-def explanation_card(explanation: Any, n_features: int) -> Card:
+def explanation_card(explanation: Optimum, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
     share, delta = clear_share(explanation)
@@ -88,12 +83,12 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     )
 
 
-def _size(explanation: Any) -> str:
+def _size(explanation: Optimum) -> str:
     rows, features = explanation.shape
     return f"{plural(rows, 'row')} × {plural(features, 'feature')}"
 
 
-def _title(explanation: Any) -> str:
+def _title(explanation: Optimum) -> str:
     """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
@@ -106,7 +101,7 @@ def _title(explanation: Any) -> str:
     return f"{own}{matter} to the {label}, {where}"
 
 
-def largest_features(explanation: Any) -> list[str]:
+def largest_features(explanation: Optimum) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)
@@ -118,7 +113,7 @@ def largest_features(explanation: Any) -> list[str]:
     return names
 
 
-def _subtitle(explanation: Any) -> str:
+def _subtitle(explanation: Optimum) -> str:
     """The unit, and what numbers are of several rows."""
     words = [explanation.units_in_words]
     if explanation.shape[0] > 1:
@@ -134,7 +129,7 @@ _LARGE: Final = 0.1
 """Of the mean over rows of the largest |φ|: values above it are large."""
 
 
-def beside_contributions(explanation: Any) -> Iterator[str]:
+def beside_contributions(explanation: Optimum) -> Iterator[str]:
     """How far optimized contributions are from those that they are faithful to."""
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
@@ -156,7 +151,7 @@ def beside_contributions(explanation: Any) -> Iterator[str]:
     )
 
 
-def _without_data(explanation: Any) -> Iterator[str]:
+def _without_data(explanation: Optimum) -> Iterator[str]:
     """Which rows stand for the background where no table of them was given."""
     if _WITHOUT_DATA in explanation.parameters:
         yield str(explanation.parameters[_WITHOUT_DATA])
@@ -199,7 +194,7 @@ def _feature_rows(
     return rows, others_in_words(unit * sizes[order[n_features:]])
 
 
-def _of_one_row(explanation: Any) -> list[str]:
+def _of_one_row(explanation: Optimum) -> list[str]:
     """What each contribution was before it was optimized, where there is one row."""
     known = explanation.contributions
     if known is None or len(known) > 1:
@@ -226,7 +221,7 @@ def _direction(w: Any) -> str:
     return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
 
 
-def _proof(explanation: Any) -> Iterator[str]:
+def _proof(explanation: Optimum) -> Iterator[str]:
     """What is proved of the optimum, and what is known of the error of its target."""
     certificate = explanation.certificate
     if certificate is None:
@@ -254,7 +249,7 @@ _TOLERATED: Final = 1e-5
 """Of gaps and violations: more is said in per cent."""
 
 
-def clear_in_words(explanation: Any, share: float, delta: float) -> str:
+def clear_in_words(explanation: Optimum, share: float, delta: float) -> str:
     """How many signs are clear, and what a clear sign is."""
     unit = "slopes"
     if explanation.units == "output":
@@ -267,7 +262,7 @@ def clear_in_words(explanation: Any, share: float, delta: float) -> str:
     )
 
 
-def _clear_reasons(explanation: Any) -> Iterator[tuple[str, str]]:
+def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:
     """In how many rows the first reason is clear, the second, and so on."""
     N, D = explanation.shape
     is_little = N <= _MOST_ROWS and float(N) * D**2 <= _MOST_WORK
@@ -282,7 +277,7 @@ def _clear_reasons(explanation: Any) -> Iterator[tuple[str, str]]:
         yield f"clear reasons for a {side} output", words
 
 
-def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
+def _settings(explanation: Optimum) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ from propopt.base.text import (
     rounded_percent,
 )
 from propopt.proofs.near_optimal import in_order
+from propopt.proofs.optimum import Optimum
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
 from propopt.results.report.chapters import (
     Chapter,
@@ -156,7 +157,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     @classmethod
     def of(
         cls,
-        best: Any,
+        best: Optimum,
         *,
         k: int = N_REASONS,
         towards: Towards = "higher",
@@ -493,7 +494,7 @@ _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def reasons_of(
-    best: Any,
+    best: Optimum,
     *,
     k: int,
     towards: Towards,
@@ -541,14 +542,14 @@ def _ranks(
     return first, np.where(sure, last, K + 1)
 
 
-def _source(best: Any) -> str:
+def _source(best: Optimum) -> str:
     """What reasons are ranked by, where it is not what is explained itself."""
     if best.contributions is None:
         return ""
     return f"{'exact' if is_exact(best) else 'estimated'} contributions"
 
 
-def _log_odds(best: Any, rows: NDArray[np.int64]) -> Values | None:
+def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:
     """Predictions of rows, where they are known and are log-odds of one class."""
     quantity, values = best.quantity, best.prediction
     if quantity is None or values is None or not np.isfinite(values).all():
@@ -557,7 +558,7 @@ def _log_odds(best: Any, rows: NDArray[np.int64]) -> Values | None:
     return values[rows] if is_plain else None
 
 
-def _of_group(best: Any, own: Array, n: int, members: NDArray[np.intp]) -> str:
+def _of_group(best: Optimum, own: Array, n: int, members: NDArray[np.intp]) -> str:
     """The values of those features of a group that contribute most in a row."""
     names = best.labels.feature_names(best.shape[1])
     sizes = np.abs(own[n, members])

@@ -23,7 +23,8 @@ from propopt.losses.restricted import (
     counted,
 )
 from propopt.proofs.ends import Ends, matched_target, neighbour_differences, weighted
-from propopt.proofs.near_optimal import Optimum, root_mean_square, without_dust
+from propopt.proofs.near_optimal import root_mean_square, without_dust
+from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
 

@@ -28,8 +28,9 @@ from propopt.losses import (
     Program,
 )
 from propopt.losses.restricted import counted
-from propopt.proofs.near_optimal import Optimum, signs_of, without_dust
+from propopt.proofs.near_optimal import signs_of, without_dust
 from propopt.proofs.nearby_optima import Solve, families
+from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
 

@@ -13,9 +13,9 @@ from command_line import FILE, write
 
 import propopt as po
 from papers.engine.statements import certified
-from propopt.base.text import target_error_cell, targets_in_words
 from propopt.cli import main
 from propopt.losses.faithfulness import Estimate
+from propopt.proofs.optimum import target_error_cell, targets_in_words
 
 
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.1, (10, 9, 2))

@@ -49,7 +49,9 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     for finding in own.findings:
         assert saved[finding.name].verdict == finding.verdict
         assert saved[finding.name].number == pytest.approx(finding.number, rel=1e-6)
-    np.testing.assert_array_equal(saved.attributions, own.attributions)
+    np.testing.assert_array_equal(
+        saved.explanation.attributions, own.explanation.attributions
+    )
     table = pd.read_csv(done / "audit_findings.csv")
     assert table["name"].tolist() == [finding.name for finding in own.findings]
     causes = pd.read_csv(done / "audit_causes.csv")
@@ -58,7 +60,7 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     assert set(causes["feature"]) <= set(customers)
     exact = pd.read_csv(done / "audit_exact.csv", index_col=0)
     np.testing.assert_allclose(exact[list(customers)], own.exact, rtol=1e-9)
-    base = own.prediction - own.exact.sum(axis=1)
+    base = own.explanation.prediction - own.exact.sum(axis=1)
     np.testing.assert_allclose(exact["base_value"], base, rtol=1e-9)
 
 
@@ -121,7 +123,7 @@ def test_the_file_of_a_regression_predicts_its_column(tmp_path):
     )
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
     found = po.results.Audit.load(tmp_path / "out/audit.npz")
-    assert found.quantity.in_words() == "predicted quality"
+    assert found.explanation.quantity.in_words() == "predicted quality"
 
 
 def test_another_background_is_named_in_the_file(tmp_path):
@@ -194,7 +196,7 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     found = po.results.Audit.load(tmp_path / "out/audit.npz")
     assert found["additivity"].verdict == "right"
     assert "path-dependent" in found["exactness"].sentence
-    assert found.quantity.in_words() == "margin of class 2"
+    assert found.explanation.quantity.in_words() == "margin of class 2"
 
 
 def test_a_page_has_the_tolerance_the_decision_and_digests_of_all_files(tmp_path):

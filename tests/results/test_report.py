@@ -326,14 +326,14 @@ def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slippe
     chapters = {chapter.title: chapter for chapter in slipped.chapters()}
     table = chapters["Row by row"].table
     assert list(table.index) == [str(n) for n in range(30)]
-    np.testing.assert_allclose(table["base"], slipped.base_value)
-    np.testing.assert_allclose(table["prediction"], slipped.prediction)
-    accepted = slipped.prediction >= 0.0
+    np.testing.assert_allclose(table["base"], slipped.explanation.base_value)
+    np.testing.assert_allclose(table["prediction"], slipped.explanation.prediction)
+    accepted = slipped.explanation.prediction >= 0.0
     assert list(table["decision"] == "accepted") == list(accepted)
     assert set(table["decision"]) == {"accepted", "refused"}
     assert list(table.index[table["tolerance"] == "fail"]) == ["7"]
     assert table.loc["7", "in column"] == "a"
-    off = abs(slipped.attributions[7, 0] - slipped.exact[7, 0])
+    off = abs(slipped.explanation.attributions[7, 0] - slipped.exact[7, 0])
     assert table.loc["7", "largest difference from exact"] == pytest.approx(off)
     (verdict,) = (
         x for x in chapters_first(slipped).headlines if "tolerance" in x.question
@@ -357,7 +357,7 @@ def test_the_page_has_every_value_beside_the_exact_one(slipped):
     own, exact = chapter.table.loc["7", "a"].split("\xa0/ ")
     assert exact.endswith("✗")
     numbers = [float(x.strip("✗ ").replace("−", "-")) for x in (own, exact)]
-    expected = [slipped.attributions[7, 0], slipped.exact[7, 0]]
+    expected = [slipped.explanation.attributions[7, 0], slipped.exact[7, 0]]
     np.testing.assert_allclose(numbers, expected, rtol=1e-3)
     assert chapter.table.map(lambda cell: "✗" in cell).to_numpy().sum() == 1
 

@@ -32,12 +32,13 @@ from propopt.base.files import (
 from propopt.base.html import HighlightedText
 from propopt.base.resources import keeping
 from propopt.base.terminal import PlainConsole, silent
-from propopt.base.text import plural, printable, printable_lines, target_in_words
+from propopt.base.text import plural, printable, printable_lines
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.proofs.optimum import target_in_words
 from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import Chapter
 from propopt.results.report.page import write_page

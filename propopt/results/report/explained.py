@@ -1,7 +1,4 @@
-"""Chapters of an explanation: what matters, what is proved, rows and similar ones.
-
-The class of explanations stands above this chapter: they are taken by their attributes.
-"""
+"""Chapters of an explanation: what matters, what is proved, rows and similar ones."""
 
 from __future__ import annotations
 
@@ -11,10 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from propopt.base.arrays import Array
 from propopt.base.cards import Card
-from propopt.base.text import enumerated, in_short, is_sampled, target_in_words
+from propopt.base.text import enumerated, in_short
+from propopt.proofs.optimum import Optimum, is_sampled, target_in_words
 from propopt.results.clear import clear_share
 from propopt.results.explanation_card import clear_in_words, largest_features
+from propopt.results.reasons import Reasons
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -48,7 +48,7 @@ def not_said() -> Iterator[Statement]:
     )
 
 
-def explanation_chapters(best: Any) -> list[Chapter]:
+def explanation_chapters(best: Optimum) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
     card, clear = best.card(_FEATURES), clear_share(best)
     neighbours = Neighbours.of(best)
@@ -68,11 +68,15 @@ def explanation_chapters(best: Any) -> list[Chapter]:
     ]
 
 
-def _every_value(best: Any) -> Iterator[Chapter]:
+def _every_value(best: Optimum) -> Iterator[Chapter]:
     """Rows with base and prediction, and values beside those that they are near to."""
     base, prediction, known = best.base_value, best.prediction, best.contributions
-    ends = [x for x in (base, prediction, known) if x is not None]
-    if best.units != "output" or len(ends) < 3 or not all(map(_is_known, ends)):
+    ends = base, prediction, known
+    if (
+        base is None
+        or prediction is None
+        or not (best.units == "output" and all(map(_is_known, ends)))
+    ):
         words = f"{best.units_in_words}."
         yield table_chapter("Attributions", best.to_frame(), words)
         return
@@ -87,19 +91,18 @@ def _every_value(best: Any) -> Iterator[Chapter]:
     ).chapters()
 
 
-def _is_known(array: Any) -> bool:
-    return bool(np.isfinite(array).all())
+def _is_known(array: Array | None) -> bool:
+    return array is not None and bool(np.isfinite(array).all())
 
 
-def _reasons(best: Any) -> Sequence[Chapter]:
+def _reasons(best: Optimum) -> Sequence[Chapter]:
     """Reasons of the first rows, for contributions."""
     if best.units != "output":
         return ()
-    names = best.labels.points or range(best.shape[0])
-    shown = [*names][:_ROWS_WITH_REASONS]
-    first, *others = best.reasons(rows=shown).chapters()
-    if len(shown) < len(names):
-        words = f"Reasons of the first {len(shown)} of {len(names):,} rows."
+    N, shown = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
+    first, *others = Reasons.of(best, rows=range(shown)).chapters()
+    if shown < N:
+        words = f"Reasons of the first {shown} of {N:,} rows."
         first = replace(first, lead=words)
     return first, *others
 
@@ -107,7 +110,7 @@ def _reasons(best: Any) -> Sequence[Chapter]:
 _ROWS_WITH_REASONS: Final = 500
 
 
-def features(best: Any, known: Card | None = None) -> Chapter:
+def features(best: Optimum, known: Card | None = None) -> Chapter:
     """The features of the largest attributions, as bars."""
     card = known or best.card(_FEATURES)
     return Chapter(
@@ -121,7 +124,7 @@ def features(best: Any, known: Card | None = None) -> Chapter:
 
 
 def rows_and_pairs(
-    best: Any,
+    best: Optimum,
     neighbours: Neighbours | None,
     trail: Trail | None = None,
 ) -> Iterator[Chapter]:
@@ -178,7 +181,7 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
     )
 
 
-def proof(best: Any) -> Iterator[Statement]:
+def proof(best: Optimum) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
     if certificate is None:
@@ -192,7 +195,7 @@ def proof(best: Any) -> Iterator[Statement]:
     yield Statement(f"The target that it follows: {told}.", kind)
 
 
-def settings(best: Any) -> Iterator[Statement]:
+def settings(best: Optimum) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
         kind: Any = "checked" if name in ("stability", "own value") else "chosen"
@@ -205,7 +208,7 @@ def settings(best: Any) -> Iterator[Statement]:
         yield Statement(f"Solver: {best.solver}.", "chosen")
 
 
-def _headlines(best: Any, share: float, delta: float) -> Iterator[Headline]:
+def _headlines(best: Optimum, share: float, delta: float) -> Iterator[Headline]:
     names = largest_features(best)
     if names:
         yield Headline(

@@ -5,8 +5,6 @@ changes the shares h alone: on an exact front (:mod:`propopt.proofs.fronts`) the
 and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
 all shares but one are zero. Python draws the same page for one position, which is what
 is seen without scripts.
-
-The class of explanations stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
 from propopt.proofs.fronts import ExactFront
+from propopt.proofs.optimum import Optimum
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 
@@ -279,7 +278,7 @@ class Trail:
 class Explorer(Chapter):
     """Rows that can be chosen, beside the most similar; on a trail with its slider."""
 
-    best: Any
+    best: Optimum
     neighbours: Neighbours | None
     trail: Trail | None = None
     first: Sequence[int] = ()  # rows that are shown before others

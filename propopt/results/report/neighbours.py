@@ -1,7 +1,4 @@
-"""Which rows are similar, by a graph or by their values, and which differ most.
-
-The class of explanations stands above this chapter: they are taken by their attributes.
-"""
+"""Which rows are similar, by a graph or by their values, and which differ most."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
 from propopt.losses.graphs.points import Graph, knn_graph, pair_distances
+from propopt.proofs.optimum import Optimum
 from propopt.results.report.chapters import named
 
 
@@ -35,7 +33,7 @@ class Neighbours:
     source: str  # half a sentence
 
     @classmethod
-    def of(cls, best: Any) -> Neighbours | None:
+    def of(cls, best: Optimum) -> Neighbours | None:
         """By the graph that it was optimized for, or else by the values of rows."""
         graph = graph_of(best)
         X = _standardised(best)
@@ -44,7 +42,7 @@ class Neighbours:
         return cls.by_values(best)
 
     @classmethod
-    def by_values(cls, best: Any) -> Neighbours | None:
+    def by_values(cls, best: Optimum) -> Neighbours | None:
         """The nearest rows, where the values of rows are known."""
         X = _standardised(best)
         if X is None or len(X) < 2:
@@ -79,7 +77,7 @@ class Neighbours:
         ]
         return np.asarray(self.similarity * np.concatenate(parts))
 
-    def worst(self, best: Any) -> tuple[pd.DataFrame, list[int]]:
+    def worst(self, best: Optimum) -> tuple[pd.DataFrame, list[int]]:
         """The pairs that differ most, as a table, and the rows in them."""
         W = best.attributions
         cost = self.differences(W)
@@ -108,7 +106,7 @@ class Neighbours:
         return pd.DataFrame(lines).set_index("row"), list(dict.fromkeys(rows))
 
 
-def graph_of(best: Any) -> Any:
+def graph_of(best: Optimum) -> Any:
     """The graph over points of one of its losses; None where there is none."""
     program = best.program
     losses = () if program is None else program.all_losses
@@ -120,7 +118,7 @@ def graph_of(best: Any) -> Any:
     )
 
 
-def _standardised(best: Any) -> Array | None:
+def _standardised(best: Optimum) -> Array | None:
     """Values of rows over the deviation of each column; missing ones are its mean."""
     X = best.points
     if X is None:

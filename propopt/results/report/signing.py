@@ -1,7 +1,6 @@
 """Chapters for somebody who signs: the record, every row, every value, a tolerance.
 
-A result is taken by its attributes. What it was compared with is None where exact
-values are not known.
+What values are compared with is None where exact values are not known.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Truths
 from propopt.base.text import plural
+from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
 from propopt.results.report.chapters import (
     CELLS_ON_PAGE,
@@ -39,7 +39,7 @@ _COLUMNS: Final = 10
 class Sheet:
     """Numbers of all rows beside the exact ones, and what somebody sets for them."""
 
-    result: Any  # attributions, labels, value_of, row_name
+    result: Optimum
     noun: Literal["audited", "optimized"]
     unit: str  # such as "in log-odds"
     exact: Array | None  # (N, D)
