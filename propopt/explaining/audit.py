@@ -15,7 +15,6 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.text import in_percent, percent, plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.audited import Audited
-from propopt.explaining.carriers import CarrierLike
 from propopt.explaining.front_chapters import trail_of
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.sweeping import sweep
@@ -31,6 +30,7 @@ from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.products.sums import Game
 from propopt.tables.frames import Labels
+from propopt.tables.imported import AttributionsLike
 
 
 # ---- The questions: each an answer with its number
@@ -549,7 +549,7 @@ _N_WEIGHTS: Final = 25
 
 @knows_other_words
 def audit(
-    attributions: CarrierLike,
+    attributions: AttributionsLike,
     model: Any,
     X: Any,
     *,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Unpack, final
 
 import numpy as np
@@ -51,11 +52,11 @@ from propopt.tables.frames import (
     Labels,
     as_frame,
     is_frame,
-    is_shap,
     listed,
     names_of,
     orders_of,
 )
+from propopt.tables.imported import is_shap, is_tensor
 from propopt.tables.schema import TableSchema
 
 
@@ -522,7 +523,8 @@ def _refuse_unfit(settings: CheckedSettings) -> None:
 
 def _is_said(version: Any) -> bool:
     """Whether a version is an explanation already: attributions, and no model."""
-    table = isinstance(version, np.ndarray) or is_frame(version, "version")
+    table = isinstance(version, np.ndarray | list | str | Path) or is_tensor(version)
+    table = table or is_frame(version, "version")
     return table or isinstance(version, Explanation) or is_shap(version)
 
 

@@ -30,12 +30,13 @@ from propopt.laws.shapley_draws import (
     shapley_orders,
 )
 from propopt.losses.faithfulness import Estimate
-from propopt.results.explanation import Explanation, base_values_of
+from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedShapley
 from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
-from propopt.tables.frames import Labels, aligned, is_shap
+from propopt.tables.frames import Labels
+from propopt.tables.imported import read_attributions
 
 
 ContributionsLike: TypeAlias = Any
@@ -204,14 +205,16 @@ class ContributionRule:
     def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Attributions made elsewhere, with their base where they know it."""
         names, shape = self.named(labels), (len(points), self._n_players)
-        phi = aligned(carrier, names, "contributions", "X")
+        found = read_attributions(
+            carrier, "contributions", names, shape, saved=Explanation.load
+        )
+        phi, base = found.values, found.base
         if phi.shape != shape:
             whose = "X" if self.players is None else "rows and groups"
             raise InvalidInput(
                 f"contributions: expected the shape of {whose}, {shape}, got "
                 f"{phi.shape}"
             )
-        base = _base_of(carrier, len(points))
         if base is None:
             base = np.full(len(points), self.base)
         return Targets(
@@ -418,10 +421,3 @@ def _words_of(points: Points) -> list[int]:
     """The values of a row as words of a seed; NaN and zero are one each."""
     plain = np.where(np.isnan(points), np.nan, points + 0.0).astype("<f8")
     return np.frombuffer(hashlib.sha256(plain.tobytes()).digest(), "<u4").tolist()
-
-
-def _base_of(carrier: Any, n_points: int) -> Array | None:
-    """The base values that an explanation knows."""
-    if isinstance(carrier, Explanation):
-        return carrier.base_value
-    return base_values_of(carrier.base_values, n_points) if is_shap(carrier) else None

@@ -53,7 +53,8 @@ from propopt.tables.documents import (
     rarity,
     read_texts,
 )
-from propopt.tables.frames import Labels, aligned, listed
+from propopt.tables.frames import Labels, listed
+from propopt.tables.imported import aligned
 
 
 # ---- Documents and what their words aim at: effects, limits of LIME, Shapley values

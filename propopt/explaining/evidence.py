@@ -19,7 +19,6 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Reason, plural
-from propopt.explaining.carriers import Carried, CarrierLike, carried
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
 from propopt.explaining.sources import (
@@ -38,10 +37,16 @@ from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
-from propopt.results.explanation import base_values_of
+from propopt.results.explanation import Explanation
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed
+from propopt.tables.imported import (
+    AttributionsLike,
+    ImportedAttributions,
+    base_values_of,
+    read_attributions,
+)
 
 
 # ---- In which unit numbers are, known or asked for
@@ -190,11 +195,37 @@ MAJORITY: Final = 0.5
 """Of rows or values: what holds for more is the rule, the others exceptions."""
 
 
+def read_parts(
+    carrier: AttributionsLike,
+    labels: Labels,
+    shape: tuple[int, int],
+    position: int | None = None,
+) -> ImportedAttributions:
+    """Parts of the output, of the rows and columns of the table."""
+    found = read_attributions(
+        *(carrier, "attributions", labels, shape),
+        position=position,
+        saved=Explanation.load,
+    )
+    if found.ours is not None and found.units != "output":
+        raise InvalidInput(
+            f"attributions: expected parts of the output, got "
+            f"{found.ours.units_in_words}; po.explain(model, X, kind='contributions') "
+            "has parts"
+        )
+    if found.values.shape != shape:
+        raise InvalidInput(
+            f"attributions: expected {shape[0]} rows × {shape[1]} columns, as X has, "
+            f"got {' × '.join(map(str, found.values.shape))}"
+        )
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditEvidence:
     """Attributions that came, the model, its rows and background."""
 
-    came: Carried  # W (N, D), and the base that came with it
+    came: ImportedAttributions  # W (N, D), and the base that came with it
     function: Function  # f
     unit: str  # what numbers are of, in words
     points: Points  # (N, D)
@@ -211,7 +242,7 @@ class AuditEvidence:
     @classmethod
     def of(
         cls,
-        attributions: CarrierLike,
+        attributions: AttributionsLike,
         model: Any,
         X: Any,
         data: Any,
@@ -236,7 +267,7 @@ class AuditEvidence:
         if graph is not None:
             graph_of_rows(graph, len(points))
         position = _position(model, function)
-        came = carried(attributions, labels, points.shape, position=position)
+        came = read_parts(attributions, labels, points.shape, position)
         if base is not None:
             came = replace(came, base=base_values_of(base, len(points)))
         own = cls(

@@ -35,12 +35,13 @@ from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
 from propopt.proofs.ends import Ends
-from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
+from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task
 from propopt.solvers.centred import Shifted, Transposed
 from propopt.solvers.complete import Complete
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
+from propopt.tables.imported import AttributionsLike
 
 
 Swept: TypeAlias = float | Sequence[float] | Array

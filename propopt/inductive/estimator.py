@@ -35,7 +35,8 @@ from propopt.inductive.model import (
     tuned,
 )
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
+from propopt.tables.frames import Labels, is_frame
+from propopt.tables.imported import aligned, read_attributions
 from propopt.tables.schema import ColumnScale
 
 
@@ -109,7 +110,8 @@ def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
 
     These differ in number from the columns of X, and none is called like one.
     """
-    values, own = read_attributions(y, "gradients")
+    found = read_attributions(y, "gradients")
+    values, own = found.values, found.labels
     names = None if own.columns == tuple(range(values.shape[1])) else own.features
     shared = set(names or ()) & set(labels.features or ())
     if values.shape[1] == shape[1] or shared:

@@ -49,7 +49,8 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
-from propopt.tables.frames import Labels, aligned, differ
+from propopt.tables.frames import Labels, differ
+from propopt.tables.imported import aligned
 
 
 class Atom:

@@ -42,7 +42,8 @@ from propopt.losses.maps import (
 )
 from propopt.losses.own import Custom
 from propopt.losses.restricted import is_complete, reduced_bound
-from propopt.tables.frames import Labels, aligned, differ, read_table
+from propopt.tables.frames import Labels, differ, read_table
+from propopt.tables.imported import aligned
 
 
 @final

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points
@@ -26,14 +25,8 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.tables.frames import (
-    Labels,
-    aligned_vector,
-    has_labels,
-    is_shap,
-    read_attributions,
-    read_points,
-)
+from propopt.tables.frames import Labels, aligned_vector, read_points
+from propopt.tables.imported import read_attributions
 
 
 # ---- Numbers that explanations aim at, with what is known of their error
@@ -216,14 +209,9 @@ class GradientMatching(Faithfulness):
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
-        whole: Any = G
-        told = whole.quantity if has_labels(G) else None  # an estimate, an explanation
-        self.quantity = told if isinstance(told, Quantity) else None
-        if isinstance(G, Estimate):
-            self.G, self.labels = G.values, G.labels
-        else:
-            self.G, self.labels = read_attributions(G, "G")
-        self.units = _read_units(units, _units_of(G))
+        found = G if isinstance(G, Estimate) else read_attributions(G, "G")
+        self.G, self.labels, self.quantity = found.values, found.labels, found.quantity
+        self.units = _read_units(units, found.units)
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
@@ -354,16 +342,6 @@ def _read_units(user_units: Units | None, own: Units | None) -> Units | None:
             f"units: G is in units {own!r}, and not {user_units!r}; leave units out"
         )
     return user_units
-
-
-def _units_of(G: Any) -> Units | None:
-    """The units of a target; None of plain numbers, which do not say."""
-    if isinstance(G, pd.DataFrame | np.ndarray):  # a column may have any name
-        return None
-    if has_labels(G):  # an explanation, an estimate
-        units: Units = G.units
-        return units
-    return "output" if is_shap(G) else None
 
 
 def _global_designs(

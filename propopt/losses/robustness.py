@@ -36,13 +36,8 @@ from propopt.losses.maps import (
     RowNorm,
     Squared,
 )
-from propopt.tables.frames import (
-    Labels,
-    aligned,
-    differ,
-    read_attributions,
-    read_table,
-)
+from propopt.tables.frames import Labels, differ, read_table
+from propopt.tables.imported import aligned, read_attributions
 
 
 @final
@@ -109,7 +104,7 @@ class PairwiseRobustness(PropertyLoss):
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
         if beside is not None:
-            own = read_attributions(beside, f"{name}: beside")[1]
+            own = read_attributions(beside, f"{name}: beside").labels
             self.labels = Labels(self.labels.points or own.points, own.features)
             G = aligned(beside, self.labels, f"{name}: beside", "the graph")
             refuse_overflow(G, f"{name}: beside")

@@ -24,12 +24,8 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.proofs.ends import Ends
 from propopt.results.certain import Certain
 from propopt.results.clear import Clear
-from propopt.results.explanation import (
-    AttributionsLike,
-    Explanation,
-    explanation_of,
-    inputs_of,
-)
+from propopt.results.explanation import Explanation, explanation_of, inputs_of
+from propopt.tables.imported import AttributionsLike
 
 
 FADED: Final = 0.35

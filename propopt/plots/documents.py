@@ -15,7 +15,7 @@ from propopt.base.text import plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import TextLimeExplanation, marked
-from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
+from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.documents import (
     Document,
     PatternWords,
@@ -25,6 +25,7 @@ from propopt.tables.documents import (
     read_texts,
 )
 from propopt.tables.frames import Labels
+from propopt.tables.imported import AttributionsLike
 
 
 _RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())

@@ -16,8 +16,8 @@ from propopt.base.text import drawn
 from propopt.base.words_of_others import knows_other_words
 from propopt.functions import ImageShape
 from propopt.plots.attributions import DIVERGING, OUTLIERS
-from propopt.results.explanation import AttributionsLike, Explanation
-from propopt.tables.frames import read_attributions
+from propopt.results.explanation import Explanation
+from propopt.tables.imported import AttributionsLike, read_attributions
 
 
 @knows_other_words
@@ -68,7 +68,9 @@ def plot_image_maps(
     (3, 2)
     """
     # channels are summed: one map (H, W) for each image
-    pictures = [shape.images(read_attributions(W, "maps")[0]).sum(axis=1) for W in maps]
+    pictures = [
+        shape.images(read_attributions(W, "maps").values).sum(axis=1) for W in maps
+    ]
     originals = [] if images is None else [shape.images(images)]
     counts = sorted({len(column) for column in (*originals, *pictures)})
     if len(counts) != 1 or counts[0] == 0:

@@ -32,13 +32,12 @@ from propopt.plots.attributions import (
 )
 from propopt.proofs.ends import Ends
 from propopt.results.explanation import (
-    AttributionsLike,
     Explanation,
     common_quantity,
     explanation_of,
     explanations_of,
 )
-from propopt.tables.frames import aligned, is_shap
+from propopt.tables.imported import AttributionsLike, aligned, is_shap
 
 
 @knows_other_words

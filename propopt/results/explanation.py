@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -58,48 +58,20 @@ from propopt.tables.frames import (
     as_frame,
     group_sums,
     is_coded,
-    is_shap,
     orders_of,
-    read_attributions,
     read_numbers,
     refuse_dates,
+)
+from propopt.tables.imported import (
+    Attributed,
+    AttributionsLike,
+    NoBaseValue,
+    is_shap,
+    read_attributions,
 )
 
 
 # ---- Explanations to and from the ``shap`` package, whose plots many readers know
-
-
-@final
-class _NoBaseValue:
-    """What slopes have in place of a base value: whoever adds to it is refused."""
-
-    def __repr__(self) -> str:
-        return "None: slopes add up to no output"
-
-    def _refused(self, *_: object) -> NoReturn:
-        raise InvalidInput(
-            "base_values: these are slopes, which add up to no output, so that there "
-            "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
-            "kind='contributions').to_shap(X)"
-        )
-
-    __float__ = __array__ = __getitem__ = __format__ = _refused
-    __add__ = __radd__ = _refused
-    shape = ()
-
-
-def base_values_of(base: object, n_points: int) -> Array | None:
-    """One number per row from what the package has: a number, a row or a column."""
-    if base is None or isinstance(base, _NoBaseValue):
-        return None
-    values = as_floats(base, "base_values")
-    flat = values.reshape(-1) if values.size in (1, n_points) else None
-    if flat is None or not np.isfinite(flat).all():
-        raise InvalidInput(
-            f"base_values: expected one finite number, or one for each of {n_points} "
-            f"rows, got an array of shape {values.shape}"
-        )
-    return np.array(np.broadcast_to(flat, (n_points,)))
 
 
 def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
@@ -194,7 +166,11 @@ Parameter: TypeAlias = float | int | str | bool | None
 
 
 class Explanation(
-    Result, kind="propopt explanation", noun="a saved explanation", version=7
+    Result,
+    Attributed,
+    kind="propopt explanation",
+    noun="a saved explanation",
+    version=7,
 ):
     """One attribution for each row and column, with what was measured of them.
 
@@ -794,7 +770,7 @@ class Explanation(
         base = self.base_value if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=_NoBaseValue() if base is None else np.array(base, float),
+            base_values=NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
@@ -828,15 +804,7 @@ class Explanation(
                 f"{type(explanation).__name__}; other attributions are "
                 "po.results.Explanation(attributions=W, method=...)"
             )
-        W, labels = read_attributions(explanation, "shap")
-        base = base_values_of(getattr(explanation, "base_values", None), len(W))
-        return cls(
-            attributions=W,
-            method="shap",
-            labels=labels,
-            units="output",
-            base_value=base,
-        )
+        return explanation_of(explanation, "shap")
 
     def clear(
         self,
@@ -1171,20 +1139,21 @@ class Explanation(
 # ---- Explanations made elsewhere: whatever carries attributions, as an explanation
 
 
-AttributionsLike: TypeAlias = Any
-"""An Explanation, shap.Explanation, DataFrame or array (N, D)."""
-
-
 def explanation_of(
     source: AttributionsLike, method: str, units: Units = "gradient"
 ) -> Explanation:
     """The explanation itself, or one of the attributions and names of ``source``."""
-    if isinstance(source, Explanation):
-        return source
-    if is_shap(source):
-        return Explanation.from_shap(source)
-    W, labels = read_attributions(source, method)
-    return Explanation(attributions=W, method=method, labels=labels, units=units)
+    label = "shap" if is_shap(source) else method
+    found = read_attributions(source, label, saved=Explanation.load)
+    if isinstance(found.ours, Explanation):
+        return found.ours
+    return Explanation(
+        attributions=found.values,
+        method=label,
+        labels=found.labels,
+        units=found.units or units,
+        base_value=found.base,
+    )
 
 
 def explanations_of(

@@ -18,11 +18,9 @@ from typing import (
     Any,
     ClassVar,
     Literal,
-    Protocol,
     TypeVar,
     cast,
     final,
-    runtime_checkable,
 )
 
 import numpy as np
@@ -30,7 +28,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.arrays import Array, Sparse
 from propopt.base.checks import read_array, read_with_missing
 from propopt.base.declared import left
 from propopt.base.errors import InvalidInput
@@ -680,52 +678,7 @@ def _divided(rows: Sparse, sizes: Array) -> Sparse:
     return sp.csr_array(sp.diags_array(shares) @ rows)
 
 
-# ---- Attributions of whatever carries them, their rows and columns put in order by
-# name
-
-
-def read_attributions(carrier: Any, label: str) -> tuple[Attributions, Labels]:
-    """W (N, D), read-only, and its names."""
-    if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
-        return read_table(carrier, label)
-    carrier = getattr(carrier, "explanation", carrier)  # which an audit holds
-    if has_labels(carrier):  # an explanation of ours
-        return carrier.attributions, carrier.labels
-    if is_shap(carrier):
-        return _read_shap(carrier, label)
-    return read_table(carrier, label)
-
-
-def is_shap(carrier: Any) -> bool:
-    """Whether it is a ``shap.Explanation``, by what it has: shap is not imported."""
-    if isinstance(carrier, pd.DataFrame):  # columns are attributes too
-        return False
-    return isinstance(carrier, _OfShap)
-
-
-def has_labels(carrier: Any) -> bool:
-    """Whether it is an explanation or an estimate, which has names of its own."""
-    return isinstance(carrier, _Labelled) and isinstance(carrier.labels, Labels)
-
-
-@runtime_checkable
-class _OfShap(Protocol):
-    values: Any
-    feature_names: Any
-
-
-@runtime_checkable
-class _Labelled(Protocol):
-    labels: Any
-
-
-def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:
-    """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
-    W, own = read_attributions(carrier, label)
-    rows, columns = orders_of(own, names, label, whose, counted=True)
-    if isinstance(rows, slice) and isinstance(columns, slice):
-        return W
-    return read_array(W[:, columns][rows], label, ndim=2)
+# ---- Rows and columns put in order by name
 
 
 def orders_of(
@@ -786,25 +739,6 @@ def order_of(
 
 
 _REMEDY = "give them the same names, or an array, which goes by position"
-
-
-def _read_shap(carrier: Any, label: str) -> tuple[Attributions, Labels]:
-    """Values and names of a ``shap.Explanation``."""
-    if np.ndim(carrier.values) == 3:
-        raise InvalidInput(
-            f"{label}: expected the values of one output, got the shape "
-            f"{np.shape(carrier.values)}; choose one, as in explanation[..., 1]"
-        )
-    W = read_array(carrier.values, label, ndim=2)
-    if carrier.feature_names is None:
-        return W, Labels()
-    features = tuple(map(str, carrier.feature_names))
-    if len(features) != W.shape[1]:
-        raise InvalidInput(
-            f"{label}: expected a name for each of {W.shape[1]} features, got "
-            f"{len(features)}"
-        )
-    return W, Labels(features=features)
 
 
 def _refuse_others(

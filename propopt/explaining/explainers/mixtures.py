@@ -27,8 +27,9 @@ from propopt.losses.faithfulness import (
     units_of_target,
 )
 from propopt.losses.maps import CvxpyExpression, Squared
-from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
-from propopt.tables.frames import Labels, aligned
+from propopt.results.explanation import Explanation, explanations_of
+from propopt.tables.frames import Labels
+from propopt.tables.imported import AttributionsLike, aligned
 
 
 @knows_other_words

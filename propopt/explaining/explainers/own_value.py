@@ -51,7 +51,8 @@ from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
 from propopt.tables.documents import is_documents
-from propopt.tables.frames import Labels, aligned, as_frame, order_of
+from propopt.tables.frames import Labels, as_frame, order_of
+from propopt.tables.imported import aligned
 
 
 LEAVES: Final = 24

@@ -26,7 +26,8 @@ from propopt.explaining.metrics.metric import (
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
-from propopt.results.explanation import AttributionsLike, explanation_of
+from propopt.results.explanation import explanation_of
+from propopt.tables.imported import AttributionsLike
 
 
 Named = TypeVar("Named")

@@ -42,8 +42,8 @@ from propopt.explaining.metrics.metric import (
 )
 from propopt.functions import Function
 from propopt.laws.perturbations import Distribution, Perturbations
-from propopt.results.explanation import AttributionsLike
-from propopt.tables.frames import aligned_vector, read_attributions
+from propopt.tables.frames import aligned_vector
+from propopt.tables.imported import AttributionsLike, read_attributions
 
 
 # ---- Infidelity: whether Iᵀw foretells what the function does when x moves by I
@@ -223,7 +223,7 @@ class Sparseness(Metric):
         self, explanation: AttributionsLike, *, present: TableLike | None = None
     ) -> Array:
         """One number per point, shape (N,); present (N, D)."""
-        attributions, _ = read_attributions(explanation, "attributions")
+        attributions = read_attributions(explanation, "attributions").values
         here = read_present(present, explanation, attributions)
         if here is None:
             return warn_undefined(_gini(attributions), self.name)

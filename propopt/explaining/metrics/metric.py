@@ -27,14 +27,10 @@ from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import Perturbations
 from propopt.losses.restricted import counted
-from propopt.results.explanation import AttributionsLike, Explanation
+from propopt.results.explanation import Explanation
 from propopt.tables.documents import is_documents
-from propopt.tables.frames import (
-    Labels,
-    aligned,
-    read_points,
-    read_table,
-)
+from propopt.tables.frames import Labels, read_points, read_table
+from propopt.tables.imported import AttributionsLike, aligned, read_attributions
 from propopt.tables.schema import TableSchema
 
 
@@ -69,7 +65,10 @@ def attributions_of(
     explanation: object, points: Points, labels: Labels
 ) -> Attributions:
     """W (N, D) in the order of X, refused if it is of other points or features."""
-    attributions = aligned(explanation, labels, "attributions", "X")
+    found = read_attributions(
+        *(explanation, "attributions", labels, points.shape), saved=Explanation.load
+    )
+    attributions = found.values
     if attributions.shape != points.shape:
         raise InvalidInput(
             f"attributions: expected the shape of X, {points.shape}, got "

@@ -12,7 +12,6 @@ from pydantic import Field
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.explaining.audit import audit
-from propopt.explaining.carriers import SUFFIXES
 from propopt.problems.jobs.job import Answer, JobSection, digest_of_file, manifest
 from propopt.problems.sections import (
     Count,
@@ -26,6 +25,7 @@ from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.tables import CsvTable, read_columns, weights_of_table
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
+from propopt.tables.imported import SUFFIXES
 
 
 class DecisionSection(Section):

@@ -8,7 +8,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.carriers import carried
+from propopt.explaining.evidence import read_parts
 from propopt.tables.frames import Labels
 
 
@@ -158,7 +158,7 @@ CARRIERS = {
 @pytest.mark.parametrize("name", CARRIERS)
 def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
     make, labels, has_base = CARRIERS[name]
-    found = carried(make(tmp_path), labels, W.shape, position=1)
+    found = read_parts(make(tmp_path), labels, W.shape, position=1)
     np.testing.assert_allclose(found.values, W, rtol=1e-14)
     assert not found.values.flags.writeable
     expected = W[:, 0] if has_base is None else BASE
@@ -172,7 +172,7 @@ def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
 @pytest.mark.parametrize("name", CARRIERS)
 def test_the_output_that_was_read_is_named_where_there_are_several(name, tmp_path):
     make, labels, _ = CARRIERS[name]
-    source = carried(make(tmp_path), labels, W.shape, position=1).source
+    source = read_parts(make(tmp_path), labels, W.shape, position=1).source
     several = ("classes", "class_arrays", "npz_classes", "shap_classes", "biases")
     is_of_several = name in (*several, "biases_flat")
     assert ("output 1 of 0 to 1" in source) == is_of_several
@@ -190,14 +190,16 @@ def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path
     )
     own.save(tmp_path / "own.npz")
     for carrier in (own, tmp_path / "own.npz"):
-        np.testing.assert_array_equal(carried(carrier, NAMED, W.shape).exact, 2.0 * W)
-    assert carried(saved(tmp_path), NAMED, W.shape).exact is None
+        np.testing.assert_array_equal(
+            read_parts(carrier, NAMED, W.shape).exact, 2.0 * W
+        )
+    assert read_parts(saved(tmp_path), NAMED, W.shape).exact is None
 
 
 def test_shap_and_lime_themselves_are_read():
     shap = pytest.importorskip("shap")
     own = shap.Explanation(BOTH, np.tile([0.1, 0.2], (4, 1)), feature_names=NAMES)
-    found = carried(own, NAMED, W.shape, position=1)
+    found = read_parts(own, NAMED, W.shape, position=1)
     np.testing.assert_array_equal(found.values, W)
     np.testing.assert_array_equal(found.base, np.full(4, 0.2))
     tabular = pytest.importorskip("lime.lime_tabular")
@@ -210,8 +212,8 @@ def test_shap_and_lime_themselves_are_read():
         return np.column_stack([1.0 - p, p])
 
     rows = [explainer.explain_instance(x, probabilities) for x in X[:2]]
-    both = carried(rows, Labels(features=NAMES), (2, 3), position=1)
-    pairs = carried([x.as_list() for x in rows], Labels(features=NAMES), (2, 3))
+    both = read_parts(rows, Labels(features=NAMES), (2, 3), position=1)
+    pairs = read_parts([x.as_list() for x in rows], Labels(features=NAMES), (2, 3))
     np.testing.assert_array_equal(both.values, pairs.values)
     assert both.base is not None
 
@@ -262,4 +264,70 @@ REFUSED = {
 def test_what_cannot_be_meant_is_refused(name, tmp_path):
     make, told = REFUSED[name]
     with pytest.raises(InvalidInput, match=re.escape(told) + "|" + told):
-        carried(make(tmp_path), NAMED, W.shape, position=7)
+        read_parts(make(tmp_path), NAMED, W.shape, position=7)
+
+
+X = pd.DataFrame(np.random.default_rng(1).normal(size=(4, 3)), columns=NAMES)
+X.index = list("pqrs")
+
+
+def model(table):
+    return np.asarray(table) @ np.ones(3)
+
+
+def of_loss(carrier):
+    return po.GradientMatching(carrier).G
+
+
+def beside(carrier):
+    return po.PairwiseRobustness(po.graphs.chain_graph(4), beside=carrier).beside
+
+
+def contributed(carrier):
+    best = po.explain(model, X, data=X, kind="contributions", contributions=carrier)
+    return best.contributions
+
+
+def compared(carrier):
+    return po.compare(carrier, carrier).before
+
+
+def plotted(carrier):
+    axes = po.plots.plot_comparison(carrier, 2.0 * W)
+    return [bar.get_width() for bar in axes.patches[:3]]
+
+
+def measured(carrier):
+    metrics = {"sparse": po.metrics.Sparseness()}
+    function = po.wrap(model, data=X)
+    return po.metrics.evaluate(metrics, function, X, {"it": carrier}).to_numpy()
+
+
+SAME = {
+    "csv": lambda f: written(f, table(), index=False),
+    "npz": lambda f: archived(f, values=W),
+    "shap": lambda _: Package(W, BASE, list(NAMES)),
+    "tensor": lambda _: Tensor(),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize(
+    "reads", [of_loss, beside, contributed, compared, plotted, measured]
+)
+def test_whoever_takes_attributions_reads_every_carrier(name, reads, tmp_path):
+    same = reads(SAME[name](tmp_path))
+    np.testing.assert_allclose(same, reads(W), rtol=1e-14, equal_nan=True)
+    other = np.asarray(reads(1.001 * W + 0.001))
+    assert not np.allclose(same, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("reads", [contributed, measured])
+def test_lists_of_lime_are_read_where_columns_have_names(reads):
+    np.testing.assert_allclose(reads(CONDITIONS), reads(W), rtol=1e-14)
+
+
+def test_a_saved_explanation_is_read_but_by_losses(tmp_path):
+    np.testing.assert_allclose(contributed(saved(tmp_path)), W, rtol=1e-14)
+    with pytest.raises(InvalidInput, match=r"G: ours.npz is a saved result; give po"):
+        of_loss(saved(tmp_path))
