@@ -67,8 +67,7 @@ class NormalLaws:
         normal = rng.standard_normal((n_points, n_samples, n_features + 1))
         own = np.sqrt(self.variance)[:, None] * normal[..., 1:]
         shared = (self.direction / np.sqrt(self.precision))[:, None] * normal[..., :1]
-        rotated = self.mean[:, None] + own + shared
-        return basis.unrotate(rotated).swapaxes(0, 1)
+        return basis.unrotate(self.mean[:, None] + own + shared).swapaxes(0, 1)
 
     def _full(self, rows: Array) -> Array:
         return np.broadcast_to(rows, self.mean.shape)

@@ -223,8 +223,6 @@ _N_RESTARTS, _N_DRAWS, _N_WEIGHTS = 2, 16, 9
 """Further searches; kernels that are drawn for these to start from; weights that are
 tried with each."""
 
-_AROUND = np.log(100.0)
-"""Kernels are drawn within this factor of the one that is given."""
 
 _SAME = 0.01
 """Nats: an optimum at an edge has to be better than one that is not."""

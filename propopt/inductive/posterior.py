@@ -152,9 +152,8 @@ class ExactPosterior(Posterior):
         )
 
     def queries(self, X: Points) -> Queries:
-        cross = self.kernel.cross(X, self.inducing)
         return Queries(
-            coordinates=self.basis.rotate(cross.T).T,
+            coordinates=self.basis.rotate(self.kernel.cross(X, self.inducing).T).T,
             remainder=self.kernel.diagonal(X),
         )
 

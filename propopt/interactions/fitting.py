@@ -103,8 +103,7 @@ def fit_part(
                 if keep:
                     kept.append(predict)
             fresh.clear()
-    seconds = perf_counter() - start
-    return Fitted(np.stack(known), suspects - left, seconds, tuple(kept))
+    return Fitted(np.stack(known), suspects - left, perf_counter() - start, tuple(kept))
 
 
 def paced(size: int, most: int, count: int, seconds: float) -> int:

@@ -31,7 +31,6 @@ from propopt.tables.imported import AttributionsLike
 FADED: Final = 0.35
 """Opacity of bars below two standard errors."""
 HATCH: Final = "////"
-_BEHIND: Final = "0.35"
 
 
 Judged: TypeAlias = Certain | Clear
@@ -229,7 +228,7 @@ def plot_heatmap(
     edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
     starts, stops = np.argwhere(edges == 1).tolist(), np.argwhere(edges == -1).tolist()
     for (feature, start), (_, stop) in zip(starts, stops, strict=True):
-        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
+        axes.add_patch(hatched(start, feature, stop - start, "0.35"))
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
     # of all rows where there is room, else of some

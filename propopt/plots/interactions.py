@@ -84,8 +84,6 @@ def signs_in_words(result: InteractionScores) -> tuple[str, str]:
 
 _ROOM: Final = 24
 """Characters of a name that have room below a cell."""
-_DARK: Final = 0.55
-"""Of the largest score: signs are white on cells beyond it."""
 
 
 @knows_other_words
@@ -153,7 +151,8 @@ def interaction_heatmap(
     axes = given_or_new(ax, side + 1.4, side)
     _draw(axes, scores, score_in(result))
     sizes = np.nan_to_num(np.abs(scores))
-    dark = sizes > _DARK * sizes.max()
+    # signs are white on cells beyond so much of the largest score
+    dark = sizes > 0.55 * sizes.max()
     for row, column in np.argwhere(np.nan_to_num(marks) != 0.0):
         axes.text(  # in the middle of cells, as no colour alone should say it
             column,

@@ -188,8 +188,6 @@ _COLOURS: Final = (
 )
 """One blue, orange, green, pink, brown, black and light blue, told apart by all."""
 
-_NAME: Final = 28
-"""Letters of a name at the end of a line."""
 
 _POINTS: Final = 9.0
 """Their size."""
@@ -268,7 +266,8 @@ def lime_path(
     for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        name, curve = drawn(shortened(names[j], _NAME)), path.coefficients[:, j]
+        # so many letters of a name have room at the end of a line
+        name, curve = drawn(shortened(names[j], 28)), path.coefficients[:, j]
         axes.plot(grid, curve, color=colour, linestyle=style, label=name)
         ends.append((float(curve[-1]), name, colour))
         if errors is not None:
@@ -334,10 +333,6 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
         )
-
-
-_UPRIGHT = 14
-"""Characters of all names of bins, over their number, that need no turning."""
 
 
 @knows_other_words
@@ -406,7 +401,8 @@ def lime_profile(
     # an interval on two lines, one for each end
     shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]
     longest = max(len(part) for word in shown for part in word.split("\n"))
-    turned = longest > _UPRIGHT * 5 // max(len(words), 5)
+    # so many characters for each bin need no turning
+    turned = longest > 14 * 5 // max(len(words), 5)
     axes.set_xticks(
         np.arange(len(words)),
         shown,

@@ -136,8 +136,6 @@ Box: TypeAlias = tuple[float, float, float, float]
 CORNER = 0.15
 """Of both axes: the corner that is looked at."""
 
-_CROWD = 0.3
-"""Of the optima: as many in the corner are a crowd, if they are no fewer than four."""
 
 _PLACES: tuple[Box, ...] = (
     (0.52, 0.52, 0.45, 0.45),
@@ -160,7 +158,8 @@ def draw_corner(
         for box in _PLACES
         if not ((shares >= box[:2]) & (shares <= np.add(box[:2], box[2:]))).all(1).any()
     ]
-    if near.sum() < max(4.0, _CROWD * len(front)) or not free:
+    # a crowd in the corner: so large a share of the optima, and at least four
+    if near.sum() < max(4.0, 0.3 * len(front)) or not free:
         return None
     inset = axes.inset_axes(free[0])
     draw(inset)
@@ -275,7 +274,8 @@ def plot_trade_offs(
     if inset is not None and knee is not None:
         _ring(inset, knee, None)
     labels = axes.get_legend_handles_labels()[1]
-    n_columns = 2 if max(map(len, labels), default=0) <= _HALF_WIDTH else 1
+    # two labels of so many letters stand side by side
+    n_columns = 2 if max(map(len, labels), default=0) <= 40 else 1
     legend_below(axes, columns=n_columns)
     lines, figure = math.ceil(len(labels) / n_columns), axes.get_figure(root=True)
     if figure is not None and figure.axes == [axes] and lines > _LINES:
@@ -286,8 +286,6 @@ def plot_trade_offs(
 _LINES: Final = 4
 """Of a legend that a picture of the usual size has room for."""
 
-_HALF_WIDTH: Final = 40
-"""Letters of a label of which two stand side by side."""
 
 _ORDERS: Final = (-3, 4)
 """Powers of ten beyond which they stand beside the name of the axis."""
@@ -445,9 +443,6 @@ def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
     return f"{loss}, {beside}" if beside else loss
 
 
-_N_QUANTILES = 400
-
-
 @knows_other_words
 def plot_agreement(
     explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
@@ -523,5 +518,5 @@ def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
     shares = np.cumsum(graph.strengths[order])
     shares /= shares[-1]
     # a line of a million steps would look the same
-    kept = np.unique(np.linspace(0, len(order) - 1, _N_QUANTILES).astype(int))
+    kept = np.unique(np.linspace(0, len(order) - 1, 400).astype(int))
     return np.append(0.0, differences[order][kept]), np.append(0.0, shares[kept])

@@ -233,15 +233,12 @@ def _require_column(option: str, column: str, csv: Path, table: pd.DataFrame) ->
         )
 
 
-_WORDS_OF_DOCUMENTS: Final = 4
-"""On average; names and addresses mostly have fewer."""
-
-
 def _are_documents(cells: pd.Series[Any]) -> bool:
     """Whether most cells are texts of several words that no other row has."""
     texts = cells.dropna().astype(str)
     words = texts.str.count(r"\w+").mean()
-    return bool(words >= _WORDS_OF_DOCUMENTS and 2 * texts.nunique() > len(texts))
+    # names and addresses mostly have fewer words on average
+    return bool(words >= 4 and 2 * texts.nunique() > len(texts))
 
 
 def _explained_label(labels: pd.Series) -> Any:

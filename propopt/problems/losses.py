@@ -67,14 +67,11 @@ def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
     """A section of a graph, of the settings of what makes it, and what it refuses."""
     name = f"{kind.title().replace('_', '')}Graph"
     section: Any = section_of(
-        made, GraphSection, name, without=_OF_NODES, kind=Literal[kind], **said
+        made, GraphSection, name, without=("X", "n_nodes"), kind=Literal[kind], **said
     )
     if check is not None:
         section.check_nodes = check
     return section
-
-
-_OF_NODES: Final = ("X", "n_nodes")
 
 
 def _check_pairs(section: Any, n_nodes: int) -> None:

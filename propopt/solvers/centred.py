@@ -198,8 +198,7 @@ def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 def exchanged(program: Program) -> Program:
     """The program of V = Wᵀ; :meth:`Transposed.take` tells whether there is one."""
     n_points, n_features = program.shape
-    losses = tuple(map(_exchanged, program.losses))
-    return Program(losses, sizes=(n_features, n_points))
+    return Program(tuple(map(_exchanged, program.losses)), sizes=(n_features, n_points))
 
 
 def _exchanged(loss: PropertyLoss) -> _Recast:

@@ -496,8 +496,7 @@ class Diagonal(Curve):
             nu = self._over_features.values[: tau.shape[1]]
             errors = self._over_features.errors[: tau.shape[1]]
             # errors of θ are a few units of θ itself: they are within _DIGITS
-            none = np.zeros((len(theta), 1))
-            return Nodes(theta[:, None], nu, tau, none, errors)
+            return Nodes(theta[:, None], nu, tau, np.zeros((len(theta), 1)), errors)
         return Nodes(
             theta=self._over_points.values[:, None],
             nu=self._over_features.values,

@@ -211,8 +211,7 @@ def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.i
     if order is not None:
         rank[order] = np.arange(n_nodes)
     first = np.arange(n_nodes)
-    rows = np.repeat(rank, np.diff(P.indptr))
-    np.minimum.at(first, rows, rank[P.indices])
+    np.minimum.at(first, np.repeat(rank, np.diff(P.indptr)), rank[P.indices])
     return np.arange(n_nodes) - first
 
 

@@ -268,10 +268,9 @@ class NewtonLasso:
         # where products with P are sparse BLAS has nothing to share
         with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
             point = _descend(objective, W, lasso.tolerance)
-        Y = best_dual(point.W, point.slope, lasso.weight)
         return LassoOptimum(
             W=H.restored(point.W),
-            Y=H.restored(Y),
+            Y=H.restored(best_dual(point.W, point.slope, lasso.weight)),
             gap=objective.gap(point) / objective.scale(point),
         )
 

@@ -77,8 +77,7 @@ class WorstCase:
         """‖W − Ĝ‖² of the optimum for these weights."""
         if task.knows_curve(weights):
             return float(task.measure(weights, tolerance).losses[self._own])
-        W = task.solve(weights, tolerance).W
-        return self.program.losses[self._own].value_at(W)
+        return self.program.losses[self._own].value_at(task.solve(weights, tolerance).W)
 
     def kappa(self, matching: Callable[[Array], float]) -> float:
         """κ of the optimum, or zero where that is the target itself."""

@@ -484,8 +484,7 @@ class Task:
             return linear
         posed = weights if self.active is None else weights[list(self.active)]
         fine = min(tolerance, FINE)
-        errors = left_out_errors(self._posed, self.chosen, posed, fine, solution)
-        return sealed(errors)
+        return sealed(left_out_errors(self._posed, self.chosen, posed, fine, solution))
 
     def _can_leave_out(self, weights: Array) -> bool:
         """Whether one loss was drawn, and the solver is fast enough for that."""
@@ -597,8 +596,7 @@ class Task:
         began = time.perf_counter()
         # losses err by the root of the excess: these are to agree with the curve's
         fine = max(tolerance**2, min(tolerance, FINEST))
-        solution = self.solve(weights, fine)
-        return self.explain(solution, weights, tolerance, began)
+        return self.explain(self.solve(weights, fine), weights, tolerance, began)
 
     def _zero_is_free(self, weights: Array) -> bool:
         """True if zero attributions cost nothing and respect all bounds."""

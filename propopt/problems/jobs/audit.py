@@ -168,8 +168,7 @@ class AuditSection(JobSection):
             for path in dict.fromkeys(files)
             if path.is_file()
         }
-        model = file.subject.estimator
-        return Record.of(model, X=X, data=data, digests=digests)
+        return Record.of(file.subject.estimator, X=X, data=data, digests=digests)
 
     def _rows(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
         """The rows of a CSV with the columns of the table."""

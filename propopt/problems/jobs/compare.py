@@ -287,8 +287,7 @@ def compare_archives(
     def answers(found: Comparison) -> Iterator[Answer]:
         told = {"before": str(old), "after": str(new), **_said(found)}
         page: dict[str, Writer] = {".html": found.to_html} if report else {}
-        writers = {**_writers(found, new.stem), **page}
-        yield Answer(writers, told, [], [found.card()])
+        yield Answer({**_writers(found, new.stem), **page}, told, [], [found.card()])
 
     found: Comparison = run.do(solve, answers)
     run.end(found)

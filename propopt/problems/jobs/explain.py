@@ -190,9 +190,13 @@ class ExplainSection(JobSection):
             yield "reference", _OF_DRAWS, _ALONE
         if own.kind == "slopes":
             of_output = ("contributions", "metric", "beside", "groups")
-            yield "kind slopes", of_output, _NEEDS_OUTPUT
+            yield "kind slopes", of_output, "these are of kind: contributions"
         if own.graph is not None:
-            yield "graph", ("same_pattern",), _OF_NEAREST
+            yield (
+                "graph",
+                ("same_pattern",),
+                "a graph says itself who is similar; knn has same_pattern",
+            )
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """A law that is none of words, or of columns, or told twice."""
@@ -200,7 +204,12 @@ class ExplainSection(JobSection):
         place = (self.key, "law")
         slopes = own.kind == "slopes" and schema.data.text is None
         if slopes and self.reasons is not None:
-            yield wrong(_OF_SLOPES, self.key, "reasons")
+            yield wrong(
+                "reasons are contributions to the output, and these are slopes; write "
+                "kind: contributions",
+                self.key,
+                "reasons",
+            )
         if schema.data.text is None and own.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
             yield wrong(message, *place)
@@ -213,8 +222,7 @@ class ExplainSection(JobSection):
         elif schema.data.text is None and own.law != "lime":
             unused = own.kind != "slopes" and own.contributions == "shapley"
             if unused and "law" in self.model_fields_set:
-                told = f"contributions shapley and law: {_NEEDS_SLOPES}"
-                yield wrong(told, self.key)
+                yield wrong(f"contributions shapley and law: {_NEEDS_SLOPES}", self.key)
 
     def check(self, extent: Extent) -> None:
         own: Any = self
@@ -320,14 +328,8 @@ _BY_THEMSELVES = (
     "out"
 )
 _ALONE = "rows are explained together there; leave one out"
-_NEEDS_OUTPUT = "these are of kind: contributions"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
-_OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
-_OF_SLOPES = (
-    "reasons are contributions to the output, and these are slopes; write "
-    "kind: contributions"
-)
 
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""

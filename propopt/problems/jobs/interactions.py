@@ -288,8 +288,7 @@ class InteractionsSection(JobSection):
         }
 
         def table(scores: InteractionScores, path: str) -> None:
-            frame = scores.to_frame(**self.inference)
-            write_csv(path, frame, names_of_rows=False)
+            write_csv(path, scores.to_frame(**self.inference), names_of_rows=False)
 
         drawn_as = (result, main_effects, self, file.name)
         writers: dict[str, Writer] = {

@@ -115,7 +115,8 @@ class JobSection(Section):
             about = [
                 file.schema.description,
                 None if score is None else f"The model: {score.in_words()}.",
-                file.schema.data.standardize and _STANDARDIZED,
+                file.schema.data.standardize
+                and "Values of columns are in standard deviations from their mean.",
             ]
             try:
                 chapters = self.chapters(found, file)
@@ -444,8 +445,6 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
         for name, value in numbers.items()
     }
 
-
-_STANDARDIZED: Final = "Values of columns are in standard deviations from their mean."
 
 MOST_SHOWN: Final = 100
 """Documents on a page, the first."""

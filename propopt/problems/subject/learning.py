@@ -222,8 +222,7 @@ class ModelScore:
             answers = model.predict(X)
         if is_classifier(model):
             value, commonest = accuracy_score(y, answers), Counter(y).most_common(1)
-            constant = commonest[0][1] / len(y)
-            return cls("accuracy", float(value), len(y), rows, constant)
+            return cls("accuracy", float(value), len(y), rows, commonest[0][1] / len(y))
         return cls("R²", float(r2_score(y, answers)), len(y), rows)
 
     def in_words(self) -> str:

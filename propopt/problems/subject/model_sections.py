@@ -401,17 +401,14 @@ def _check_network(own: Any, n_columns: int, n_outputs: int, n_rows: int) -> Non
     """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
     widths = (n_columns, *own.hidden, n_outputs)
     n_weights = sum((1 + one) * other for one, other in pairwise(widths))
-    n_bytes = 8.0 * (_WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
+    # 42 copies of the weights: ten pairs of steps and changes, and what a step needs
+    n_bytes = 8.0 * (42 * n_weights + 3 * n_rows * sum(widths))
     with part("hidden"):
         if n_weights > MOST_NUMBERS:
             raise InvalidInput(
                 f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
             )
         require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
-
-
-_WEIGHT_COPIES: Final = 42
-"""Of all weights: ten pairs of steps and changes, and what each step needs."""
 
 
 def _learned(

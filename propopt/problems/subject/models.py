@@ -323,8 +323,7 @@ class BoosterModel(ModelSection):
 
     def make(self, **others: Any) -> Any:
         with part("booster"):
-            path = others["folder"] / self.booster
-            return read_booster(path, others["columns"])
+            return read_booster(others["folder"] / self.booster, others["columns"])
 
 
 def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:

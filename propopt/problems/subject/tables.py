@@ -521,8 +521,7 @@ def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
             column = getattr(data, key)
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                message = f"{path.name} has {hint}; {columns_in_words(names)}"
-                mistakes.add(message, key)
+                mistakes.add(f"{path.name} has {hint}; {columns_in_words(names)}", key)
         others = (data.target, data.sample_weight)
         check_declared([c for c in names if c not in others], data)
     with together() as mistakes:
