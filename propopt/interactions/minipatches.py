@@ -590,8 +590,10 @@ class Minipatches:
     ) -> Usable:
         """How likely a patch is of use to a prediction, of a table of N rows."""
         strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
+        pairs = zip(strata.sizes, strata.members, strict=True)
         return Usable(
-            row_share=strata.largest_share,
+            # of the stratum whose rows are in most patches
+            row_share=max(size / len(own) for size, own in pairs),
             n_features=len(features),
             n_kept=self._kept(len(features)),
             columns=self.columns,

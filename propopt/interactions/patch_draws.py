@@ -105,12 +105,6 @@ class Strata:
         members = tuple(np.flatnonzero(place == k) for k in range(n_labels))
         return cls(members, _shares(counts, n_rows))
 
-    @property
-    def largest_share(self) -> float:
-        """n/N, of the stratum whose rows are in most patches."""
-        pairs = zip(self.sizes, self.members, strict=True)
-        return max(size / len(own) for size, own in pairs)
-
     def draw(self, rng: np.random.Generator, n_patches: int) -> NDArray[np.intp]:
         """Rows of each of so many patches, ascending, (n_patches, n)."""
         keys = rng.random((n_patches, sum(map(len, self.members))))

@@ -49,7 +49,7 @@ from propopt.losses.algebra import Faithfulness
 from propopt.proofs.ends import Ends
 from propopt.results.explanation import Explanation, Parameter
 from propopt.solvers.conic import Conic
-from propopt.solvers.solver import Posed, Solution, Solver
+from propopt.solvers.solver import Solution, Solver, innermost
 from propopt.solvers.task import Task
 
 
@@ -468,13 +468,13 @@ def _within_limits(
     max_μ F*_{c,μ} − Σ μ_j limit_j: its cutting planes are optima, and the mixture of
     these that keeps all limits is the answer. None where these do not get there.
     """
-    if not isinstance(_innermost(task.chosen), Conic):
+    if not isinstance(innermost(task.chosen), Conic):
         return None
     losses = (*task.program.losses, *(bound.loss for bound in limits))
     program = Program(losses, case.bounds, task.program.shape)
     active = (*np.flatnonzero(weights), *range(len(weights), len(losses)))
     free = Task(program, active=tuple(map(int, active)))
-    if isinstance(_innermost(free.chosen), Conic):
+    if isinstance(innermost(free.chosen), Conic):
         return None
     optima, k = _Optima(case, free), len(weights)
     most = np.array([bound.limit for bound in limits])
@@ -513,9 +513,3 @@ def _within_limits(
     solution = replace(solution, multipliers=mu)
     best = task.explain(solution, weights, case.tolerance, case.began)
     return replace(best, solver=f"{free.chosen.name}, mixed")
-
-
-def _innermost(solver: Solver | None) -> Solver | None:
-    while isinstance(solver, Posed):
-        solver = solver.solver
-    return solver

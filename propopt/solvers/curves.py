@@ -170,8 +170,7 @@ class ShiftedSystem:
         return w
 
     def _residual(self, w: Array) -> Array:
-        r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
-        return r
+        return self.a * self.g - self.s * w - self.b * (self.P @ w)
 
     def _descend(self, w: Array, r: Array, tolerance: float) -> Array:
         looks = count()

@@ -186,6 +186,13 @@ class Posed(Dispatcher):
         return self.solver.prepare(posed)
 
 
+def innermost(solver: Solver | None) -> Solver | None:
+    """The solver that is given the last of other programs."""
+    while isinstance(solver, Posed):
+        solver = solver.solver
+    return solver
+
+
 class Elsewhere(Prepared):
     """A program that another stands for: starts go into that, solutions come out."""
 
@@ -271,8 +278,7 @@ def left_out_errors(
         without = Program(losses, program.bounds, program.shape)
         with few_threads(program.shape[0]):
             optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
-    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
-    return errors
+    return np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
 
 
 # ---- Two solvers that know whole curves: the second where the first gives up

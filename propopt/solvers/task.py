@@ -54,10 +54,10 @@ from propopt.solvers.solver import (
     Curve,
     Dispatcher,
     Measurement,
-    Posed,
     Prepared,
     Solution,
     Solver,
+    innermost,
     left_out_errors,
 )
 from propopt.solvers.splitting import Splitting
@@ -490,11 +490,8 @@ class Task:
         """Whether one loss was drawn, and the solver is fast enough for that."""
         if self._zero_is_free(weights):
             return False
-        innermost: Solver | None = self.chosen
-        while isinstance(innermost, Posed):
-            innermost = innermost.solver
         sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
-        return sum(sampled) == 1 and not isinstance(innermost, Conic)
+        return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
 
     def _linear_errors(self, weights: Array) -> Array | None:
         return lazily(partial(self._aim.standard_errors, weights))
