@@ -52,8 +52,7 @@ class GraphSection(Section):
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         """The graph."""
-        graph: graphs.Graph = self.make(X=X, n_nodes=n_nodes)
-        return graph
+        return self.make(X=X, n_nodes=n_nodes)
 
     def check_nodes(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
@@ -164,8 +163,7 @@ class LossSection(Section):
         """The loss of explanations of this subject."""
         taken = signature(self.makes).parameters
         given = {x: _GIVEN[x](self, subject) for x in _GIVEN if x in taken}
-        loss: PropertyLoss = self.make(**given)
-        return loss
+        return self.make(**given)
 
     def check(self, extent: Extent) -> None:
         graph, reference = map(vars(self).get, ("graph", "reference"))
@@ -184,11 +182,8 @@ class LossSection(Section):
 
 def _graph_of(own: Any, subject: Subject) -> graphs.Graph:
     if own.feature_graph:
-        made = own.graph.build(subject.table, subject.n_features)
-    else:
-        made = own.graph.build(subject.coordinates, len(subject.points))
-    graph: graphs.Graph = made
-    return graph
+        return own.graph.build(subject.table, subject.n_features)
+    return own.graph.build(subject.coordinates, len(subject.points))
 
 
 def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:

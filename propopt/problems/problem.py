@@ -343,8 +343,7 @@ class Problem:
     def subject(self) -> Subject:
         """What is explained."""
         asked = self._subject
-        subject: Subject = asked() if callable(asked) else asked
-        return subject
+        return asked() if callable(asked) else asked
 
     @property
     def points(self) -> Any:

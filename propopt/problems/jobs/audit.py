@@ -184,19 +184,17 @@ class AuditSection(JobSection):
             raise InvalidInput(f"{table.path.name} has no column {lacking[0]!r}")
 
     def answers(self, found: Audit, file: ProblemFile) -> Iterator[Answer]:
-        def write_causes(path: str) -> None:
-            write_csv(path, found.causes_to_frame(), names_of_rows=False)
-
-        def write_exact(path: str) -> None:
-            write_csv(path, found.exact_to_frame(), names_of_rows=True)
-
         writers: dict[str, Callable[[str], None]] = {
             ".npz": found.save,
             "_findings.csv": found.to_csv,
-            "_causes.csv": write_causes,
+            "_causes.csv": lambda path: write_csv(
+                path, found.causes_to_frame(), names_of_rows=False
+            ),
         }
         if found.exact is not None:
-            writers["_exact.csv"] = write_exact
+            writers["_exact.csv"] = lambda path: write_csv(
+                path, found.exact_to_frame(), names_of_rows=True
+            )
         told = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,

@@ -176,27 +176,18 @@ class ExplainSection(JobSection):
     }
 
     def conflicts(self) -> Iterator[PropoptError]:
-        for setting, others, reason in self._unused():
-            unused = [name for name in others if name in self.model_fields_set]
-            if unused:
-                yield wrong(f"{setting} and {', '.join(unused)}: {reason}")
-
-    def _unused(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        """What is asked for, the settings that it does not take, and why."""
         own: Any = self
-        if self.reference is not None:
-            yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
-            yield "reference", ("beside",), _ALONE
-            yield "reference", _OF_DRAWS, _ALONE
-        if own.kind == "slopes":
-            of_output = ("contributions", "metric", "beside", "groups")
-            yield "kind slopes", of_output, "these are of kind: contributions"
-        if own.graph is not None:
-            yield (
-                "graph",
-                ("same_pattern",),
-                "a graph says itself who is similar; knn has same_pattern",
-            )
+        slopes = own.kind == "slopes" and "kind slopes"
+        for setting, others, reason in (
+            (self.reference and "reference", ("graph", "same_pattern"), _BY_THEMSELVES),
+            (self.reference and "reference", ("beside",), _ALONE),
+            (self.reference and "reference", _OF_DRAWS, _ALONE),
+            (slopes, ("contributions", "metric", "beside", "groups"), _NEEDS_OUTPUT),
+            (own.graph and "graph", ("same_pattern",), _OF_NEAREST),
+        ):
+            unused = [name for name in others if name in self.model_fields_set]
+            if setting and unused:
+                yield wrong(f"{setting} and {', '.join(unused)}: {reason}")
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """A law that is none of words, or of columns, or told twice."""
@@ -328,6 +319,8 @@ _BY_THEMSELVES = (
     "out"
 )
 _ALONE = "rows are explained together there; leave one out"
+_NEEDS_OUTPUT = "these are of kind: contributions"
+_OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 
 

@@ -104,7 +104,13 @@ class JobSection(Section):
         chapters: Sequence[Chapter] = found.chapters()
         subject = file.subject
         if subject.is_text and isinstance(found, Explanation):
-            return [*chapters, texts_chapter(found, subject)]
+            documents = Chapter(
+                title="Documents",
+                lead=f"At most {MOST_SHOWN} documents, their words in shades of "
+                "attributions.",
+                picture=_shaded(found, subject).html,
+            )
+            return [*chapters, documents]
         return chapters
 
     def report(self, found: Any, file: ProblemFile) -> Answer:
@@ -455,15 +461,6 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
     if not subject.is_text:
         return {}
     return {".html": lambda path: _shaded(best, subject).to_html(path)}
-
-
-def texts_chapter(best: Explanation, subject: Subject) -> Chapter:
-    """The first documents with their words in shades."""
-    return Chapter(
-        title="Documents",
-        lead=f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
-        picture=_shaded(best, subject).html,
-    )
 
 
 def _shaded(best: Explanation, subject: Subject) -> HighlightedText:

@@ -279,10 +279,6 @@ def _rows(
         if unknown:
             raise InvalidInput(f"rows: the table has no row {listed(unknown)}")
         return table.loc[list(names)], names
-    if max(names) >= len(table):
-        raise InvalidInput(
-            f"rows: expected numbers below {len(table)}, got {max(names)}"
-        )
     return table[list(names)], names
 
 

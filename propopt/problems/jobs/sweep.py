@@ -17,7 +17,6 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
-    MissingExtra,
     PropoptError,
     SolverFailure,
     Unwritten,
@@ -381,11 +380,9 @@ class SweepKeys(CommonKeys, JobSection):
             yield from islice(_not_inductive(self), 1)
         elif "inductive" in self.model_fields_set:
             yield wrong("has no effect without setting: inductive", "inductive")
-        try:
-            find_solver(self.solver)
-        except (InvalidInput, MissingExtra) as error:
-            yield wrong(str(error), "solver")
         mistakes = Mistakes()
+        with mistakes.noted("solver"):
+            find_solver(self.solver)
         with mistakes.noted():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):

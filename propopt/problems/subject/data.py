@@ -272,8 +272,7 @@ class ProblemFile:
         ProblemFileError
             If the file has another job than ``objective``.
         """
-        problem: Problem = self.require("sweep").problem(self)
-        return problem
+        return self.require("sweep").problem(self)
 
     def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
         """Do its job: find, write files, print what is read first.

@@ -290,8 +290,7 @@ class ModelSection(Section):
     @property
     def chosen_class(self) -> Label | None:
         """The class to explain, where there are classes."""
-        label: Label | None = vars(self).get("target_class")
-        return label
+        return vars(self).get("target_class")
 
     @classmethod
     def takes(cls, setting: str) -> bool:
@@ -300,7 +299,6 @@ class ModelSection(Section):
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
-        del n_columns, n_outputs, n_rows
 
     def check_missing(self, columns: Sequence[str]) -> None:
         """Refuse columns of numbers in which some are missing, where that is known."""
@@ -313,7 +311,6 @@ class ModelSection(Section):
 
     def check_table(self, model: Any, table: Any) -> None:
         """Refuse a table on which the model has no gradient worth its name."""
-        del model, table
 
 
 _CLASS: Final = (Label | None, "label to explain", None)
