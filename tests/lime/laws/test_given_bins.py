@@ -214,12 +214,12 @@ def test_a_law_of_the_package_with_these_statistics_is_the_same():
     assert_same(ours, theirs)
 
 
-RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"
+PAGE = Path(po.__file__).parents[1] / "docs" / "contributing" / "law.md"
 
 
 def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
-    """That of CONTRIBUTING.md."""
-    blocks = RECIPES.read_text(encoding="utf-8").split("```")
+    """That of the page on laws."""
+    blocks = PAGE.read_text(encoding="utf-8").split("```")
     (code,) = (block for block in blocks if "class SwitchedLaw" in block)
     uses = [Array, LimeLaw, Pieces, Tilt, dataclass, final, tilt_of_masses]
     names = {one.__name__: one for one in uses}
