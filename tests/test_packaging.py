@@ -39,6 +39,22 @@ def test_the_version_is_the_same_wherever_it_is_written():
     } == {po.__version__}
 
 
+def test_fragments_of_the_changelog_have_a_kind_and_a_place_to_go():
+    settings = tomllib.loads(read("pyproject.toml"))["tool"]["towncrier"]
+    kinds = [kind["directory"] for kind in settings["type"]]
+    name = re.compile(rf"\+[\w-]+\.({'|'.join(kinds)})\.md")
+    files = {path.name for path in ROOT.joinpath(settings["directory"]).iterdir()}
+    assert "README.md" in files
+    assert [file for file in files - {"README.md"} if not name.fullmatch(file)] == []
+    assert all(f"`{kind}`" in read("changelog.d", "README.md") for kind in kinds)
+    head, found, releases = read("CHANGELOG.md").partition(
+        "<!-- towncrier release notes start -->"
+    )
+    assert found
+    assert "##" not in head
+    assert releases.strip().startswith("## ")
+
+
 # ---- the recipe of conda: what pyproject.toml says, in the form that linters ask for
 
 CALLED = {"matplotlib": "matplotlib-base", "lazy-loader": "lazy_loader"}
