@@ -19,10 +19,18 @@ from propopt.base import errors
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "reference"
 pytestmark = pytest.mark.skipif(not PAGES.is_dir(), reason="needs a checkout")
-TABLES = {
-    page.stem: re.findall(r"^   ~([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
-    for page in sorted(PAGES.glob("*.md"))
-}
+
+
+def module_of(*path: str):
+    """A program of the docs, which is in no package."""
+    place = PAGES.parent.joinpath(*path)
+    spec = importlib.util.spec_from_file_location(place.stem, place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TABLES = module_of("_ext", "reference.py").TABLES if PAGES.is_dir() else {}
 OBJECTS = set(TABLES.get("objects", ()))
 PLACES = sorted({place for table in TABLES.values() for place in table})
 THINGS = {place: pydoc.locate(place) for place in PLACES}
@@ -122,16 +130,8 @@ def test_help_is_read_in_a_terminal(name):
     assert re.search(r"\\[a-z]+|:math:", about) is None  # no LaTeX
 
 
-def inventories():
-    path = ROOT / "docs" / "inventories" / "write.py"
-    spec = importlib.util.spec_from_file_location("inventories", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_inventories_are_those_of_their_table_and_their_names_exist():
-    written = inventories()
+    written = module_of("inventories", "write.py")
     for project, links in written.LINKS.items():
         path = ROOT / "docs" / "inventories" / f"{project}.inv"
         content = path.read_bytes()

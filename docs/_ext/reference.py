@@ -10,12 +10,29 @@ import propopt as po
 from propopt.results.result import Result
 
 
+def with_chapters(text: str) -> str:
+    """A page, with the public classes of a chapter for ``~propopt.losses.maps.*``."""
+    return re.sub(r"^   ~([\w.]+)\.\*$", _chapter, text, flags=re.MULTILINE)
+
+
+def _chapter(match: re.Match[str]) -> str:
+    module, flat = match[1], dir(po)
+    room = module.rpartition(".")[0]
+    public = pydoc.locate(room)
+    names = (n for n in public.__all__ if getattr(public, n).__module__ == module)
+    return "\n".join(f"   ~{'propopt' if n in flat else room}.{n}" for n in names)
+
+
 # every name stands in one of the tables: ``~propopt.results.Explanation``
 PAGES = sorted(Path(__file__).parents[1].glob("reference/*.md"))
-NAMES = {
-    place.rpartition(".")[2]: place
+TABLES = {
+    page.stem: re.findall(
+        r"^   ~([\w.]+)$", with_chapters(page.read_text("utf-8")), re.MULTILINE
+    )
     for page in PAGES
-    for place in re.findall(r"^   ~([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
+}
+NAMES = {
+    place.rpartition(".")[2]: place for table in TABLES.values() for place in table
 }
 TYPES = {
     "array": "numpy.ndarray",
@@ -79,7 +96,7 @@ def stub(place: str) -> str:
         )
     bases = [kind.__name__ for kind in thing.__mro__[1:] if is_public(kind)]
     lines = [f".. autoclass:: {place}", "   :members:"]
-    if not getattr(thing, "_is_protocol", False):
+    if not (getattr(thing, "_is_protocol", False) or issubclass(thing, dict)):
         lines.append(f"   :inherited-members: {', '.join(bases)}".rstrip())
     if bases:
         lines += ["", f"   It has the members of :class:`{bases[0]}` as well."]
@@ -95,6 +112,12 @@ def is_public(kind: type) -> bool:
 def is_result(thing: object) -> bool:
     """Whether it is a class that is returned, and not made by hand."""
     return isinstance(thing, type) and issubclass(thing, Result)
+
+
+def expand_chapters(app, name, source):  # noqa: ARG001
+    """Tables of whole chapters, where Sphinx reads a page."""
+    if name.startswith("reference/"):
+        source[0] = with_chapters(source[0])
 
 
 def hide_signature(app, what, name, thing, options, signature, result):  # noqa: ARG001
@@ -202,6 +225,7 @@ def setup(app):
     app.add_css_file("reference.css")
     app.connect("config-inited", link_types, priority=100)
     app.connect("builder-inited", write_stubs)
+    app.connect("source-read", expand_chapters)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-signature", hide_signature, priority=100)
     app.connect("autodoc-process-docstring", escape, priority=100)

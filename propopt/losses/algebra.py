@@ -279,8 +279,8 @@ class PropertyLoss(Atom, ABC):
     def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
         """What a file holds of it, by key, so that it can be computed from W (N, D).
 
-        The keys are those of :mod:`propopt.proofs.problem_data`. Nothing of maps that
-        have no key there: then ``tools/verify.py`` says that it was not derived.
+        The keys are those of ``propopt/proofs/problem_data.py``. A loss with another
+        formula yields nothing, and ``tools/verify.py`` reports that it derived nothing.
         """
         match self.map, self.penalty:
             case Identity(), Squared():

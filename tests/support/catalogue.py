@@ -1,7 +1,7 @@
 """The losses, maps, penalties, objectives and solvers under test, with small data.
 
-A new loss, map, penalty or solver is one line here, of a new class of losses with its
-formula: every test of its kind then covers it, and a test fails until the line is there.
+A new loss, map, penalty or solver is one line here, a loss of a new class with its
+formula: every test of its kind then covers it, and one fails until the line is there.
 """
 
 from dataclasses import dataclass
