@@ -189,6 +189,11 @@ class PropertyLoss(Atom, ABC):
     share: ClassVar[str] = "kept or removed"
     """What its share is: of faithfulness "kept", of what it reduces "removed"."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in vars(cls):
+            knows_other_words(cls)
+
     @cached_property
     def map(self) -> LinearMap:
         """The linear map A."""

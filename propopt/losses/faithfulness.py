@@ -15,7 +15,6 @@ from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses.algebra import Faithfulness, PropertyLoss
 from propopt.losses.maps import (
     Absolute,
@@ -154,7 +153,6 @@ def relative_size(errors: Array, values: Array) -> float:
 
 
 @final
-@knows_other_words
 class GradientMatching(Faithfulness):
     """Faithful: attributions are near to gradients, or to other numbers of a model.
 
@@ -224,7 +222,6 @@ class GradientMatching(Faithfulness):
 
 
 @final
-@knows_other_words
 class FunctionMatching(Faithfulness):
     """Faithful: attributions predict the function.
 

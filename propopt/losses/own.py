@@ -17,13 +17,11 @@ import numpy as np
 
 from propopt.base.arrays import Attributions
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses.algebra import Bound, PropertyLoss, is_expression
 from propopt.losses.maps import CvxpyConstraint, CvxpyExpression
 
 
 @final
-@knows_other_words
 class Custom(PropertyLoss):
     """A loss of your own: any convex expression of cvxpy that is at least zero.
 

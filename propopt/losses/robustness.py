@@ -15,7 +15,6 @@ from propopt.base.arrays import Array, Attributions, Edges, Truths
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
 from propopt.losses.linear_algebra import (
@@ -41,7 +40,6 @@ from propopt.tables.imported import aligned, read_attributions
 
 
 @final
-@knows_other_words
 class PairwiseRobustness(PropertyLoss):
     """Robust: similar rows have similar attributions.
 
@@ -156,7 +154,6 @@ class PairwiseRobustness(PropertyLoss):
 
 
 @final
-@knows_other_words
 class KernelRobustness(PropertyLoss):
     """Robust: rows are as similar as a kernel says, K, as of Gaussian processes.
 
@@ -221,7 +218,6 @@ class KernelRobustness(PropertyLoss):
 
 
 @final
-@knows_other_words
 class MaxDifferenceRobustness(PropertyLoss):
     """Robust: the largest difference between neighbours is small.
 
@@ -323,7 +319,6 @@ def _cholesky(kernel: Array) -> Array:
 
 
 @final
-@knows_other_words
 class SharedRobustness(PropertyLoss):
     """Robust: similar rows are alike in the features that both have, such as words.
 
@@ -436,7 +431,6 @@ class SharedRobustness(PropertyLoss):
 
 
 @final
-@knows_other_words
 class Smoothness(PropertyLoss):
     """Smooth: similar features have similar attributions.
 
@@ -488,7 +482,6 @@ class Smoothness(PropertyLoss):
 
 
 @final
-@knows_other_words
 class Sparsity(PropertyLoss):
     """Sparse: few attributions are not zero.
 
