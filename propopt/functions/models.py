@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
@@ -46,12 +46,9 @@ from propopt.functions.outputs import (
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, score
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.scores import Link, Network
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
-
-
-if TYPE_CHECKING:  # trees and tables load none
-    from propopt.structures.networks import Link, Network
 
 
 Said = TypeVar("Said")

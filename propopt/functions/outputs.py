@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -30,12 +30,9 @@ from propopt.structures.kinds import UNREADABLE, fitted_value, has_fitted, is_a,
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import exact_boxes
+from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
-
-
-if TYPE_CHECKING:  # trees and tables load none
-    from propopt.structures.networks import Link, Network
 
 
 # ---- Which output of which model is meant: names of outputs, labels of classes

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,11 +35,8 @@ from propopt.functions.outputs import (
     read_index,
 )
 from propopt.structures.fitted_model import FittedModel
+from propopt.structures.scores import Link
 from propopt.tables.frames import Labels, listed
-
-
-if TYPE_CHECKING:  # trees and tables load none
-    from propopt.structures.networks import Link
 
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from propopt.base.arrays import Array, Points
-from propopt.structures.networks import Network, Pullback
+from propopt.structures.scores import Network, Pullback
 
 
 # ---- Weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m + b

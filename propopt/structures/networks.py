@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,22 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 from propopt.base.arrays import Array, Points, Positions, Sparse, Values
-from propopt.base.resources import AT_ONCE
+from propopt.structures.scores import Link, Network, Pullback
 
 
 # ---- What is read from scores: one number per point, and how it moves with each score
-
-
-class Link(ABC):
-    """A function of the K scores of a point, g: R^K → R, with its gradient."""
-
-    @abstractmethod
-    def value(self, scores: Array) -> Values:
-        """Values g(z_n), shape (n,)."""
-
-    @abstractmethod
-    def cotangents(self, scores: Array) -> Array:
-        """Gradients ∂g/∂z at z_n, shape (n, K)."""
 
 
 @dataclass(frozen=True)
@@ -145,37 +132,6 @@ def _unit(scores: Array, index: int) -> Array:
 
 
 # ---- Differentiable scores z(x): affine maps, layers and chains, with their pullbacks
-
-
-Pullback: TypeAlias = Callable[[Array], Array]
-"""Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
-
-
-class Network(ABC):
-    """K scores of every point, z: R^D → R^K, and their vector-Jacobian products."""
-
-    @property
-    @abstractmethod
-    def n_scores(self) -> int:
-        """The number K of scores."""
-
-    @property
-    def width(self) -> int:
-        """About how many numbers :meth:`linearized` holds for each point."""
-        return self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        """Scores z(x_n), shape (n, K)."""
-        return self.linearized(points)[0]
-
-    @abstractmethod
-    def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the pullback at the same points."""
-
-    def blocks(self, points: Points) -> Iterator[slice]:
-        """Consecutive rows, so many at once that they take about 32 MiB."""
-        n_points, n_features = points.shape
-        return AT_ONCE.blocks(n_points, 8 * max(self.width, n_features))
 
 
 @dataclass(frozen=True)

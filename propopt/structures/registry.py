@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel, as_estimator
 from propopt.structures.kinds import known_as
-from propopt.structures.networks import Affine, Chain, Link, Network, Score
+from propopt.structures.networks import Affine, Chain, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
     GENERATIVE_MODELS,
@@ -40,6 +40,7 @@ from propopt.structures.readers.tree_models import (
     read_by_others,
     scale_of_target,
 )
+from propopt.structures.scores import Link, Network
 
 
 MODELS: Final[dict[type, Reader]] = {

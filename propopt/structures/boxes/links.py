@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import Game, SumOfProducts
+from propopt.structures.scores import Link
 from propopt.structures.subsets.sets import shapley_of_worths
-
-
-if TYPE_CHECKING:  # trees and tables load none
-    from propopt.structures.networks import Link
 
 
 # ---- Values that are a link of a few scores

@@ -41,14 +41,13 @@ from propopt.structures.networks import (
     Cosines,
     Exponentiated,
     Layers,
-    Link,
     Monomials,
-    Network,
     Scaling,
     Score,
     class_link,
 )
 from propopt.structures.readers.pipelines import ModelOutput, floats
+from propopt.structures.scores import Link, Network
 
 
 LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]

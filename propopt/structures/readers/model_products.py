@@ -23,10 +23,8 @@ from propopt.structures.networks import (
     Cosines,
     Exponentiated,
     Layers,
-    Link,
     LogOdds,
     Monomials,
-    Network,
     Scaling,
     Score,
     Sigmoid,
@@ -56,6 +54,7 @@ from propopt.structures.readers.pipelines import (
 from propopt.structures.readers.tree_models import read_trees
 from propopt.structures.readers.tree_nodes import Questions
 from propopt.structures.readers.xgboost import XGBoostBooster
+from propopt.structures.scores import Link, Network
 
 
 SIGMOID: Final = (

@@ -31,6 +31,7 @@ from propopt.structures.readers.fitted_networks import dense_floats
 from propopt.structures.readers.pipelines import ModelOutput, View, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
+from propopt.structures.scores import Link, Network
 from propopt.structures.subsets.sets import (
     Blocks,
     SetFunction,
@@ -65,7 +66,7 @@ class LinearRow:
 
     @classmethod
     def of_network(
-        cls, network: networks.Network, cotangents: Array, n_inputs: int
+        cls, network: Network, cotangents: Array, n_inputs: int
     ) -> LinearRow:
         """Σ_k c_k times score k of an affine network."""
         at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
@@ -90,7 +91,7 @@ class LinearRow:
         return LinearRow(wide, self.intercept, thresholds)
 
 
-def is_affine(network: networks.Network) -> bool:
+def is_affine(network: Network) -> bool:
     """Whether its scores are sums of weighted features, and nothing else."""
     match network:
         case networks.Affine() | networks.Scaling():
@@ -288,7 +289,7 @@ def _of_scores(model: Any, output: ModelOutput) -> Found:
     return LinearRow.of_network(network, cotangents, model.n_features_in_)
 
 
-def _curved(model: Any, link: networks.Link | None) -> str:
+def _curved(model: Any, link: Link | None) -> str:
     """Why what is made of scores is no sum over words."""
     name = type(model).__name__
     match link:

@@ -25,8 +25,9 @@ from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import has_fitted
-from propopt.structures.networks import Network, Scaling
+from propopt.structures.networks import Scaling
 from propopt.structures.readers.fitted_networks import SKLEARN_TRANSFORMS
+from propopt.structures.scores import Network
 from propopt.structures.subsets.sets import (
     all_sets,
     random_sets,
