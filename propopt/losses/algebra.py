@@ -354,7 +354,7 @@ class PropertyLoss(Atom, ABC):
 class Faithfulness(PropertyLoss):
     """A loss that ties the explanation to the function."""
 
-    share = "kept"
+    share: ClassVar[str] = "kept"
     quantity: Quantity | None = None
     """What is explained; None where the target does not say."""
 

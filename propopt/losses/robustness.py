@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import scipy.linalg as la
@@ -82,7 +82,8 @@ class PairwiseRobustness(PropertyLoss):
     0.0
     """
 
-    reduces, share = "squared differences between neighbours", "removed"
+    reduces: ClassVar[str] = "squared differences between neighbours"
+    share: ClassVar[str] = "removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int | None
@@ -178,7 +179,8 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
-    reduces, share = "squared differences between neighbours", "removed"
+    reduces: ClassVar[str] = "squared differences between neighbours"
+    share: ClassVar[str] = "removed"
     penalty: Penalty = Squared()
     n_points: int
 
@@ -255,7 +257,8 @@ class MaxDifferenceRobustness(PropertyLoss):
     9.0
     """
 
-    reduces, share = "largest differences between neighbours", "removed"
+    reduces: ClassVar[str] = "largest differences between neighbours"
+    share: ClassVar[str] = "removed"
     n_points: int
 
     def __init__(
@@ -359,7 +362,8 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
-    reduces, share = "squared differences between neighbours", "removed"
+    reduces: ClassVar[str] = "squared differences between neighbours"
+    share: ClassVar[str] = "removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int
@@ -458,7 +462,8 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
-    reduces, share = "squared differences between similar features", "removed"
+    reduces: ClassVar[str] = "squared differences between similar features"
+    share: ClassVar[str] = "removed"
     penalty: Penalty = Squared()
     n_features: int
     labels: Labels
@@ -498,7 +503,8 @@ class Sparsity(PropertyLoss):
     """
 
     map = Identity()
-    reduces, share = "total size", "removed"
+    reduces: ClassVar[str] = "total size"
+    share: ClassVar[str] = "removed"
     penalty: Penalty = Absolute()
 
     def __init__(self, *, name: str = "sparsity") -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import (
     Any,
+    ClassVar,
     Final,
     NoReturn,
     Protocol,
@@ -534,16 +535,32 @@ class NoBaseValue:
     def __repr__(self) -> str:
         return "None: slopes add up to no output"
 
-    def _refused(self, *_: object) -> NoReturn:
+    def _refused(self) -> NoReturn:
         raise InvalidInput(
             "base_values: these are slopes, which add up to no output, so that there "
             "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
             "kind='contributions').to_shap(X)"
         )
 
-    __float__ = __array__ = __getitem__ = __format__ = _refused
-    __add__ = __radd__ = _refused
-    shape = ()
+    def __float__(self) -> NoReturn:
+        self._refused()
+
+    def __array__(self, *_: object, **_named: object) -> NoReturn:
+        self._refused()
+
+    def __getitem__(self, _: object) -> NoReturn:
+        self._refused()
+
+    def __format__(self, _: str) -> NoReturn:
+        self._refused()
+
+    def __add__(self, _: object) -> NoReturn:
+        self._refused()
+
+    def __radd__(self, _: object) -> NoReturn:
+        self._refused()
+
+    shape: ClassVar[tuple[()]] = ()
 
 
 def base_values_of(base: object, n_points: int) -> Array | None:
