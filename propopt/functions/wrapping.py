@@ -60,12 +60,13 @@ from propopt.tables.schema import TableSchema as TableSchema
 from propopt.tables.schema import read_with_schema
 
 
-def is_for_texts(model: FittedModel, data: object) -> bool:
+def is_for_texts(model: Any, data: object) -> bool:
     """Whether ``data`` are documents or their words, or were to be for this model."""
     if isinstance(data, TextSchema | str | bytes) or is_documents(data):
         return True
     known = data is None or isinstance(data, TableSchema)
-    return not known and bool(model.text_vectorisers)
+    fitted = None if is_a(model, TORCH_MODULE) else FittedModel.of(model)
+    return not (known or fitted is None) and bool(fitted.text_vectorisers)
 
 
 def refuse_text_model(model: FittedModel) -> None:

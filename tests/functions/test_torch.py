@@ -429,3 +429,14 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
     assert np.abs(gradient).max() > 0
     with pytest.raises(InvalidInput, match="torchvision has no classifier 'resnet0'"):
         po.functions.torchvision_model("resnet0")
+
+
+def test_a_module_is_told_of_a_table(rng):
+    with seeded():
+        module = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Linear(4, 1))
+    table = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    best = po.explain(module, table[:3], table, progress=False)
+    slopes = (module[1].weight @ module[0].weight).detach().numpy()[0]
+    expected = (table[:3] - table.mean()) * slopes
+    np.testing.assert_allclose(best.contributions, expected, atol=1e-5)
+    assert best.labels.features == ("a", "b")
