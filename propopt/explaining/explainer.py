@@ -139,7 +139,8 @@ def explain(
         If the model or the table cannot be used; the message says what would do.
     """
     explainer = Explainer(model, data, **settings)
-    if explainer.is_joint:
+    # rows are each other's reference without a table of more than one row
+    if joint_setting_of(explainer) is not None or n_rows_of(data) < 2:
         fitted = explainer.fit(X, progress=progress).fitted_
         return fitted.with_offset(fitted.explained, offset, X)
     return explainer.fit(progress=progress).explain(X, offset=offset, progress=progress)
@@ -402,15 +403,6 @@ class Explainer(Settings):
         loaded = cls(model, **vars(fitted.problem.settings))
         loaded._fitted = fitted
         return loaded
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether the rows given to :func:`propopt.explain` are each other's reference.
-
-        So they are without a table of more than one row, and with settings that have a
-        meaning for several rows together.
-        """
-        return joint_setting_of(self) is not None or n_rows_of(self.data) < 2
 
     @property
     def reference_(self) -> Explanation:

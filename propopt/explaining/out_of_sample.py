@@ -582,11 +582,32 @@ class FittedRows(FittedReference):
         return self.with_offset(explained, offset, X)
 
     def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+        """The same with the offsets of its rows in base and prediction.
+
+        An offset is added to a margin outside the model, such as log exposure. XGBoost
+        calls it ``base_margin``, LightGBM ``init_score`` and CatBoost ``baseline``. It
+        is no function of the columns, so that it is part of the base of its row:
+        base + o_n + Σ_d w_nd = f(x_n) + o_n.
+        """
         if offset is None:
             return explained
-        n_columns = self.problem.points.shape[1]
-        own = self.function, self.problem.model, n_columns
-        return with_offset(explained, offset, X, *own)
+        base, prediction = explained.base_value, explained.prediction
+        if base is None or prediction is None:
+            raise InvalidInput(
+                "offset: it is part of the base of contributions, and slopes have "
+                "none; leave it out"
+            )
+        refuse_no_margin(
+            self.function, self.problem.model, self.problem.points.shape[1]
+        )
+        own = numbers_of_rows(offset, X, explained.shape[0], "offset", "X")
+        told = f"in base and prediction of each row, {own.min():.4g} to {own.max():.4g}"
+        return replace(
+            explained,
+            base_value=base + own,
+            prediction=prediction + own,
+            parameters={**explained.parameters, "offset": told},
+        )
 
     @cached_property
     def _said_of_rows(self) -> dict[str, Parameter]:
@@ -898,37 +919,6 @@ def _refuse_one_row(settings: CheckedSettings, data: Any, X: Any) -> NoReturn:
 
 
 # ---- Offsets of rows
-
-
-def with_offset(
-    best: Explanation,
-    offset: Any,
-    X: Any,
-    function: Function,
-    model: Any,
-    n_columns: int,
-) -> Explanation:
-    """The same with the offsets of its rows in base and prediction.
-
-    An offset is added to a margin outside the model, such as log exposure. XGBoost
-    calls it ``base_margin``, LightGBM ``init_score`` and CatBoost ``baseline``. It is
-    no function of the columns, so that it is part of the base of its row:
-    base + o_n + Σ_d w_nd = f(x_n) + o_n.
-    """
-    if best.base_value is None or best.prediction is None:
-        raise InvalidInput(
-            "offset: it is part of the base of contributions, and slopes have none; "
-            "leave it out"
-        )
-    refuse_no_margin(function, model, n_columns)
-    own = numbers_of_rows(offset, X, best.shape[0], "offset", "X")
-    told = f"in base and prediction of each row, {own.min():.4g} to {own.max():.4g}"
-    return replace(
-        best,
-        base_value=best.base_value + own,
-        prediction=best.prediction + own,
-        parameters={**best.parameters, "offset": told},
-    )
 
 
 def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
