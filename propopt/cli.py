@@ -88,7 +88,7 @@ def report(options: argparse.Namespace) -> int:
     from propopt.results.report.page import write_page
 
     results = [load_result(path) for path in options.files]
-    write_page(options.output, [one.chapters() for one in results])
+    write_page(options.output, [one.document() for one in results])
     print(f"wrote {printable(options.output)}")
     return DONE
 

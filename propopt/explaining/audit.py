@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.document import Basis
 from propopt.base.text import in_percent, percent, plural
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.audited import Audited
@@ -21,10 +22,9 @@ from propopt.explaining.sweeping import sweep
 from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
-from propopt.results.audit import Audit, Finding, Verdict, causes_of
+from propopt.results.audit import Audit, AuditFinding, Verdict, causes_of
 from propopt.results.explanation import Explanation
 from propopt.results.record import Record
-from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail
 from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.shapley import shapley_against
@@ -43,7 +43,7 @@ _TOP: Final = 3
 """First reasons of a row that are compared."""
 
 
-def _additivity(e: Audited) -> Finding:
+def _additivity(e: Audited) -> AuditFinding:
     """Σ_d w_nd = f(x_n) − base in every row."""
     size = float(np.abs(e.missed).max())
     far = np.abs(e.missed) > e.room
@@ -70,10 +70,10 @@ def _additivity(e: Audited) -> Finding:
         advice = ""  # the cause says what to do
     if verdict == "wrong" and e.is_of_lime:
         verdict = "undetermined"  # which need not add up
-    return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
+    return AuditFinding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
-def _base(e: Audited) -> Finding:
+def _base(e: Audited) -> AuditFinding:
     """Whose mean the base is."""
     own = float(np.median(e.base))
     came = "The base" if e.came.base is not None else "The base that rows imply"
@@ -100,7 +100,7 @@ def _base(e: Audited) -> Finding:
     elif e.is_exact and e.is_owned and abs(apart) <= e.room[0]:
         verdict, advice = "depends on settings", ""
         told += " It is that of their own background."
-    return Finding(
+    return AuditFinding(
         "base",
         told,
         own - ours,
@@ -115,12 +115,12 @@ _GIVE_IT: Final = (
 )
 
 
-def _exactness(e: Audited) -> Finding:
+def _exactness(e: Audited) -> AuditFinding:
     """The diagnosis: whose exact values they are, or what happened to them."""
     if not e.is_exact:
         return _drawn(e)
     found = e.diagnosis
-    return Finding(
+    return AuditFinding(
         "exactness",
         f"{found.headline}. {found.evidence}".rstrip(),
         float(np.abs(e.W - e.E).max()),
@@ -132,7 +132,7 @@ def _exactness(e: Audited) -> Finding:
     )
 
 
-def _drawn(e: Audited) -> Finding:
+def _drawn(e: Audited) -> AuditFinding:
     """Where the model is not read: against drawn values and their errors."""
     errors = e.known.estimate.standard_errors
     apart = np.abs(e.W - e.E)
@@ -145,7 +145,7 @@ def _drawn(e: Audited) -> Finding:
             f" {_part(beyond)} of the values are over {_FAR:g} standard errors from "
             "sampled ones."
         )
-    return Finding(
+    return AuditFinding(
         "exactness",
         words,
         beyond,
@@ -163,10 +163,10 @@ _FAR: Final = 5.0
 """Standard errors, with nine degrees of freedom."""
 
 
-def _signs(e: Audited) -> Finding:
+def _signs(e: Audited) -> AuditFinding:
     """Sizeable values whose sign is another than of the exact ones."""
     share = e.changed_signs(e.W, e.aim)
-    return Finding(
+    return AuditFinding(
         "signs",
         f"{_part(share)} of the large values, beyond ±{e.cut:.2g} {e.unit}, differ in "
         f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
@@ -184,7 +184,7 @@ def _part(share: float) -> str:
     return "None" if told == "0" else f"{told} %"
 
 
-def _reasons(e: Audited) -> Finding:
+def _reasons(e: Audited) -> AuditFinding:
     """Rows whose three largest are others."""
     own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.aim))
     size = np.sort(np.abs(e.aim), axis=1)[:, ::-1]
@@ -198,7 +198,7 @@ def _reasons(e: Audited) -> Finding:
     where = f"{_part(share).lower()} of the rows"
     where += f": {rows}" if len(others) else ""
     where += ", …" if len(others) > _NAMED else ""
-    return Finding(
+    return AuditFinding(
         "reasons",
         f"The three largest columns differ from those of the {e.compared} values"
         f"{e.whose if e.aim is e.E else ''} in {where}.",
@@ -223,10 +223,10 @@ def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
     return {"verdict": "undetermined", "advice": ""}
 
 
-def _unused(e: Audited) -> Finding:
+def _unused(e: Audited) -> AuditFinding:
     """The values of columns that the model never uses."""
     if e.read is None:
-        return Finding(
+        return AuditFinding(
             "unused",
             "The model can only be called, so its columns are not known.",
             math.nan,
@@ -249,7 +249,7 @@ def _unused(e: Audited) -> Finding:
         j = int(unused[sizes.argmax()])
         most = f"{names[j]} gets up to {size:.3g} {e.unit}"
         sentence = f"The model does not use {count}; {most}."
-    return Finding(
+    return AuditFinding(
         "unused",
         sentence,
         size,
@@ -265,7 +265,7 @@ _SPREAD: Final = ("optimized contributions", "draws", "LIME weights", "undetermi
 """Causes by which unused columns may get something."""
 
 
-def _own_value(e: Audited) -> Iterator[Finding]:
+def _own_value(e: Audited) -> Iterator[AuditFinding]:
     """What of the differences follows from own values, and what predictions need."""
     front, others = e.own, e.others.values()
     share = 1.0 - front.roughness / front.plain
@@ -278,7 +278,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
         ends = sorted(1.0 - one.roughness / one.plain for one in others)
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
-    yield Finding("own_value", f"{told}.", share, unit, "depends on settings")
+    yield AuditFinding("own_value", f"{told}.", share, unit, "depends on settings")
     needed, could = front.least / front.plain, front.could_go / front.plain
     words = f"Adding up to the predictions needs {_whole(needed)} of them; "
     words += f"{_whole(could)} could go."
@@ -286,7 +286,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
         rest = front.least / front.roughness
         words = f"Adding up to the predictions needs {_whole(rest)} of the roughness; "
         words += f"{_whole(1.0 - rest)} could go."
-    yield Finding("predictions", words, needed, unit, "depends on settings")
+    yield AuditFinding("predictions", words, needed, unit, "depends on settings")
 
 
 def _whole(share: float) -> str:
@@ -298,7 +298,7 @@ _WHOLE: Final = 0.0095
 """A share from which it is told in whole per cent."""
 
 
-def _directions(e: Audited) -> Iterator[Finding]:
+def _directions(e: Audited) -> Iterator[AuditFinding]:
     """Both directions of the exact front, from what came."""
     front, W = e.true, e.true.completed(e.W)
     distance, rough = float(((W - e.E) ** 2).sum()), e.own.robust.value(W)
@@ -331,8 +331,8 @@ def _directions(e: Audited) -> Iterator[Finding]:
         meant = "interventional values" if e.is_of_paths else f"values{e.whose}"
         advice = f"Where {meant} are meant, take the exact ones: audit.exact, or the "
         advice += "file _exact.csv."
-    proof: StatementKind = "proved" if e.is_exact else "estimated"
-    yield Finding(
+    proof: Basis = "proved" if e.is_exact else "estimated"
+    yield AuditFinding(
         "more_alike",
         told[0],
         times if times else 1.0,
@@ -341,7 +341,7 @@ def _directions(e: Audited) -> Iterator[Finding]:
         advice=advice,
         standing=proof,
     )
-    yield Finding(
+    yield AuditFinding(
         "nearer",
         told[1],
         nearer,
@@ -369,7 +369,7 @@ def _of_front(e: Audited, is_best: bool) -> Verdict:
     return "depends on settings" if e.is_owned else "undetermined"
 
 
-def _prices(e: Audited) -> Iterator[Finding]:
+def _prices(e: Audited) -> Iterator[AuditFinding]:
     """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
     size = float((e.W**2).sum())
     for share in (10, 50, 90):
@@ -382,7 +382,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
                 "Look at the ten pairs: differences may be meant. Halving the rest is "
                 "cheap: po.explain(model, X, data=data, contributions=attributions)."
             )
-        yield Finding(
+        yield AuditFinding(
             f"price_of_{share}",
             f"Removing {share} % of the avoidable differences changes the values by "
             f"{moved} % on average; {_part(signs).lower()} of the large signs turn.",
@@ -398,7 +398,7 @@ _CHEAP: Final = 0.02
 """Of the squared sum: what costs less to halve is told."""
 
 
-def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
+def _causes(e: Audited) -> tuple[list[AuditFinding], dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
     graph, V = e.own.robust.graph, e.W - e.own.flattest
     pairs, rows, shares = causes_of(graph.edges, graph.strengths, V)
@@ -407,7 +407,7 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
     assert first.second is not None, "it is of a pair"
     names = e.labels.feature_names(e.W.shape[1])
     findings = [
-        Finding(
+        AuditFinding(
             "pairs",
             f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
             f"{percent(first.share)} % of what could go, most in "
@@ -416,7 +416,7 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
             "share of the roughness that could go",
             "depends on settings",
         ),
-        Finding(
+        AuditFinding(
             "rows",
             f"{plural(len(rows), 'row')} of {len(V):,} carry "
             f"{percent(sum(r.share for r in rows))} % of what could go; row "
@@ -429,11 +429,11 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
     return findings, {"pairs": pairs, "rows": rows}
 
 
-def _background(e: Audited) -> Finding:
+def _background(e: Audited) -> AuditFinding:
     """What halves of the background change."""
     B = len(e.background)
     if e.read is None or B < 4:
-        return Finding(
+        return AuditFinding(
             "background",
             "Other backgrounds were not tried.",
             math.nan,
@@ -451,7 +451,7 @@ def _background(e: Audited) -> Finding:
     signs = max(e.changed_signs(V, e.E) for V in tried)
     size = float((e.E**2).sum()) or 1.0
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
-    return Finding(
+    return AuditFinding(
         "background",
         f"One half of the {B:,} background rows changes {percent(share)} % "
         f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
@@ -465,7 +465,7 @@ def _background(e: Audited) -> Finding:
     )
 
 
-def _seed(e: Audited) -> Finding:
+def _seed(e: Audited) -> AuditFinding:
     """What another seed changes."""
     errors = e.known.estimate.standard_errors
     share, sentence = 0.0, "Nothing of exact values is drawn: seeds change nothing."
@@ -475,7 +475,7 @@ def _seed(e: Audited) -> Finding:
         sentence = (
             f"Another seed moves drawn values by {in_percent(share)} of their size."
         )
-    return Finding(
+    return AuditFinding(
         "seed",
         sentence,
         share,
@@ -485,14 +485,14 @@ def _seed(e: Audited) -> Finding:
     )
 
 
-def _neighbours(e: Audited) -> Finding:
+def _neighbours(e: Audited) -> AuditFinding:
     """The price of half the roughness among fewer and more neighbours."""
     prices = [
         float(((front.without(0.5) - e.W) ** 2).sum() / (e.W**2).sum())
         for front in e.others.values()
     ]
     low, high = min(prices), max(prices)
-    return Finding(
+    return AuditFinding(
         "neighbours",
         f"With 4 to 16 neighbours half the roughness costs "
         f"{percent(low)} to {percent(high)} % of the squared sum.",
@@ -503,12 +503,12 @@ def _neighbours(e: Audited) -> Finding:
     )
 
 
-def _excess(e: Audited) -> Finding:
+def _excess(e: Audited) -> AuditFinding:
     """How far they are above the optimum that halves the roughness of exact values."""
     c, least = e.true.at_half
     W = e.true.completed(e.W)
     excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
-    return Finding(
+    return AuditFinding(
         "excess",
         f"At weight {c:.3g}, which halves the roughness of {e.compared} values, these "
         f"have an objective {in_percent(excess)} above the least.",

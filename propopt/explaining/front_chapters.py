@@ -1,37 +1,22 @@
-"""Chapters of trade-offs: the front, one row at any weight of it, others beside it.
+"""Sections of trade-offs: the front, one row at any weight of it, others beside it.
 
 The class of trade-offs stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import compress
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from propopt.base.checks import spread_over
-from propopt.base.text import in_percent, percent
+from propopt.base.document import Block, Chapter, Finding, Table
+from propopt.base.text import in_percent
 from propopt.proofs.fronts import ExactFront
-from propopt.proofs.optimum import targets_in_words
 from propopt.results.explanation import Explanation
-from propopt.results.report.chapters import (
-    Chapter,
-    Headline,
-    Statement,
-    best_possible,
-    faithful,
-    gap_text,
-)
-from propopt.results.report.explained import (
-    explanation_chapters,
-    features,
-    not_said,
-    rows_and_pairs,
-    settings,
-)
+from propopt.results.report.explained import explanation_chapters, rows_and_pairs
 from propopt.results.report.explorer import Trail
 from propopt.results.report.neighbours import Neighbours
 from propopt.solvers.solving import solve
@@ -44,112 +29,23 @@ _FEWEST: Final = 3
 def front_chapters(found: Any) -> list[Chapter]:
     """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
     if not found.optimized:
-        return [_summary(found, None), _table(found)]
+        return [_table(found)]
     best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
-        return [_summary(found, best), *explanation_chapters(best)[1:]]
-    trail = trail_of(found, best)
-    neighbours = Neighbours.of(best)
-    explorer, *pairs = rows_and_pairs(best, neighbours, trail)
-    return [
-        _summary(found, best, is_exact_between=trail.front is not None),
-        explorer,
-        features(best),
-        *pairs,
-        *_others(found),
-        _table(found),
-    ]
+        return [_features(best), *explanation_chapters(best)]
+    explorer, *pairs = rows_and_pairs(best, Neighbours.of(best), trail_of(found, best))
+    return [explorer, _features(best), *pairs, *_others(found), _table(found)]
 
 
-def _summary(
-    found: Any, best: Explanation | None, is_exact_between: bool = False
-) -> Chapter:
-    card, said, shape = found.card(), [], ""
-    gaps = [one.gap for one in found.optimized if one.gap is not None]
-    if gaps:
-        said.append(
-            Statement(
-                f"Of {len(gaps)} optima, each for its weights, none can be improved by "
-                f"more than {gap_text(max(gaps))}.",
-                "proved",
-            )
-        )
-        is_exact = all(
-            one.target is not None and not one.target.n_blocks
-            for one in found.optimized
-        )
-        kind: Any = "checked" if is_exact else "estimated"
-        if any(np.isnan(one.target_error) for one in found.optimized):
-            kind = "not said"
-        words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
-        said.append(Statement(f"The target that they follow: {words}.", kind))
-    between = None if is_exact_between else found.between_in_words()
-    if between is not None:
-        said.append(Statement(between, "proved"))
-    if found.failures:
-        said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
-    if found.interrupted:
-        said.append(Statement("The sweep was stopped before its end.", "checked"))
-    if best is not None:
-        shape = "{} rows, {} columns, ".format(*best.shape)
-        first = "the knee: where the front bends"
-        if found.aimed is not None:
-            first = f"the aim: {best.parameters['aim']}"
-        said.append(Statement(f"What is shown first is {first}.", "chosen"))
-        said += [*settings(best), *not_said()]
-    what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
-    return Chapter(
-        title=f"Explanations{what}",
-        lead=f"{shape}explanations: {card.title.rpartition(': ')[2]}.",
-        headlines=[] if best is None else list(_headlines(found, best, gaps)),
-        statements=said,
-        no_words=found.optimized[0].labels.feature_names(found.optimized[0].shape[1])
-        if found.optimized
-        else (),
-    )
-
-
-def _headlines(
-    found: Any, best: Explanation, gaps: Sequence[float]
-) -> Iterator[Headline]:
-    """What is kept and removed at the knee, what is proved, and who comes near it."""
-    where = f" at the {'aim' if found.aimed else 'knee'}"
-    if found.ends is not None:
-        for name, share in found.ends.shares(best.losses).items():
-            if name not in found.losses or not np.isfinite(share):
-                continue
-            if name in found.ends.faithful:
-                yield faithful(share, where)
-            else:
-                what = found.smaller(name)
-                yield Headline(
-                    _QUESTIONS.get(_plain(found, name), f"How much less of {name}?"),
-                    f"{100.0 * share:.0f} %",
-                    f"smaller {what} than in what the model does itself.",
-                )
-    if gaps:
-        yield best_possible(max(gaps), max(gaps) <= _TOLERATED)
-    nearest = found.nearest_at(best)
-    if nearest is not None:
-        name, excess = nearest
-        yield Headline(
-            f"Which other explanation comes nearest{where}?",
-            name,
-            f"For the weights there its objective is {percent(excess)} % above the "
-            "best possible.",
-        )
+def _features(best: Explanation) -> Chapter:
+    """What matters most in the optimum that is shown first, and how far to trust it."""
+    own = best.document()
+    return Chapter(own.title, [*own.blocks, *own.trust])
 
 
 def _plain(found: Any, name: str) -> str:
     return found.smaller(name).removesuffix(" beside own values")
 
-
-_QUESTIONS: Final = {
-    "squared differences between neighbours": "How much more alike are similar rows?",
-    "largest differences between neighbours": "How much more alike are similar rows?",
-    "squared differences between similar features": "How much smoother is it?",
-    "total size": "How much simpler is it?",
-}
 
 _BECOMES: Final = {
     "squared differences between neighbours": "more alike",
@@ -157,8 +53,6 @@ _BECOMES: Final = {
     "total size": "simpler",
 }
 """What explanations are, the less there is of it."""
-
-_TOLERATED: Final = 1e-5
 
 
 def trail_of(found: Any, best: Explanation) -> Trail:
@@ -228,18 +122,11 @@ def _others(found: Any) -> Iterator[Chapter]:
     table["excess"] = table["excess"].map(in_percent)
     if not any(table["not compared"]):
         table = table.drop(columns="not compared")
-    yield Chapter(
-        title="Other explanations of the same rows",
-        statements=[
-            Statement(
-                "The excess is how far an objective is above the best possible, for "
-                "the weights that suit it best.",
-                "checked",
-            )
-        ],
-        table=table,
-        caption=" ".join(["Losses: less is better.", *_on_shap(found)]),
-    )
+    words = "The excess is how far an objective is above the best possible, for the "
+    words += "weights that suit it best."
+    caption = " ".join(["Losses: less is better.", *_on_shap(found)])
+    blocks: list[Block] = [Finding(words), Table(table, caption)]
+    yield Chapter("Other explanations of the same rows", blocks)
 
 
 def _on_shap(found: Any) -> Iterator[str]:
@@ -267,8 +154,6 @@ def _table(found: Any) -> Chapter:
         if name.startswith(("kept", "removed")):
             shares = {name: table[name].map(in_percent)}
             table = table.assign(**shares)
-    return Chapter(
-        title="All optima",
-        table=table.rename(columns=lambda name: str(name).replace(".", " of ", 1)),
-        caption=f"{len(frame)} of {count}: weights, losses, shares of losses, gaps.",
-    )
+    table = table.rename(columns=lambda name: str(name).replace(".", " of ", 1))
+    caption = f"{len(frame)} of {count}: weights, losses, shares of losses, gaps."
+    return Chapter("All optima", [Table(table, caption)])

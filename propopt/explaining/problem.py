@@ -699,7 +699,7 @@ class RowsProblem(ExplanationProblem):
         rule = self.own_rule
         told = self.function, self.points, self.labels, rule.background
         share = own_values_of(*told).context(best.contributions, self.graph)
-        return {"own value": " ".join(share.in_words())}
+        return {"own value": " ".join(x.sentence for x in share.findings())}
 
     def best(self, rule: AnyRule) -> Explanation:
         """The optimum for what the rule makes, as precisely as is asked."""
@@ -755,7 +755,7 @@ def stability_in_words(best: Explanation) -> str:
     weighed = sum(weight > 0.0 for weight in best.weights.values())
     if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"
-    return "; ".join(best.stability().in_words())
+    return "; ".join(x.sentence for x in best.stability().document().findings)
 
 
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:

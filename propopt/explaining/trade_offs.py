@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.cards import Card, CardTable
-from propopt.base.checks import read_each_nonnegative, spread_over
+from propopt.base.checks import read_each_nonnegative
 from propopt.base.declared import stored
+from propopt.base.document import Document, Finding
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
 from propopt.base.text import (
     Quantity,
+    explained,
     gap_cell,
-    in_percent,
     in_short,
     percent,
+    plural,
     printable,
 )
 from propopt.explaining.between import Between, is_above
@@ -34,9 +36,9 @@ from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.proofs.ends import Ends
-from propopt.proofs.optimum import target_error_cell, target_in_words, targets_in_words
+from propopt.proofs.optimum import target_basis, target_in_words, targets_in_words
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
-from propopt.results.report.chapters import Chapter
+from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
 
 
@@ -44,10 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from propopt.plots.trade_offs import AxisScale
-
-
-_N_ROWS = 10
-"""Optima that a card shows, spread over the sweep."""
 
 
 # ---- How far a baseline lies above the optima, where the two can be compared
@@ -335,15 +333,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         span = np.where(high > low, high - low, 1.0)
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
-    def in_words(self, best: Explanation | None = None) -> str:
-        r"""What a reader can act on: what an optimum keeps, and who comes near it.
+    def shares_in_words(self, best: Explanation | None = None) -> str:
+        r"""What an optimum keeps of faithfulness, and what it makes smaller.
 
         *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
         100 % at the target, such as the gradients, and 0 % where the other losses cost
         nothing, such as where all rows are explained alike. Differences are *smaller*
-        by 1 − loss(W)/loss(target). The nearest baseline is that whose objective, for
-        the weights c of this optimum, is the least above it:
-        F_c(baseline)/F_c(W) − 1. See :class:`propopt.results.Shares`.
+        by 1 − loss(W)/loss(target). See :class:`propopt.results.Shares`.
 
         Parameters
         ----------
@@ -357,27 +353,19 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(3))
         >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
         >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
-        >>> print(*curve.in_words().split("; "), sep="\n")
-        78 % as faithful, squared differences between neighbours 73 % smaller
-        nearest baseline for these weights: half, 336 % above the best possible
+        >>> curve.shares_in_words()
+        '78 % as faithful, squared differences between neighbours 73 % smaller'
         """
         chosen = self.knee() if best is None else best
         shares = {} if self.ends is None else self.ends.shares(chosen.losses)
         faithful = () if self.ends is None else self.ends.faithful
-        kept = [
+        return ", ".join(
             f"{100.0 * share:.0f} % as faithful"
             if name in faithful
             else f"{self.smaller(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()
             if name in self.losses and np.isfinite(share)
-        ]
-        words = [", ".join(kept)]
-        nearest = self.nearest_at(chosen)
-        if nearest is not None:
-            name, excess = nearest
-            above = f"{percent(excess)} % above the best possible"
-            words.append(f"nearest baseline for these weights: {name}, {above}")
-        return "; ".join(filter(None, words))
+        )
 
     def smaller(self, name: str) -> str:
         """What is smaller by the share of a loss that is removed, in words."""
@@ -726,62 +714,77 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             f"{len(self.baselines)} baselines{state}{told}>"
         )
 
-    def card(self) -> Card:
-        """A title, facts, and losses beside weights: of some optima, all baselines.
+    def document(self) -> Document:
+        """What an optimum keeps, what is proved of all, and which baseline is nearest.
 
-        The optima are spread over the sweep, its ends included. No attributions are
-        computed for it.
+        The optimum is that of the aim, where one was asked for, or else that at the
+        knee. No attributions are computed, but for a page.
         """
-        title = f"{len(self.optimized)} optimized, {len(self.baselines)} others"
-        if self.quantity is not None:
-            title = f"Explanations of the {self.quantity}: {title}"
-        names, best = self.losses, self.optimized
-        head = [
-            "method",
-            *(f"weight of {name}" for name in names),
-            *names,
-            *self.share_columns.values(),
-            "gap",
-            "target error",
-        ]
-        shown = [best[place] for place in spread_over(len(best), _N_ROWS)]
-        lines_of = "a line for each"
-        if len(shown) < len(best):
-            lines_of = f"a line for {len(shown)} of the optimized and for all others"
-        gaps = [one.gap for one in best if one.gap is not None]
-        proof = "not optimized: nothing is proved of them"
-        if gaps:
-            targets = "; ".join(targets_in_words(best))
-            most = "largest " if len(gaps) > 1 else ""
-            proof = f"{most}gap {gap_cell(max(gaps))}, proved · {targets}"
-        lines = [f"at the knee: {self.in_words()}"] if best else []
-        if (words := self.between_in_words()) is not None:
-            lines.append(f"proved: {words}")
-        if self.failures:
-            lines.append(f"not solved: {len(self.failures)}")
-        if self.interrupted:
-            lines.append("interrupted: yes")
-        return Card(
-            title=title,
-            subtitle=f"{lines_of}: weights, losses, and what is kept and removed",
-            table=CardTable(head, [self._cells(x) for x in (*shown, *self.baselines)]),
-            proof=proof,
-            lines=lines,
+        from propopt.explaining.front_chapters import front_chapters
+
+        best = None
+        if self.optimized:
+            best = self.aimed or self.knee()
+        return Document(
+            title=self._title(best),
+            subtitle=f"{plural(len(self.optimized), 'optimized explanation')}"
+            f", {plural(len(self.baselines), 'other')}{explained(self.quantity)}",
+            trust=[*self._trust(), *self._nearest(best)],
+            settings={} if best is None else dict(made_by(best)),
+            more=partial(front_chapters, self),
+            names=best.labels.feature_names(best.shape[1]) if best else (),
         )
+
+    def _title(self, best: Explanation | None) -> str:
+        """What the optimum of the aim, or at the knee, keeps and removes."""
+        if best is None:
+            return f"Nothing was optimized{explained(self.quantity)}"
+        where = "knee" if self.aimed is None else "aim"
+        words = f"At the {where}: {self.shares_in_words(best)}".rstrip(": ")
+        return f"{words}{explained(self.quantity)}"
+
+    def _nearest(self, best: Explanation | None) -> Iterator[Finding]:
+        """Which other explanation comes nearest, and by how much it is worse."""
+        nearest = None if best is None else self.nearest_at(best)
+        if nearest is not None:
+            name, excess = nearest
+            words = f"nearest baseline for these weights: {name}, {percent(excess)} % "
+            words += "above the best possible"
+            asked = "Which other explanation comes nearest?"
+            yield Finding(words, "checked", asked, name)
+
+    def _trust(self) -> Iterator[Finding]:
+        """What is proved of all optima and between them, and what was not solved."""
+        optima = self.optimized
+        gaps = [one.gap for one in optima if one.gap is not None]
+        if not gaps:
+            yield Finding("not optimized: nothing is proved of them", "not said")
+        else:
+            most = "largest " if len(gaps) > 1 else ""
+            yield Finding(f"{most}gap {gap_cell(max(gaps))}, proved", "proved")
+            bases = {target_basis(one) for one in optima if one.gap is not None}
+            basis = next(x for x in ("not said", "estimated", "checked") if x in bases)
+            yield Finding("; ".join(targets_in_words(optima)), basis)
+        if (words := self.between_in_words()) is not None:
+            yield Finding(words, "proved")
+        if self.failures:
+            yield Finding(f"not solved: {len(self.failures)}")
+        if self.interrupted:
+            yield Finding("the sweep was interrupted before its end")
 
     def between_in_words(self) -> str | None:
         """What is proved of weights that were not tried; None where nothing is."""
         if self.error is not None:
             return (
-                "Mixtures of these optima match any explanation, each loss to within "
-                f"{percent(self.error)} % of its range."
+                "mixtures of these optima match any explanation, each loss to within "
+                f"{percent(self.error)} % of its range"
             )
         gap = self.gap_between
         if gap is None:
             return None
         return (
-            "At any weight between those tried the optimum is known to within "
-            f"{percent(gap)} %."
+            "at any weight between those tried the optimum is known to within "
+            f"{percent(gap)} %"
         )
 
     @property
@@ -789,26 +792,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """The optimum that was solved for an aim, where there is one."""
         own = (best for best in self.optimized if "aim" in best.parameters)
         return next(own, None)
-
-    def chapters(self) -> Sequence[Chapter]:
-        """The front with a slider, rows at it, and how far others lie above it."""
-        from propopt.explaining.front_chapters import front_chapters
-
-        return front_chapters(self)
-
-    def _cells(self, explanation: Explanation) -> list[str]:
-        """A row of the card; the error of the target stands beside the gap."""
-        rates, losses = explanation.rates, explanation.losses
-        errors = "", ""
-        if explanation.gap is not None:
-            errors = gap_cell(explanation.gap), target_error_cell(explanation)
-        return [
-            explanation.method,
-            *(f"{rates[k]:.4g}" if k in rates else "" for k in self.losses),
-            *(f"{losses[name]:.6g}" for name in self.losses),
-            *map(in_percent, self.shares(explanation).values()),
-            *errors,
-        ]
 
     @property
     def share_columns(self) -> dict[str, str]:

@@ -12,9 +12,18 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
+from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import known_word, read_count, read_level
 from propopt.base.declared import stored
+from propopt.base.document import (
+    Bar,
+    Bars,
+    Chapter,
+    Document,
+    Finding,
+    sentence,
+    table_chapter,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, plain_name, plural, printable
 from propopt.interactions.features import (
@@ -35,14 +44,6 @@ from propopt.interactions.inference import (
     interval_alpha,
 )
 from propopt.results.explanation import Explanation
-from propopt.results.report.chapters import (
-    Chapter,
-    Statement,
-    bars,
-    chosen,
-    sentence,
-    table_chapter,
-)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, listed, order_of
 
@@ -53,6 +54,10 @@ from propopt.tables.frames import Labels, listed, order_of
 SET_NOUNS: Final = {1: "feature", 2: "pair", 3: "triple"}
 WORDS_LEVEL: Final = 0.9
 """Of intervals in words, all together."""
+
+
+_ON_PAGE: Final = 15
+"""Scores with a bar, the largest."""
 
 
 def level_in_words(level: float) -> str:
@@ -622,58 +627,54 @@ class InteractionScores(
         told = {**explanation.parameters, "notes": "; ".join(notes)}
         return replace(explanation, parameters=told)
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """What is found, the largest scores with intervals, what these are for."""
         ends = self.intervals(WORDS_LEVEL)
-        shown = np.argsort(-np.abs(self.estimates), kind="stable")[:N_FEATURES]
+        order = np.argsort(-np.abs(self.estimates), kind="stable")
+        shown, others = order[:_ON_PAGE], order[_ON_PAGE:]
         above, below = _beyond(self.leak, *ends.T)
-        rest = others_in_words(np.delete(self.estimates, shown))
-        more = int(np.delete(above | below, shown).sum())
-        level = level_in_words(WORDS_LEVEL)
         notes = np.where(np.isnan(ends[:, 0]), "its error is not known", "")
         notes = np.where(self.are_not_used, "not used", notes).tolist()
-        return Card(
+        more = int((above | below)[order[N_ON_CARD:]].sum())
+        subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _RISES)}; in "
+        subtitle += f"{self.units}; {plural(self.n_rows, 'row')}"
+        rows = [
+            Bar(
+                name=self._name_of(q),
+                value=float(self.estimates[q]),
+                note=notes[q],
+                interval=(float(ends[q, 0]), float(ends[q, 1])),
+            )
+            for q in shown
+        ]
+        rest = f"{more} of them clearly not zero" if more else ""
+        level = level_in_words(WORDS_LEVEL)
+        aims = f"intervals: {level}, all {self.n_candidates:,} together"
+        return Document(
             title=_finding(self, int(above.sum()), int(below.sum())),
-            subtitle=f"{self.explained}: {_FORMULAS.get(self.order, _RISES)}; in "
-            f"{self.units}; {plural(self.n_rows, 'row')}",
-            rows=[
-                CardRow(
-                    name=self._name_of(q),
-                    value=float(self.estimates[q]),
-                    note=notes[q],
-                    interval=(float(ends[q, 0]), float(ends[q, 1])),
-                )
-                for q in shown
+            subtitle=subtitle,
+            blocks=[
+                Bars(rows, subtitle, self.estimates[others].tolist(), rest),
+                *(Finding(text, "estimated") for text in (*self.notes, *self.cautions)),
             ],
-            rest=f"{rest}; {more} of them clearly not zero" if more else rest,
-            lines=(*self.notes, *self.cautions),
-            proof=f"intervals: {level}, all {self.n_candidates:,} together · "
-            f"{aim_of_intervals(self)}",
+            trust=[
+                Finding(aims, "estimated"),
+                Finding(aim_of_intervals(self), "estimated"),
+                Finding("a score says nothing of causes", "not said"),
+            ],
             settings={
                 "learner": "–" if self.quantity is None else self.quantity.model,
                 "without features": self.method,
                 "units": f"scores are in {self.units}; they are compared within one "
                 "learner, not with those of another",
             },
+            more=self._chapters,
+            names=self.names,
         )
 
-    def chapters(self) -> Sequence[Chapter]:
-        """What is found, the largest scores with intervals, features by themselves."""
-        card, name = self.card(), "" if self.order > 1 else " by themselves"
-        told = [f"{text.rstrip('.')}." for text in (*self.notes, *self.cautions)]
+    def _chapters(self) -> list[Chapter]:
+        """All scores with intervals, and features by themselves."""
         table = self.top(len(self)).set_index("feature_1")
-        first = Chapter(
-            title=card.title,
-            lead=sentence(card.subtitle),
-            statements=[
-                Statement(f"The {card.proof.replace(' · ', ', ')}.", "estimated"),
-                *(Statement(text, "estimated") for text in told),
-                *chosen(card),
-                Statement("A score says nothing of causes.", "not said"),
-            ],
-            picture=bars(card.rows, "Scores, and lines where the intervals are."),
-            no_words=self.names,
-        )
         others = {f"feature_{k}": f"feature {k}" for k in range(2, self.order + 1)}
         told_as = {
             **others,
@@ -685,9 +686,14 @@ class InteractionScores(
         }
         table = table[list(told_as)].rename(columns=told_as).rename_axis("feature")
         caption = f"The largest first; intervals of {level_in_words(WORDS_LEVEL)}."
-        parts = table_chapter(f"Scores{name}", table, caption)
-        main = () if self.main is None else self.main.chapters()
-        return (first, parts, *main)
+        scores = "Scores" if self.order > 1 else "Scores by themselves"
+        chapters = [table_chapter(scores, table, caption)]
+        if self.main is not None:
+            alone = self.main.document()
+            blocks = [*alone.blocks, *alone.trust]
+            chapters.append(Chapter(alone.title, blocks, sentence(alone.subtitle)))
+            chapters += alone.more()
+        return chapters
 
     def __repr__(self) -> str:
         words = [

@@ -15,9 +15,17 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import known_word, read_count, read_level, read_positive
 from propopt.base.declared import left, stored
+from propopt.base.document import (
+    Bar,
+    Bars,
+    Basis,
+    Chapter,
+    Document,
+    Finding,
+    table_chapter,
+)
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
@@ -35,14 +43,6 @@ from propopt.lime.single_runs import (
     single_run,
 )
 from propopt.lime.surrogates import LimeSubject
-from propopt.results.report.chapters import (
-    Chapter,
-    Statement,
-    StatementKind,
-    bars,
-    sentence,
-    table_chapter,
-)
 from propopt.results.result import Result
 from propopt.tables.columns import Coded
 from propopt.tables.frames import Labels
@@ -93,6 +93,9 @@ def ends_of(middle: Array, deviations: Array, level: float = SHARE_OF_RUNS) -> A
     reach = float(ndtri(0.5 + 0.5 * level)) * deviations
     return np.stack([middle - reach, middle + reach], axis=-1)
 
+
+_BARS: Final = 15
+"""Coefficients of a row with a bar, the largest."""
 
 _ON_PAGE: Final = 10
 """Rows of a report, the first."""
@@ -515,10 +518,11 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         facts = "; ".join(map(printable, self.claims()))
         return f"{type(self).__name__}({self.size_in_words}; {facts})"
 
-    def card(self, row: Hashable | None = None) -> Card:
+    def document(self, row: Hashable | None = None) -> Document:
         """The largest coefficients of one row or document, and where single runs fall.
 
-        Of documents also the words of the first, highlighted.
+        Of documents also the words of the first, highlighted. A page has those of the
+        other rows as well.
 
         Parameters
         ----------
@@ -530,71 +534,48 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         names, pairs = self._names(n), self._largest_first(n)
         if any(np.isnan(weight) for _, weight in pairs):
             pairs = []  # LIME says nothing of it
-        proof = list(told.pop("proof"))
+        trust = [Finding(x, _basis(x)) for x in told["proof"]]
         if np.isfinite(ends).any():
-            proof.append(
-                f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
-                f"{self.n_samples:,} samples fall"
+            words = f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
+            trust.append(
+                Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
             )
         of_all = {"explained": str(self.quantity)} if self.quantity is not None else {}
-        return Card(
-            subtitle=(
-                "LIME with ever more samples: how much higher the output "
-                f"is with each {self._compared}, in {self._unit}{told.pop('rest')}"
-            ),
-            rows=[
-                CardRow(name=names[j], value=weight, interval=(*ends[j].tolist(),))
-                for j, weight in pairs[:N_FEATURES]
-            ],
-            rest=others_in_words(weight for _, weight in pairs[N_FEATURES:]),
-            proof=" · ".join(proof),
+        subtitle = "LIME with ever more samples: how much higher the output is with "
+        subtitle += f"each {self._compared}, in {self._unit}{told['rest']}"
+        rows = [
+            Bar(name=names[j], value=weight, interval=(*ends[j].tolist(),))
+            for j, weight in pairs[:_BARS]
+        ]
+        bars = Bars(rows, subtitle, [weight for _, weight in pairs[_BARS:]])
+        return Document(
+            title=told["title"],
+            subtitle=subtitle,
+            blocks=[bars, *told.get("blocks", ())],
+            trust=trust,
             settings={
                 **of_all,
                 "size": self.size_in_words,
                 "law": self.law_in_words,
-                **told.pop("settings"),
+                **told["settings"],
                 "model evaluations": f"{self.evaluations:,}",
                 **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
             },
-            **told,
+            more=partial(self._chapters, n),
+            names=names,
         )
 
-    def chapters(self) -> Sequence[Chapter]:
-        """What LIME tends to at each of the first rows, and where single runs fall."""
-        coefficients, *others = map(sentence, self.claims())
-        known: StatementKind = (
-            "checked"
-            if "exact" in coefficients and "not exact" not in coefficients
-            else "estimated"
-        )
-        first = Chapter(
-            title=f"What LIME tends to: {self.explained_in_words}",
-            lead=f"{self.size_in_words}. A bar is what the coefficient is with ever "
-            "more samples, a line where single runs fall.",
-            statements=[
-                Statement(coefficients, known),
-                *(
-                    Statement(x, "estimated" if "estimated" in x else "chosen")
-                    for x in others
-                ),
-                *(Statement(f"{note}.", "checked") for note in self.notes),
-                Statement(
-                    "Coefficients of LIME are no effects of columns.", "not said"
-                ),
-            ],
-        )
-        cards = [self.card(row) for row in self.row_names[:_ON_PAGE]]
-        rows = [
-            Chapter(
-                title=card.title,
-                picture=bars(
-                    card.rows, ". ".join(filter(None, [card.proof, card.rest]))
-                )
-                + card.inside,
-            )
-            for card in cards
+    def _chapters(self, shown: int) -> list[Chapter]:
+        """The coefficients of the other rows, as far as there is room, and a table."""
+        others = [n for n in range(min(self.shape[0], _ON_PAGE)) if n != shown]
+        documents = [self.document(self.row_names[n]) for n in others]
+        rows = [Chapter(x.title, [*x.blocks, *x.trust]) for x in documents]
+        said = "Coefficients of LIME are no effects of columns."
+        table = table_chapter("Coefficients", self.to_frame())
+        return [
+            *rows,
+            replace(table, blocks=[*table.blocks, Finding(said, "not said")]),
         ]
-        return (first, *rows, table_chapter("Coefficients", self.to_frame()))
 
     @property
     def size_in_words(self) -> str:
@@ -608,6 +589,12 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         if known is not None and known == Quantity(model=known.model):
             return f"Why the model predicts {value:.4g} for {whom}{beside}"
         return f"Why the {self.explained_in_words} is {value:.4g} for {whom}{beside}"
+
+
+def _basis(words: str) -> Basis:
+    """Coefficients are exact, or estimated with their standard errors."""
+    is_exact = words.startswith("exact") or ", without samples" in words
+    return "checked" if is_exact else "estimated"
 
 
 # ---- What LIME tends to at rows of a table, with what is known of its error

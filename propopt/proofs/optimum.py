@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.cards import Card
+from propopt.base.document import Basis
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, gap_cell, percent
 from propopt.losses import Objective, Program
@@ -102,7 +102,6 @@ class Optimum(Protocol):
     def certified(self, objective: Objective) -> Optimum: ...
     def value_of(self, n: int, j: int) -> str: ...
     def to_frame(self) -> pd.DataFrame: ...
-    def card(self, n_features: int = ...) -> Card: ...
 
 
 # ---- In words: the gap that is proved, and the error of the target
@@ -139,6 +138,13 @@ def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
 def is_sampled(best: Optimum) -> bool:
     """Whether blocks of draws tell the error of its target."""
     return best.target is not None and best.target.n_blocks > 0
+
+
+def target_basis(best: Optimum) -> Basis:
+    """What is said of a target rests on."""
+    if best.target is None or math.isnan(best.target_error):
+        return "not said"
+    return "estimated" if is_sampled(best) else "checked"
 
 
 def target_error_cell(best: Optimum) -> str:

@@ -19,31 +19,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
-from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean, read_nonnegative
 from propopt.base.declared import left, stored
+from propopt.base.document import (
+    Bar,
+    Bars,
+    Basis,
+    Block,
+    Chapter,
+    Document,
+    Finding,
+    Table,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.text import percent, plural, printable
 from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
-from propopt.results.report.chapters import (
-    Chapter,
-    Headline,
-    Statement,
-    StatementKind,
-    bars,
-    chosen,
-    minus,
-    named,
-)
-from propopt.results.report.explained import not_said, trail_statements
 from propopt.results.report.explorer import Explorer, Trail
-from propopt.results.report.neighbours import Neighbours
-from propopt.results.report.signing import (
-    Sheet,
-    record_chapter,
-    signature_chapter,
-)
+from propopt.results.report.neighbours import Neighbours, named
+from propopt.results.report.signing import SIGNATURES, Sheet, record_chapter
 from propopt.results.result import Result
 
 
@@ -88,7 +82,7 @@ _ALIKE: Final = 1e-9
 
 @final
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """The answer to one question."""
 
     name: str  # of the question
@@ -97,7 +91,7 @@ class Finding:
     unit: str = stored()  # what the number is of
     verdict: Verdict = stored()
     advice: str = ""  # what to do; empty where nothing is
-    standing: StatementKind = "checked"  # what it rests on
+    standing: Basis = "checked"  # what it rests on
     cause: str = ""  # of the values: such as "another background", "single slips"
     headline: str = ""  # the same in a few words: "One value is wrong"
 
@@ -139,7 +133,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     Parameters
     ----------
-    findings : tuple of Finding
+    findings : tuple of AuditFinding
         Answers, in the order of the questions.
     explanation : Explanation
         W as they came, in the order of the table's rows and columns, with their base
@@ -169,7 +163,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     ('right', 'All 30 rows add up to the prediction minus the base.')
     """
 
-    findings: tuple[Finding, ...] = stored(nonempty=True)
+    findings: tuple[AuditFinding, ...] = stored(nonempty=True)
     explanation: Explanation = stored()
     exact: Array | None = stored("N D", default=None)
     pairs: tuple[Cause, ...] = stored(default=())
@@ -215,7 +209,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         if any(cause.second is not None for cause in self.rows):
             raise InvalidInput("rows: expected one row of each")
 
-    def _refuse_verdict(self, found: Finding) -> None:
+    def _refuse_verdict(self, found: AuditFinding) -> None:
         """Refuse *right* beside a large error, and *wrong* beside none.
 
         What is right may miss by the rounding of numbers with a single digit.
@@ -285,7 +279,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             changed["record"] = record
         return replace(self, **changed)
 
-    def __getitem__(self, name: str) -> Finding:
+    def __getitem__(self, name: str) -> AuditFinding:
         """The answer to a question, by its name, such as ``audit["additivity"]``."""
         for finding in self.findings:
             if finding.name == name:
@@ -297,7 +291,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         )
 
     @property
-    def mistakes(self) -> tuple[Finding, ...]:
+    def mistakes(self) -> tuple[AuditFinding, ...]:
         """Answers that are wrong."""
         return tuple(x for x in self.findings if x.verdict == "wrong")
 
@@ -369,124 +363,101 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     def _features(self) -> Sequence[Hashable]:
         return self.explanation.labels.feature_names(self.explanation.shape[1])
 
-    def card(self, details: bool = False) -> Card:
-        """Six lines: what adds up, whose values they are, what to do; or every answer.
-
-        Parameters
-        ----------
-        details : bool
-            Whether all questions are on the card, each with its verdict and number.
-        """
+    def document(self) -> Document:
+        """What to do, whether values are right and add up, what could be more alike."""
         N, D = self.explanation.shape
-        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
-        lines = self._whole_lines() if details else self._six_lines()
-        return Card(
+        return Document(
             title=f"{self._found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(D, 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
-            table=CardTable(_SHOWN, rows) if details else None,
-            lines=lines,
-            proof=_standings(self.findings),
+            blocks=[*self._sheet.verdict(), *self._in_short()],
+            trust=[
+                Finding(_standings(self.findings)),
+                Finding("nothing says that the model is right", "not said"),
+            ],
             settings=self.settings,
+            more=self._chapters,
+            names=self._features,
         )
 
-    def to_text(self, details: bool = False) -> str:
-        """The card for terminals, with all questions where details are asked for."""
-        return self.card(details).text()
-
-    def _whole_lines(self) -> list[str]:
-        """All sentences, by chapter, and all advice."""
-        known = {x.name: x.sentence for x in self.findings}
-        told = {
-            title: " ".join(known[name] for name in names if name in known)
-            for title, names in _CHAPTERS.items()
-        }
-        todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
-        return [
-            *(f"{title} {words}" for title, words in told.items() if words),
-            *(f"To do: {words}" for words in todo),
-        ]
-
-    def _six_lines(self) -> list[str]:
+    def _in_short(self) -> Iterator[Finding]:
         """What somebody who signs reads first."""
         known = {x.name: x for x in self.findings}
-        values, base = known["exactness"], known["base"]
-        sums = known["additivity"].sentence
+        values, sums, base = known["exactness"], known["additivity"], known["base"]
+        words = sums.sentence
         if base.verdict != "right":
-            sums += f" {base.sentence}"
+            words += f" {base.sentence}"
         headline = values.headline or "Undetermined"
         rest = values.sentence.removeprefix(f"{headline}.").strip()
-        alike = "Similar rows differ in nothing that could be avoided."
-        if "price_of_50" in known:
-            alike = known["price_of_50"].sentence
+        differs = rest or known["signs"].sentence
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
-        return [
-            f"Do they add up? {sums}",
-            f"Are they right? {headline}.",
-            f"What differs? {rest or known['signs'].sentence}",
-            f"Who would get another reason? {known['reasons'].sentence}",
-            f"What could be more alike? {alike}",
-            f"What to do? {next(iter(todo), 'Nothing.')}",
-        ]
+        first = next(iter(todo), "Nothing.")
+        yield Finding(first, "chosen", "What to do?")
+        yield Finding(differs, values.standing, "Are they right?", headline)
+        yield Finding(words, sums.standing, "Do they add up?", sums.verdict)
+        reasons = known["reasons"]
+        asked = "Who would get another reason?"
+        yield Finding(reasons.sentence, reasons.standing, asked)
+        alike = known.get("price_of_50", known["own_value"])
+        yield Finding(alike.sentence, alike.standing, "What could be more alike?")
 
-    def chapters(self) -> Sequence[Chapter]:
-        """What is right, how alike similar rows are, who causes it, what is chosen."""
-        advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
-        todo = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
-        asked = self.to_frame().assign(
-            verdict=[
-                x.verdict.replace(" ", "\N{NO-BREAK SPACE}") for x in self.findings
-            ],
-            number=[minus(x.shown) for x in self.findings],
-        )
-        sheet, N = self._sheet, self.explanation.shape[0]
-        first = "What to do stands below." if todo else "Nothing is left to do."
-        parts = [
-            Chapter(
-                title=f"Audit: {self._what}",
-                statements=[*not_said(), *chosen(self.card())],
-                headlines=[
-                    Headline("Is something off?", self._found, first),
-                    *sheet.headline(),
-                    *(self._headline(x) for x in self.findings if x.name in _GLANCE),
-                ],
-                no_words=self._features,
-            )
-        ]
-        if todo:
-            table = pd.DataFrame(todo, columns=["question", "what to do"])
-            parts.append(
-                Chapter(title="What to do", table=table, caption="In this order.")
-            )
-        parts.append(
-            Chapter(
-                title="All questions",
-                table=asked.reset_index()[[*_SHOWN, "standing"]],
-                caption="Each answer, its verdict, its number, and what it rests on. "
-                "A choice is no mistake: another choice gives other numbers.",
-            )
-        )
-        for title, names in _CHAPTERS.items():
-            if any(x.name in names for x in self.findings):
-                parts.append(self._chapter(title, names))
-        parts += sheet.chapters()
-        parts += self._rows()
-        if self.pairs:
-            parts += [
-                Chapter(
-                    title=f"The {noun} that cause most of what could go",
-                    table=self._shown_causes(causes),
-                    caption="With the column in which they differ most.",
-                )
-                for noun, causes in (("pairs", self.pairs), ("rows", self.rows))
-            ]
+    def _chapters(self) -> list[Chapter]:
+        """What to do, every question, every row and value, who causes what could go."""
+        N, told = self.explanation.shape[0], self._sheet.chapters()
         digests = {
             f"answers of the model in {plural(N, 'row')}": self._prediction,
             "rows, as numbers": self.explanation.points,
             "audited values": self.explanation.attributions,
             "exact values": self.exact,
         }
-        return [*parts, record_chapter(self.record, digests), signature_chapter()]
+        return [
+            *self._todo(),
+            self._questions(),
+            *told,
+            *self._rows(),
+            *self._causes(),
+            record_chapter(self.record, digests),
+            SIGNATURES,
+        ]
+
+    def _todo(self) -> Iterator[Chapter]:
+        """What else to do, in the order of the questions."""
+        advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
+        lines = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
+        if lines := lines[1:]:
+            yield Chapter(
+                "What else to do", [Table.of(("question", "what to do"), lines)]
+            )
+
+    def _questions(self) -> Chapter:
+        """Every answer that is not right, mistakes first; right ones in one line."""
+        order = ("wrong", "depends on settings", "undetermined")
+        short = {x.sentence for x in self._in_short()}
+        rest = [x for x in self.findings if x.verdict != "right"]
+        rest = [x for x in rest if x.sentence not in short]
+        rest.sort(key=lambda x: order.index(x.verdict))
+        right = [QUESTIONS[x.name] for x in self.findings if x.verdict == "right"]
+        blocks: list[Block] = []
+        if rest:
+            lines = [
+                [QUESTIONS[x.name], x.verdict, x.sentence, x.shown, x.unit, x.standing]
+                for x in rest
+            ]
+            blocks.append(Table.of(_SHOWN, lines))
+        if right:
+            blocks.append(Finding(" ".join(["Right:", *right])))
+        told = (x for x in self.findings if x.verdict == "right" and not rest)
+        blocks += [Finding(x.sentence, x.standing) for x in told]
+        return Chapter("Other questions", [*blocks, *_prices(self.findings)])
+
+    def _causes(self) -> Iterator[Chapter]:
+        """The pairs and rows of most of what could go."""
+        if not self.pairs:
+            return
+        caption = "With the column in which they differ most."
+        for noun, causes in (("pairs", self.pairs), ("rows", self.rows)):
+            title = f"The {noun} that cause most of what could go"
+            yield Chapter(title, [Table(self._shown_causes(causes), caption)])
 
     @property
     def _sheet(self) -> Sheet:
@@ -507,52 +478,26 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         """In which unit the numbers are."""
         return f"in {self.settings.get('unit', 'the unit of the output')}"
 
-    def _headline(self, finding: Finding) -> Headline:
-        """An answer at the top; that on own values is what could go."""
-        if finding.name != "own_value":
-            question = QUESTIONS[finding.name]
-            answer, told = _answer(finding), finding.sentence
-            return Headline(question, answer, told, finding.standing)
-        needed = self["predictions"]
-        could = max(1.0 - finding.number - needed.number, 0.0)
-        if finding.number < 0.0:  # of what is beyond own values
-            could /= 1.0 - finding.number
-        return Headline(
-            "Would similar rows get similar reasons?",
-            f"{percent(could)} % could go",
-            f"{finding.sentence} {needed.sentence}",
-            finding.standing,
-        )
-
     def _rows(self) -> Iterator[Chapter]:
         """Rows beside the most similar: as they came, and along the exact front."""
         near = Neighbours.by_values(self.explanation)
         title = "One row, and the most similar one" if near else "One row"
         unit = self.settings.get("unit", "the unit of the output")
-        said = (
-            []
-            if near is None
-            else [Statement(f"Rows beside each other: {near.source}.", "chosen")]
-        )
         ends = [n for x in self.pairs for n in x.ends]
         shown = partial(
             Explorer,
-            statements=said,
             best=self.explanation,
             neighbours=near,
             first=[*dict.fromkeys(ends)],
         )
         exact = "" if self.exact is None else "Dashed: exact values."
         lead = f"Bars are the numbers as they came, in {unit}."
-        yield shown(title=title, lead=lead, beside=self.exact, dashed=exact)
+        yield shown(title=title, lead=lead, beside=self.exact, dashed=exact).chapter()
         if self.front is not None:
             trail: Trail = self.front()
-            yield shown(
-                title="The same rows, more alike",
-                lead=f"Bars are those of the chosen point of the curve, in {unit}.",
-                statements=[*said, *trail_statements(trail)],
-                trail=trail,
-            )
+            title = "The same rows, more alike"
+            lead = f"Bars are those of the chosen point of the curve, in {unit}."
+            yield shown(title=title, lead=lead, trail=trail).chapter()
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""
@@ -572,15 +517,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
                 }
             )
         return pd.DataFrame(lines)
-
-    def _chapter(self, title: str, names: Sequence[str]) -> Chapter:
-        """Some of the answers, with what each rests on."""
-        own = [x for x in self.findings if x.name in names]
-        return Chapter(
-            title=title,
-            statements=[Statement(x.sentence, x.standing) for x in own],
-            picture=_price_list(own),
-        )
 
     @property
     def _found(self) -> str:
@@ -621,7 +557,10 @@ _WRONG: Final[Mapping[str, str]] = {
 }
 """In a few words what is wrong of values that are not."""
 
-_SHOWN: Final = ("question", "verdict", "number", "unit")
+_SHOWN: Final = (
+    *("question", "verdict", "what was found"),
+    *("number", "unit", "rests on"),
+)
 
 _COLUMNS: Final = [
     *("question", "sentence", "number", "unit"),
@@ -629,48 +568,14 @@ _COLUMNS: Final = [
 ]
 
 
-_CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
-    "Are they right?": (
-        *("additivity", "base", "exactness", "signs", "reasons", "unused"),
-    ),
-    "Would similar rows get similar reasons?": (
-        *("own_value", "predictions", "more_alike", "nearer"),
-        *("price_of_10", "price_of_50", "price_of_90"),
-    ),
-    "Where does the rest come from?": ("pairs", "rows"),
-    "What depends on a choice?": ("background", "seed", "neighbours", "excess"),
-}
-"""Titles of a report, and the answers below them."""
-
 _PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
 """Answers that are drawn beside each other, and how much each removes."""
 
-_GLANCE: Final = ("additivity", "exactness", "reasons", "own_value", "price_of_50")
-"""What stands at the top of a page."""
 
-
-def _answer(finding: Finding) -> str:
-    """A word or a number at the top of a page."""
-    if finding.name == "price_of_50":
-        return finding.shown
-    if finding.name == "reasons" and finding.verdict in (
-        "wrong",
-        "depends on settings",
-    ):
-        return f"{finding.shown} differ"
-    words = {
-        "right": "yes",
-        "depends on settings": "depends on settings",
-        "undetermined": "undetermined",
-    }
-    unit = finding.unit.split(",")[0]
-    return words.get(finding.verdict, f"off by {finding.shown} {unit}")
-
-
-def _price_list(findings: Sequence[Finding]) -> str | None:
-    """What it costs to remove little, half and nearly all, as bars."""
+def _prices(findings: Sequence[AuditFinding]) -> Iterator[Bars]:
+    """What it costs to remove little, half and nearly all."""
     rows = [
-        CardRow(
+        Bar(
             name=_PRICES[x.name],
             value=100.0 * x.number,
             note="% of the squared sum",
@@ -679,18 +584,18 @@ def _price_list(findings: Sequence[Finding]) -> str | None:
         for x in findings
         if x.name in _PRICES
     ]
-    title = "What it costs to remove a part of what could go"
-    return bars(rows, title) if rows else None
+    if rows:
+        yield Bars(rows, "What it costs to remove a part of what could go")
 
 
-def _standings(findings: Sequence[Finding]) -> str:
+def _standings(findings: Sequence[AuditFinding]) -> str:
     """How the answers are known."""
     counts = dict.fromkeys(("proved", "checked", "estimated", "chosen"), 0)
     for finding in findings:
         if finding.standing in counts:
             counts[finding.standing] += 1
     told = [f"{count} {kind}" for kind, count in counts.items() if count]
-    return f"answers: {', '.join(told)}; nothing says that the model is right"
+    return f"answers: {', '.join(told)}"
 
 
 # ---- Which differences between similar rows carry most of what could go

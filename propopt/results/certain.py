@@ -12,9 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths
-from propopt.base.cards import N_FEATURES, Card, CardTable, note_rests_on
+from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
+from propopt.base.document import Document, Finding, Table, basis_of_note
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, explained, plural, rounded_percent
 from propopt.losses import Program
@@ -257,12 +258,12 @@ class Certain(
             f"{self.budget:.3g} of the optimum; {'; '.join(self.notes)})"
         )
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """How many signs are certain, of which features, and at what price."""
         every = self.to_frame().dropna(subset="certain")  # others are in no row
         table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)
-        shown, others = table[:N_FEATURES], table[N_FEATURES:]
+        shown, others = table[:N_ON_CARD], table[N_ON_CARD:]
         shares = shown[["certain", "positive", "negative"]].to_numpy()
         prices = zip(shown.index, shares, shown["median_distance"], strict=True)
         rest = ""
@@ -274,29 +275,28 @@ class Certain(
             "proved for every explanation that is worse by at most what moving one row "
             f"by {self.budget:.3g} costs in faithfulness"
         )
-        return Card(
+        head = ("feature", "certain", "positive", "negative", "budget")
+        lines = [
+            [str(name), *map(rounded_percent, own), f"{price:.3g}"]
+            for name, own, price in prices
+        ]
+        return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows whose sign every explanation almost as good has; "
             "budget at which another sign is possible (median)",
-            table=CardTable(
-                ("feature", "certain", "positive", "negative", "budget"),
-                [
-                    [str(name), *map(rounded_percent, own), f"{price:.3g}"]
-                    for name, own, price in prices
-                ],
-            ),
-            rest=rest,
-            proof=" · ".join([proved, *self.notes]),
-            rests_on={
-                proved: "proved",
-                **{note: note_rests_on(note) for note in self.notes},
-            },
+            blocks=[Table.of(head, lines, rest)],
+            trust=[
+                Finding(proved, "proved"),
+                *(Finding(note, basis_of_note(note)) for note in self.notes),
+            ],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "objective": f"{self.optimum:.6g}",
                 "ranks": f"by {self.order} of the attributions",
             },
+            more=self._table,
+            names=self.features,
         )
 
 

@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Truths
-from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
+from propopt.base.document import Document, Finding, Table, basis_of_note
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, explained, plural, rounded_percent
 from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
@@ -196,10 +197,10 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
             f"{'; '.join(self.notes)})"
         )
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """How many signs are clear, for which features, and what that means."""
         table = self.to_frame().sort_values("mean_size", ascending=False, kind="stable")
-        shown, others = table[:N_FEATURES], table[N_FEATURES:]
+        shown, others = table[:N_ON_CARD], table[N_ON_CARD:]
         rest = ""
         if len(others):
             average = rounded_percent(float(others["clear"].mean()))
@@ -207,23 +208,26 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         names = ["clear", "positive", "negative", "clear_first"]
         counts = zip(shown.index, shown[names].to_numpy(), strict=True)
         N = len(self.signs)
-        return Card(
+        head = ("feature", "clear", "positive", "negative", "first")
+        lines = [[str(name), *map(rounded_percent, own)] for name, own in counts]
+        return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
             f"{explained(self.quantity)}, over {plural(N, 'row')}",
             subtitle="share of rows whose sign is clear, and whose largest "
             f"{self.by} is clearly this column's",
-            table=CardTable(
-                ("feature", "clear", "positive", "negative", "first"),
-                [[str(name), *map(rounded_percent, own)] for name, own in counts],
-            ),
-            rest=rest,
-            proof=" · ".join([f"clear: {self.meaning}", *self.notes]),
+            blocks=[Table.of(head, lines, rest)],
+            trust=[
+                Finding(f"clear: {self.meaning}", "chosen"),
+                *(Finding(note, basis_of_note(note)) for note in self.notes),
+            ],
             settings={
                 "size": " × ".join(
                     map(plural, self.attributions.shape, ("row", "feature"))
                 ),
                 "places": f"by {self.by} of the attributions",
             },
+            more=self._table,
+            names=table.index,
         )
 
 

@@ -7,7 +7,7 @@ well. All are held against the same refits, and have one rate of false alarms to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -15,9 +15,17 @@ import pandas as pd
 from scipy.stats import t as student
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
+from propopt.base.document import (
+    Bar,
+    Bars,
+    Chapter,
+    Document,
+    Finding,
+    sentence,
+    table_chapter,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.text import (
     Quantity,
@@ -29,14 +37,6 @@ from propopt.base.text import (
 )
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
-from propopt.results.report.chapters import (
-    Chapter,
-    Headline,
-    Statement,
-    bars,
-    chosen,
-    sentence,
-)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -209,9 +209,10 @@ def unfolded_changes(one: Array, other: Array) -> Values:
 
 
 _MOST_NAMED: Final = 3
-"""Columns that have a sentence each; the others share one."""
 
-_QUESTIONS: Final = {"versions": "What changed", "groups": "What differs"}
+_ON_PAGE: Final = 15
+"""Columns with a bar, those that are farthest apart."""
+"""Columns that have a sentence each; the others share one."""
 
 _MEANS: Final = {
     "versions": "root mean square over the same rows",
@@ -480,17 +481,13 @@ class Comparison(
             }
         )
 
-    def in_words(self) -> list[str]:
-        """What was found, a sentence each; the first is the finding."""
-        return [statement.text for statement in self.statements()]
-
-    def statements(self) -> Iterator[Statement]:
-        """The same with what each rests on."""
+    def findings(self) -> Iterator[Finding]:
+        """What was found, a sentence each with what it rests on."""
         order, level = self._order.tolist(), self.level
         flagged = [j for j in order if self.beyond[j]]
         if level is None:
             words = "No refits were given: columns are ranked, and none is flagged."
-            yield Statement(words, "not said")
+            yield Finding(words, "not said")
             how = (
                 "a row (root mean square)" if self.kind == "versions" else "on average"
             )
@@ -498,7 +495,7 @@ class Comparison(
             words = f"{self.features[order[0]]} differs most, by {size}."
             if not self.distances.any():
                 words = f"{' and '.join(self.names)} are the same in every column."
-            yield Statement(words, "checked")
+            yield Finding(words, "checked")
             yield from self._base(level)
         else:
             resized = [*self._resized(level)]
@@ -511,7 +508,7 @@ class Comparison(
             quiet = ~self.flagged
             if quiet.any():
                 words = self._rest(plural(int(quiet.sum()), "column"))
-                yield Statement(words, "not said")
+                yield Finding(words, "not said")
             if self.kind == "versions":
                 yield from self._power(np.flatnonzero(quiet))
         if flagged and self.prices is not None:
@@ -519,11 +516,11 @@ class Comparison(
         if level is not None and level.cells is not None:
             moved = np.abs(self.after - self.before) > level.cell_limit
             words = f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any"
-            yield Statement(f"{words} cell did in refits.", "estimated")
+            yield Finding(f"{words} cell did in refits.", "estimated")
 
     def _flags(
         self, level: NullLevel, flagged: list[int], alone: bool
-    ) -> Iterator[Statement]:
+    ) -> Iterator[Finding]:
         """Which columns are beyond the level, and how often one is without a change."""
         verb, told = self._verb, []
         if not flagged:
@@ -542,9 +539,9 @@ class Comparison(
             words = f"Such an alarm without a {self._change} came in {alarms:,} of "
             told.append(f"{words}{pairs:,} simulations, of other data.")
         for words in told:
-            yield Statement(words, "estimated")
+            yield Finding(words, "estimated")
 
-    def _resized(self, level: NullLevel) -> Iterator[Statement]:
+    def _resized(self, level: NullLevel) -> Iterator[Finding]:
         """Which mean sizes changed, by which factor, and the base, by how much."""
         levels = self._size_levels
         pair = [column_sizes(side) for side in (self.before, self.after)]
@@ -555,19 +552,19 @@ class Comparison(
             one, other = (float(sizes[j]) for sizes in pair)
             words = f"The mean size of {names[j]} went from {one:.3g} to {other:.3g}"
             words += f"{_times(one, other)}, {levels[j]:.1f}× the level of chance."
-            yield Statement(words, "estimated")
+            yield Finding(words, "estimated")
         if rest := found[_MOST_NAMED:]:
             said = [f"{names[j]}{_times(pair[0][j], pair[1][j])}" for j in rest]
             words = f"So did the mean size of {enumerated(said, 'and')}."
-            yield Statement(words, "estimated")
+            yield Finding(words, "estimated")
         if self.base_beyond:
             yield from self._base(level)
         if (found or self.base_beyond) and level.kind != "reseedings":
             words = "Chance alone gives such a size or base in at most "
             words += f"{100.0 * SHARE_OF_SIZES:.1f} % of comparisons."
-            yield Statement(words, "estimated")
+            yield Finding(words, "estimated")
 
-    def _base(self, level: NullLevel | None) -> Iterator[Statement]:
+    def _base(self, level: NullLevel | None) -> Iterator[Finding]:
         """What the base was and is, and which change would have been seen."""
         if self.base_values is None or self.kind == "groups":
             return
@@ -576,15 +573,15 @@ class Comparison(
         words = f"The base went from {' to '.join(said)} "
         words += f"({_number(other - one, '+.3g')})"
         if level is None or level.bases is None:
-            yield Statement(f"{words}.", "checked")
+            yield Finding(f"{words}.", "checked")
         elif self.base_beyond:
             ratio = abs(other - one) / level.base_limit
-            yield Statement(f"{words}, {ratio:.1f}× the level of chance.", "estimated")
+            yield Finding(f"{words}, {ratio:.1f}× the level of chance.", "estimated")
         else:
             words += f"; a change of {level.base_limit:.2g} would have been seen."
-            yield Statement(words, "estimated")
+            yield Finding(words, "estimated")
 
-    def _power(self, quiet: Positions) -> Iterator[Statement]:
+    def _power(self, quiet: Positions) -> Iterator[Finding]:
         """From which factor on sizes of the quiet columns would have been flagged."""
         known = [j for j in quiet.tolist() if np.isfinite(self.seen_from[j])]
         if not known:
@@ -595,9 +592,9 @@ class Comparison(
             said = [said[0], f"of {said[-1]}"]
         words = f"A change of mean size of {' and '.join(said)} would have been seen"
         more = "; others lie between" if len(known) > 2 else ""
-        yield Statement(f"{words}{more}.", "estimated")
+        yield Finding(f"{words}{more}.", "estimated")
 
-    def _apart(self, flagged: list[int]) -> Iterator[Statement]:
+    def _apart(self, flagged: list[int]) -> Iterator[Finding]:
         """Which way groups differ: in means with their sign, in sizes, or in both."""
         first, second = self.names
         assert self.level is not None, "columns are flagged"
@@ -610,9 +607,9 @@ class Comparison(
                 if abs(by[j]) > self.level.limit:
                     words = f"The {noun} of {self.features[j]} is {abs(by[j]):.3g}"
                     words += f"{self._noun} {'higher' if by[j] > 0.0 else 'lower'} in "
-                    yield Statement(f"{words}{second} than in {first}.", "estimated")
+                    yield Finding(f"{words}{second} than in {first}.", "estimated")
 
-    def _price_of(self, j: int) -> Statement:
+    def _price_of(self, j: int) -> Finding:
         """Whether a choice among explanations can account for a change."""
         assert self.prices is not None, "it is asked for where it is known"
         price, name = float(self.prices[j]), self.features[j]
@@ -621,7 +618,7 @@ class Comparison(
         if price < _LEAST_PRICE:
             words = "Another choice among explanations could perhaps hide the "
             words += f"{self._change} of {name}, for {price:.2g} mean rows of each."
-        return Statement(words, "proved")
+        return Finding(words, "proved")
 
     @property
     def _change(self) -> str:
@@ -662,24 +659,53 @@ class Comparison(
     def _order(self) -> Positions:
         return np.argsort(-self.distances, kind="stable")
 
-    def card(self, n_features: int = N_FEATURES) -> Card:
+    def document(self) -> Document:
         """What was found, distances of columns, and how likely a false alarm is."""
-        first, *sentences = self.in_words()
-        order = self._order
-        shown = order[: read_count(n_features, "n_features")].tolist()
+        (first, *others), order = self.findings(), self._order.tolist()
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
-        return Card(
-            title=f"{first.rstrip('.')}{explained(self.quantity)}",
-            subtitle=f"how far {' and '.join(self.names)} are apart in each column: "
-            f"{_MEANS[self.kind]}, in {self._unit}{level}",
-            rows=[self._row(j) for j in shown],
-            rest=others_in_words(self.distances[order[len(shown) :]]),
-            lines=sentences,
-            proof=self._proof,
+        subtitle = f"how far {' and '.join(self.names)} are apart in each column: "
+        subtitle += f"{_MEANS[self.kind]}, in {self._unit}{level}"
+        shown, rest = order[:_ON_PAGE], self.distances[order[_ON_PAGE:]]
+        bars = Bars([self._row(j) for j in shown], subtitle, rest)
+        return Document(
+            title=f"{first.sentence.rstrip('.')}{explained(self.quantity)}",
+            subtitle=subtitle,
+            blocks=[bars, *others],
+            trust=[*self._trust(first)],
             settings={name: in_short(x) for name, x in self.parameters.items()},
+            more=self._chapters,
+            names=self.features,
         )
 
-    def _row(self, j: int) -> CardRow:
+    def _trust(self, first: Finding) -> Iterator[Finding]:
+        """What is proved, what is tested, and how often chance does the same."""
+        if self.prices is not None:
+            yield Finding("prices are proved", "proved")
+        if self.level is None:
+            yield Finding("nothing is tested without refits", "not said")
+        elif self.level.kind in ALARMS:
+            alarms, pairs = ALARMS[self.level.kind]
+            yield Finding(
+                "changes are tested; false alarms were counted by simulation",
+                first.basis,
+                "How often does chance raise an alarm?",
+                f"{alarms:,} of {pairs:,}",
+            )
+
+    def _chapters(self) -> list[Chapter]:
+        """Each column, and the cells that moved most."""
+        table = self.to_frame().set_index("feature")
+        if self.level is None:  # what is not tested is no "no"
+            table = table.drop(columns=["beyond", "size_beyond"])
+        table = table.dropna(axis=1, how="all").rename(columns=_HEADS)
+        parts = [table_chapter("Columns", table, sentence(_MEANS[self.kind]))]
+        if self.kind == "versions":
+            words = "The attributions that differ most; a cell is one row of a column."
+            cells = self.cells().dropna(axis=1, how="all")
+            parts.append(table_chapter("Cells", cells, words))
+        return parts
+
+    def _row(self, j: int) -> Bar:
         """The distance of a column, in levels if there is one, and its mean |φ|."""
         one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
         note = f"mean size {one:.3g} to {other:.3g}"
@@ -691,94 +717,8 @@ class Comparison(
             note = f"{self.ratios[j]:.2f} × the level; {note}"
             if np.isfinite(seen := self.seen_from[j]):
                 note += f"{_times(one, other)}, seen from ×{seen:.2g}"
-        return CardRow(
-            name=self.features[j], value=self.distances[j], note=note, sign="-"
-        )
-
-    @property
-    def _proof(self) -> str:
-        """What is proved, what is tested, and what is not said."""
-        parts = ["prices are proved"] if self.prices is not None else []
-        if self.level is None:
-            parts.append("nothing is tested without refits")
-        elif self.level.kind in ALARMS:
-            parts.append("changes are tested; false alarms were counted by simulation")
-        return "; ".join(parts)
-
-    def chapters(self) -> Sequence[Chapter]:
-        """What a report has: what changed, each column, and the cells that moved most.
-
-        A picture has the distances of the columns, the farthest apart first.
-        """
-        statements, card = [*self.statements()], self.card()
-        caption = sentence(card.subtitle)
-        title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
-        table = self.to_frame().set_index("feature")
-        if self.level is None:  # what is not tested is no "no"
-            table = table.drop(columns=["beyond", "size_beyond"])
-        table = table.dropna(axis=1, how="all")
-        table = table.rename(columns=_HEADS)
-        parts = [
-            Chapter(
-                title=f"{title}{explained(self.quantity)}",
-                statements=[*statements, *chosen(card)],
-                headlines=[*self._headlines(statements[0].text)],
-                picture=bars(card.rows, caption),
-                no_words=self.features,
-            ),
-            Chapter(
-                title="Columns",
-                lead=" ".join(self.in_words()),
-                table=table,
-                caption=caption,
-            ),
-        ]
-        if self.kind == "versions":
-            words = (
-                "The attributions that differ most; a cell is one row in one column."
-            )
-            parts.append(
-                Chapter(
-                    title="Cells",
-                    table=self.cells().dropna(axis=1, how="all"),
-                    caption=words,
-                )
-            )
-        return tuple(parts)
-
-    def _headlines(self, finding: str) -> Iterator[Headline]:
-        """What is farthest apart, how often that is chance, and what hides it."""
-        question, j = f"{_QUESTIONS[self.kind]}?", int(self._order[0])
-        if self.level is None:
-            yield Headline(question, "not tested", finding)
-            return
-        flagged = [self.features[i] for i in self._order if self.flagged[i]]
-        if not flagged and self.total_beyond:
-            flagged = ["all columns together"]
-        if self.base_beyond:
-            flagged.append("the base")
-        if not flagged:
-            yield Headline(question, "nothing that is seen", finding)
-            return
-        answer = plural(len(flagged), "finding")
-        if len(flagged) <= _MOST_NAMED:
-            answer = enumerated(flagged, "and")
-        yield Headline(question, answer, finding)
-        if not self.beyond[j]:
-            words = "of comparisons without a change have such a size or base, at most."
-            share = f"{100.0 * SHARE_OF_SIZES:.1f} %"
-            if self.level.kind != "reseedings":
-                yield Headline("Could it be chance?", share, words)
-            return
-        if self.level.kind in ALARMS:
-            alarms, pairs = ALARMS[self.level.kind]
-            words = f"simulations without a {self._change}, of other data, had such an "
-            words += "alarm."
-            yield Headline("Could it be chance?", f"{alarms:,} of {pairs:,}", words)
-        if self.prices is not None:
-            price = f"{self.prices[j]:.3g} mean rows"
-            question = "What would another explanation cost?"
-            yield Headline(question, price, self._price_of(j).text)
+        return Bar(name=self.features[j], value=self.distances[j], note=note, sign="-")
 
     def __repr__(self) -> str:
-        return f"Comparison({printable(' '.join(self.in_words()))})"
+        words = " ".join(finding.sentence for finding in self.findings())
+        return f"Comparison({printable(words)})"

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -19,9 +20,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.base.cards import N_FEATURES, N_PRINTED, Card
 from propopt.base.checks import as_floats, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
+from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
 from propopt.base.text import Quantity, value_in_words
@@ -40,7 +41,10 @@ from propopt.proofs.problem_data import in_units_of_w, posed_of
 from propopt.proofs.target_error import ReadyTargets, TargetError
 from propopt.results.certain import Certain, certain_of
 from propopt.results.clear import Clear, clear_of
-from propopt.results.explanation_card import explanation_card, explanation_text
+from propopt.results.explanation_document import (
+    explanation_document,
+    explanation_text,
+)
 from propopt.results.reasons import (
     LEAST_SHARE,
     N_REASONS,
@@ -48,7 +52,6 @@ from propopt.results.reasons import (
     Towards,
     reasons_of,
 )
-from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
 from propopt.results.stability import TOP, ConclusionStability, stability_of
@@ -1117,23 +1120,15 @@ class Explanation(
         """√ω (D,), where contributions were optimized in a metric."""
         return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
-    def card(self, n_features: int = N_FEATURES) -> Card:
-        """What is explained, the largest features, the proof; settings are folded."""
-        return explanation_card(self, n_features)
-
-    def chapters(self) -> Sequence[Chapter]:
-        """What matters, one row and its most similar, the worst pairs, the proof."""
+    def document(self) -> Document:
+        """The largest features, the proof, rows beside similar ones, every value."""
         from propopt.results.report.explained import explanation_chapters
 
-        return explanation_chapters(self)
+        return explanation_document(self, partial(explanation_chapters, self))
 
     def __repr__(self) -> str:
         """One line about an explanation."""
         return explanation_text(self)
-
-    def __str__(self) -> str:
-        """The card for ``print``, of five features and without settings."""
-        return self.card(N_PRINTED).text()
 
 
 # ---- Explanations made elsewhere: whatever carries attributions, as an explanation

@@ -26,9 +26,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from propopt.base.arrays import Array, Truths, Values
-from propopt.base.cards import Card, CardTable, note_rests_on
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
+from propopt.base.document import (
+    Chapter,
+    Document,
+    Finding,
+    Table,
+    basis_of_note,
+    table_chapter,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.text import (
     Quantity,
@@ -41,13 +48,6 @@ from propopt.base.text import (
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
-from propopt.results.report.chapters import (
-    Chapter,
-    Headline,
-    Statement,
-    rows_on_page,
-    sentence,
-)
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
 
@@ -396,55 +396,27 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         article = "" if self._output.startswith("log-odds") else "a "
         return f"{article}{self.towards} {self._output}"
 
-    def card(self) -> Card:
-        """How often each rank is clear, what that means, and one row in full."""
+    def document(self) -> Document:
+        """How often each rank is clear, what that means; the reasons of all rows."""
         N = len(self.names)
         most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
-        return Card(
+        notes = [Finding(note, basis_of_note(note)) for note in self._read]
+        blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
+        return Document(
             title=f"Reasons for {self._side}: {self._finding}",
             subtitle=f"contributions towards it in {self.unit}, largest first{most}",
-            table=CardTable(_HEAD, [*self._by_rank]) if N > 1 else None,
-            lines=self.words if N == 1 else (),
-            proof=" · ".join([f"clear: {self.meaning}", *self._read]),
+            blocks=blocks if N > 1 else [*map(Finding, self.words)],
+            trust=[Finding(f"clear: {self.meaning}", "chosen"), *notes],
             settings={
                 "ranked": plural(self.n_features, "feature or group"),
                 "least share": f"{100.0 * self.least_share:g} % of all that way",
             },
+            more=self._row_by_row,
         )
 
-    def chapters(self) -> Sequence[Chapter]:
-        """How often ranks are clear, with what that rests on; rows one by one."""
-        notes = [Statement(sentence(note), note_rests_on(note)) for note in self._read]
-        drawn = any(note.kind == "estimated" for note in notes)
-        said = [
-            Statement(sentence(self._finding), "estimated" if drawn else "checked"),
-            *notes,
-            Statement(f"A clear reason {self.meaning}.", "chosen"),
-            Statement(f"Reasons are those for a {self.towards} output.", "chosen"),
-            Statement("A place that is not clear need not be wrong.", "not said"),
-        ]
-        first = rounded_percent(self.shares[0]) if self.shares else "–"
-        asked = Headline("Do the reasons hold?", first, "of first reasons are clear")
+    def _row_by_row(self) -> list[Chapter]:
         table = self.to_frame()[["row", "rank", "words"]]
-        room = rows_on_page(table)
-        return (
-            Chapter(
-                title=f"Reasons for {self._side}",
-                statements=said,
-                headlines=[asked],
-                table=pd.DataFrame([*self._by_rank], columns=[*_HEAD]),
-                caption="How many rows have such a reason, and how many of these are "
-                "clear.",
-            ),
-            Chapter(
-                title="Reasons, row by row",
-                table=table.iloc[:room],
-                caption=f"{plural(len(table), 'reason')}."
-                if room >= len(table)
-                else f"The first {room:,} of {plural(len(table), 'reason')}; the CSV "
-                "file has all.",
-            ),
-        )
+        return [table_chapter("Reasons, row by row", table)]
 
     @property
     def _finding(self) -> str:

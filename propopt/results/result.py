@@ -1,7 +1,8 @@
 """What every result can do, be it an explanation or something else.
 
-A result is its declared fields (:mod:`propopt.base.declared`), and shows them: as a
-table, as a card for notebooks and terminals, and as files, one to read and one to load.
+A result is its declared fields (:mod:`propopt.base.declared`). It has a table, files to
+read and to load, and one :class:`propopt.base.document.Document`, of which terminals,
+notebooks and pages show what they have room for.
 """
 
 from __future__ import annotations
@@ -9,25 +10,24 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.cards import Card
+from propopt.base.cards import to_card, to_text
 from propopt.base.declared import Declared
+from propopt.base.document import Chapter, Document, table_chapter
 from propopt.base.errors import WrongType
 from propopt.base.files import write_csv, written_whole
 from propopt.base.words_of_others import WordKind, no_such_name
-from propopt.results.report.chapters import Chapter, chapters_of_card
 
 
 class Result(Declared, ABC):
-    """A table, a card in a notebook or terminal, and files to read and to load again.
+    """A table, a document for people, and files to read and to load again.
 
-    A class of results declares its fields, and says what its table and its card are.
+    A class of results declares its fields, its table and its document.
     """
 
     rows_are_named: ClassVar[bool] = False
@@ -38,8 +38,12 @@ class Result(Declared, ABC):
         """What is known, as a table with names."""
 
     @abstractmethod
-    def card(self) -> Card:
-        """What is shown: a finding, numbers with their unit, what is proved."""
+    def document(self) -> Document:
+        """What the result says: findings, how far to trust them, how it was made."""
+
+    def _table(self) -> list[Chapter]:
+        """The chapter of :meth:`to_frame`, of results that have no other."""
+        return [table_chapter("Table", self.to_frame())]
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; every number reads back to the same value.
@@ -65,12 +69,19 @@ class Result(Declared, ABC):
         with written_whole(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
 
-    def chapters(self) -> Sequence[Chapter]:
-        """What a report has of it: by default its card and its table."""
-        return chapters_of_card(self._shown(), self.to_frame())
+    def to_text(self, *, details: bool = False) -> str:
+        """The lines that ``print`` shows; with details those of the report as well.
+
+        Parameters
+        ----------
+        details : bool
+            Whether all chapters of the report are in it too.
+        """
+        with np.errstate(over="ignore"):  # numbers so large that others are infinite
+            return to_text(self.document(), details=details)
 
     def to_html(self, path: str | Path) -> None:
-        """Write a report: one page of :meth:`chapters` that needs nothing else.
+        """Write a report: one page of :meth:`document` that needs nothing else.
 
         Needs ``pip install "propopt[report]"``.
 
@@ -95,20 +106,15 @@ class Result(Declared, ABC):
         """
         from propopt.results.report.page import write_page
 
-        write_page(path, [self.chapters()])
+        write_page(path, [self.document()])
 
     def _repr_html_(self) -> str:
         """The card for notebooks, escaped and without scripts."""
-        return self._shown().html()
+        with np.errstate(over="ignore"):
+            return to_card(self.document())
 
     def __str__(self) -> str:
-        """The card for terminals."""
-        return self._shown().text()
-
-    def _shown(self) -> Card:
-        """The card, also of numbers so large that others beside them are infinite."""
-        with np.errstate(over="ignore"):
-            return self.card()
+        return self.to_text()
 
     _words: ClassVar[WordKind | None] = None
     """Which names of other packages are known, and how these are called here."""

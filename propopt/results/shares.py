@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import compress
 from typing import final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, explained, in_percent, plural, printable
 from propopt.losses import (
@@ -69,7 +68,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(2))
     ... )
     >>> shares = best.shares()
-    >>> print(*shares.in_words(), sep="\n")
+    >>> print(shares)
     75.0 % of faithfulness kept (gradient_matching)
     75.0 % of pairwise_robustness removed
     neighbours differ by 0.707 (target: 1.41), pairwise_robustness
@@ -115,17 +114,13 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
-    def in_words(self) -> list[str]:
-        """A line for each number."""
-        kept = [
-            f"{in_percent(share)} of faithfulness kept ({name})"
-            for name, share in self.kept.items()
-        ]
-        removed = [
-            f"{in_percent(share)} of {name} removed"
-            for name, share in self.removed.items()
-        ]
-        return [*kept, *removed, *self._sizes_in_words()]
+    def _shares_in_words(self) -> Iterator[str]:
+        """What is kept and removed, as far as it is defined."""
+        for share in filter(math.isfinite, self.kept.values()):
+            yield f"{in_percent(share)} of faithfulness kept"
+        for name, share in self.removed.items():
+            if math.isfinite(share):
+                yield f"{in_percent(share)} of {name} removed"
 
     def _sizes_in_words(self) -> Iterator[str]:
         for name, difference in self.differences.items():
@@ -138,28 +133,30 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
             yield f"{self.n_zero:,} of {plural(self.size, 'attribution')} are zero"
 
     def __repr__(self) -> str:
-        return f"Shares({'; '.join(map(printable, self.in_words()))})"
+        words = [*self._shares_in_words(), *self._sizes_in_words()]
+        return f"Shares({printable('; '.join(words))})"
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """What is kept and removed, and how large attributions are."""
-        kept = [f"{in_percent(x)} of faithfulness kept" for x in self.kept.values()]
-        gone = [f"{in_percent(x)} of {k} removed" for k, x in self.removed.items()]
-        shares = (*self.kept.values(), *self.removed.values())
-        known = list(compress((*kept, *gone), map(math.isfinite, shares)))
         rows = [
             *([k, in_percent(x), ""] for k, x in self.kept.items()),
             *([k, "", in_percent(x)] for k, x in self.removed.items()),
         ]
         rows = [[*row, f"{self.losses[row[0]]:.6g}"] for row in rows]
-        return Card(
-            title=(", ".join(known) or "No share is defined")
+        return Document(
+            title=(", ".join(self._shares_in_words()) or "No share is defined")
             + explained(self.quantity),
             subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
             "is as small as can be",
-            table=CardTable(("loss", "kept", "removed", "value"), rows),
-            lines=tuple(self._sizes_in_words()),
-            proof="computed from the losses here and at both ends of the front; a dash "
-            "is what is not defined",
+            blocks=[
+                Table.of(("loss", "kept", "removed", "value"), rows),
+                *map(Finding, self._sizes_in_words()),
+            ],
+            trust=[
+                Finding("computed from the losses here and at both ends of the front"),
+                Finding("a dash is what is not defined", "not said"),
+            ],
+            more=self._table,
             settings={"attributions": f"{self.size:,}"},
         )
 

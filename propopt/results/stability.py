@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Truths
-from propopt.base.cards import Card, CardTable
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import few_threads
 from propopt.base.text import (
@@ -208,7 +208,7 @@ class ConclusionStability(
     ...     po.GradientMatching(G)
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(3))
     ... )
-    >>> print(*best.stability().in_words())
+    >>> best.stability()
     weight of pairwise_robustness varied: 83.3 % of signs survive, 66.7 %
     of the 1 largest of a row, and ranks agree at 0.33 (Kendall)
     """
@@ -250,19 +250,20 @@ class ConclusionStability(
         ]
         return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
 
-    def in_words(self) -> list[str]:
+    def _lines(self) -> list[str]:
         """A line for each thing that varied."""
         return [
             f"{x.varied} varied: {in_percent(x.signs)} of signs survive, "
             f"{in_percent(x.top)} of the {self.k} largest of a row, and ranks agree at "
             f"{x.ranks:.2f} (Kendall)"
+            + (f"; signs break most at {x.worst['signs']}" if x.signs < 1.0 else "")
             for x in self.agreements
         ]
 
     def __repr__(self) -> str:
-        return f"ConclusionStability({'; '.join(map(printable, self.in_words()))})"
+        return f"ConclusionStability({'; '.join(map(printable, self._lines()))})"
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """What survives of signs, of the largest and of their order."""
         rows = [
             [
@@ -274,20 +275,21 @@ class ConclusionStability(
         ]
         share = rounded_percent(self.signs)
         kept = "All" if self.signs == 1.0 else f"{share} of"
-        return Card(
+        head = ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks")
+        return Document(
             title=f"{kept} signs survive, whichever setting varies"
             f"{explained(self.quantity)}",
             subtitle="what is the same in all settings of a line: signs, their share "
             f"of Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
-            table=CardTable(
-                ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks"), rows
-            ),
-            lines=[
-                f"{x.varied}: signs break most at {x.worst['signs']}"
-                for x in self.agreements
-                if x.signs < 1.0
+            blocks=[
+                Table.of(head, rows),
+                *map(Finding, self._lines()),
             ],
-            proof="each setting was solved for; of those between nothing is proved",
+            trust=[
+                Finding("each setting was solved for"),
+                Finding("of those between nothing is proved", "not said"),
+            ],
+            more=self._table,
         )
 
     def _least(self, measure: str) -> float:

@@ -21,7 +21,7 @@ from papers.engine.charts import draw_fronts
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel
 from papers.properties.own_table import panel_of_table
-from propopt.base.cards import others_in_words
+from propopt.base.document import Bars
 from propopt.base.files import as_cell, write_svg
 from propopt.base.html import (
     DARK,
@@ -506,7 +506,7 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
             (["the seed is 1 and was 0", "the table is another"],),
         ),
         (
-            others_in_words,
+            lambda others: Bars((), others=others).others_in_words,
             ([0.5, -2.0], [-0.1]),
             ("2 others, at most 2 in size", "1 other, 0.1 in size"),
         ),

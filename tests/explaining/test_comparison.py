@@ -58,6 +58,11 @@ def rms(moved):
     )
 
 
+def sentences(found):
+    """All that a comparison says was found."""
+    return [x.sentence for x in found.findings()]
+
+
 def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     model, X, y = old
     new, rows, data = fitted(rng), X[:40], X[:90]
@@ -164,7 +169,7 @@ def test_what_would_have_been_seen_is_where_flags_begin(tested):
         after = found.before * (found.seen_from * factor)
         grown = dataclasses.replace(found, after=after)
         assert grown.size_beyond.tolist() == flags
-    said = [x for x in found.in_words() if "would have been seen" in x]
+    said = [x for x in sentences(found) if "would have been seen" in x]
     quiet = np.sort(found.seen_from[~found.flagged])
     assert f"of ×{quiet[0]:.2g} in " in said[0]
     assert f"of ×{quiet[-1]:.2g} in " in said[0]
@@ -354,7 +359,7 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     models = po.compare(model, new, rows, data=X, robustness=0.1, graph=graph)
     assert (alike.prices <= models.prices).all()  # the graph of saved ones is not known
     same = "before and after are the same in every column."
-    assert po.compare(one, one).in_words()[1] == same
+    assert sentences(po.compare(one, one))[1] == same
     plain = po.compare(one.to_frame(), other.to_frame())
     moved = other.to_frame().loc[rows.index] - one.to_frame()
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
@@ -389,12 +394,12 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     assert frame["distance_of"].tolist() == larger.tolist()
     np.testing.assert_allclose(frame["size_levels"], abs(grown) / found.level.limit)
     told = f"The mean of x0 is {moved[0]:.3g} higher in women than in men."
-    assert told in found.in_words()
+    assert told in sentences(found)
     back = dict(reversed(groups.items()))
     back = po.compare(model, rows=back, data=X, n_permutations=199)
     assert told.replace(
         "higher in women than in men", "lower in men than in women"
-    ) in (back.in_words())
+    ) in sentences(back)
     signs = [f"{side[0]:+.3g}".replace("-", "−") for side in means]
     assert f"mean {' to '.join(signs)}; mean size" in found.card().rows[0].note
     assert not any(row.number.startswith("+") for row in found.card().rows)
@@ -436,20 +441,19 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     }
     said["groups"] = po.compare(model, rows=[X[:20], X[20:50]], n_permutations=99)
     for name, found in said.items():
-        for sentence in found.in_words():
+        for sentence in sentences(found):
             clauses = re.split("; ", sentence)
             assert max(len(clause.split()) for clause in clauses) <= 20, sentence
         assert "changed" not in str(found) or name in ("halves", "bootstraps")
     assert "new data move more" in str(said["seeds"])
     assert not said["none"].beyond.any()
-    first, second, alarm, *_ = said["halves"].in_words()
+    first, second, alarm, *_ = sentences(said["halves"])
     ending = "than any column did in 10 refits on halves of the old data."
     assert re.fullmatch(rf"x1 changed more \(\d+\.\d×\) {ending}", first)
     assert second.endswith(ending)
     told = "Such an alarm without a change came in {} of {} simulations, of other data."
     assert alarm == told.format(*ALARMS["halvings"])
-    kinds = [statement.kind for statement in said["halves"].statements()]
-    words = dict(zip(said["halves"].in_words(), kinds, strict=True))
+    words = {x.sentence: x.basis for x in said["halves"].findings()}
     rest = next(x for x in words if "no more than refitting" in x)
     assert words.pop(rest) == "not said"
     assert [x for x in words if words[x] == "proved"] == [

@@ -92,7 +92,9 @@ def test_of_slopes_they_are_mean_slopes():
 
 def test_a_background_is_drawn_where_there_are_more_rows():
     own = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
-    assert "20 draws of 60 background rows of data" in " ".join(own.in_words())
+    assert "20 draws of 60 background rows of data" in " ".join(
+        x.sentence for x in own.findings()
+    )
     again = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
     np.testing.assert_array_equal(
         own.explanation.attributions, again.explanation.attributions
@@ -141,10 +143,10 @@ def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
     own = po.explainers.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
     share = own.context(-own.explanation.attributions, GRAPH)
     assert share.own == pytest.approx(-3.0)
-    assert "-300 %" in share.in_words()[0]
+    assert "-300 %" in next(iter(share.findings())).sentence
     alike = own.context(np.ones((N, D)), GRAPH)
     assert np.isnan([alike.own, alike.needed, alike.could_go]).all()
-    assert len(list(alike.in_words())) == 1
+    assert len(list(alike.findings())) == 1
 
 
 def test_half_of_what_could_go_costs_what_clarabel_says():
@@ -197,7 +199,9 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     other = po.explainers.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
     compared = own.context(shap, GRAPH, another=other)
     assert compared.another[0] == pytest.approx(0.0)
-    assert any("By another definition it is 0 %" in x for x in compared.in_words())
+    assert any(
+        "By another definition it is 0 %" in x.sentence for x in compared.findings()
+    )
     near = {k: own.context(shap, po.graphs.knn_graph(X, k)).own for k in (2, 8)}
     assert share.of_neighbors == pytest.approx(near)
 
@@ -225,7 +229,7 @@ def test_curves_of_other_rows_are_near_what_the_model_says():
     assert own.r_squared[0] > 0.95 > 0.1 > own.r_squared[1]
     assert np.isnan(own.r_squared[2])
     assert own.r_squared[3] == pytest.approx(1.0)
-    assert "R² of 5 folds" in " ".join(own.in_words())
+    assert "R² of 5 folds" in " ".join(x.sentence for x in own.findings())
     change = own.explanation.attributions[:, 3] - phi[:200, 3]
     np.testing.assert_allclose(change, change[0], atol=1e-12)
     tree = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0)
@@ -326,7 +330,7 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         np.testing.assert_allclose(best.attributions, other.attributions + G, atol=1e-9)
         assert best.shares().kept == pytest.approx(other.shares().kept)
         assert best.shares().removed == pytest.approx(other.shares().removed)
-    assert "between neighbours beside own values" in curve.in_words()
+    assert "between neighbours beside own values" in curve.shares_in_words()
     best = curve.optimized[3]
     assert po.proofs.certify(objective, best).gap < 1e-6
     assert best.certain().to_frame().shape[0] > 0

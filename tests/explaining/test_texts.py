@@ -315,7 +315,9 @@ def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path)
 def test_explanations_say_whether_conclusions_last(function, monkeypatch):
     for kind in ("slopes", "contributions"):
         best = po.explain(function, PAIRS, kind=kind, **QUIET)
-        assert best.parameters["stability"] == "; ".join(best.stability().in_words())
+        assert best.parameters["stability"] == "; ".join(
+            x.sentence for x in best.stability().document().findings
+        )
     monkeypatch.setattr("propopt.explaining.documents.MOST_STABLE_WORDS", 3)
     best = po.explain(function, PAIRS, **QUIET)
     assert "not computed" in best.parameters["stability"]

@@ -201,8 +201,8 @@ def test_what_is_sampled_is_said_and_less_is_clear():
     assert reasons.source == "estimated contributions"
     assert reasons.notes == ("2.36 standard errors of sampled values are taken off",)
     assert reasons.clear.sum() < parts(PHI).reasons().clear.sum()
-    kinds = [one.kind for one in reasons.chapters()[0].statements]
-    assert kinds[0] == "estimated"
+    bases = {one.sentence: one.basis for one in reasons.document().trust}
+    assert bases[reasons.notes[0]] == "estimated"
 
 
 def test_files_have_the_same_reasons(tmp_path):
@@ -212,7 +212,7 @@ def test_files_have_the_same_reasons(tmp_path):
     for towards in ("higher", "lower"):
         own, other = best.reasons(towards=towards), loaded.reasons(towards=towards)
         assert own.words == other.words
-        settings = loaded.card().settings[f"clear reasons for a {towards} output"]
+        settings = loaded.document().settings[f"clear reasons for a {towards} output"]
         assert settings.startswith(f"1st in {100 * own.shares[0]:.0f} %, 2nd in ")
 
 

@@ -29,9 +29,10 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.cards import N_ON_CARD, to_text
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
+from propopt.base.document import Basis, Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import explained, in_percent, printable
 from propopt.base.words_of_others import WordKind, knows_other_words
@@ -47,7 +48,6 @@ from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.graphs.points import Graph
 from propopt.proofs.near_optimal import root_mean_square
 from propopt.results.explanation import Explanation
-from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
 from propopt.tables.documents import is_documents
@@ -118,45 +118,40 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         """G, with the names of rows and columns."""
         return self.explanation.to_frame()
 
-    def statements(self) -> Iterator[Statement]:
+    def findings(self) -> Iterator[Finding]:
         """How it was made, each sentence with what it rests on."""
         noun = "Background" if self.r_squared is None else "Fitted on"
-        yield Statement(f"Own value is {self.explanation.method}.", "chosen")
-        yield Statement(f"{noun}: {self.background}.", "chosen")
+        yield Finding(f"Own value is {self.explanation.method}.", "chosen")
+        yield Finding(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
-            yield Statement(fit, "estimated")
+            yield Finding(fit, "estimated")
 
-    def in_words(self) -> list[str]:
-        """How it was made, in sentences."""
-        return [said.text for said in self.statements()]
-
-    def chapters(self) -> Sequence[Chapter]:
-        """What a report has of it: how it was made, how large it is, and the table."""
-        first, *rest = super().chapters()
-        other = Statement("Another definition of own value gives others.", "not said")
-        return replace(first, statements=(*self.statements(), other)), *rest
-
-    def card(self) -> Card:
+    def document(self) -> Document:
         """How much of each column, and how it was made."""
         (N, D), G = self.explanation.shape, self.explanation.attributions
         names = self.explanation.labels.feature_names(D)
         sizes = [root_mean_square(g) for g in G.T]
-        order = np.argsort(-np.array(sizes), kind="stable")[:N_FEATURES].tolist()
+        order = np.argsort(-np.array(sizes), kind="stable")[:N_ON_CARD].tolist()
         fit = self.r_squared
         rows = [
             [names[j], f"{sizes[j]:.3g}"] + ([] if fit is None else [f"{fit[j]:.3f}"])
             for j in order
         ]
         head = ("column", "root mean square", *(() if fit is None else ("R²",)))
-        return Card(
+        _, *others = self.findings()
+        return Document(
             title=f"What {D} columns contribute by their value alone"
             f"{explained(self.explanation.quantity)}",
             subtitle=f"{N:,} rows; {self.explanation.method}",
-            table=CardTable(head, rows),
-            lines=tuple(self.in_words())[1:],
-            proof="computed, not drawn; the definition and the background are chosen",
+            blocks=[Table.of(head, rows), *others],
+            trust=[
+                Finding("computed, not drawn"),
+                Finding("the definition and the background are chosen", "chosen"),
+            ],
             settings={"model evaluations": f"{self.explanation.evaluations:,}"},
+            more=self._table,
+            names=names,
         )
 
     def context(
@@ -231,7 +226,7 @@ class ContextShare:
     of_neighbors: dict[int, float]  # own, by the number of neighbours
     n_rows: int
     n_neighbors: int | None  # None of a graph that is none of nearest neighbours
-    made: tuple[Statement, ...]  # how own values were made
+    made: tuple[Finding, ...]  # how own values were made
     another: tuple[float, str] | None = None  # own by another definition, which is told
 
     @property
@@ -282,29 +277,25 @@ class ContextShare:
             of_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=tuple(own.statements()),
+            made=tuple(own.findings()),
             another=told,
         )
 
-    def in_words(self, noun: str = "row") -> list[str]:
-        """The sentences: shares, definition, background, N and the neighbours."""
-        return [said.text for said in self.statements(noun)]
-
-    def statements(self, noun: str = "row") -> Iterator[Statement]:
+    def findings(self, noun: str = "row") -> Iterator[Finding]:
         """What is found, each sentence with what it rests on; then how it was made."""
         if math.isnan(self.own):
-            yield Statement(f"Similar {noun}s have the same attributions.", "checked")
+            yield Finding(f"Similar {noun}s have the same attributions.", "checked")
             return
-        is_fitted = any(said.kind == "estimated" for said in self.made)
-        found: StatementKind = "estimated" if is_fitted else "checked"
-        yield Statement(
+        is_fitted = any(said.basis == "estimated" for said in self.made)
+        found: Basis = "estimated" if is_fitted else "checked"
+        yield Finding(
             f"{_percent(self.own)} of the differences between similar {noun}s follow "
             "from their own values.",
             found,
         )
         if self.of_neighbors:
             counts, ends = sorted(self.of_neighbors), sorted(self.of_neighbors.values())
-            yield Statement(
+            yield Finding(
                 f"With {counts[0]} to {counts[-1]} neighbours it is "
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
                 found,
@@ -312,8 +303,8 @@ class ContextShare:
         if self.another is not None:
             share, definition = self.another
             told = f"By another definition it is {_percent(share)}: {definition}."
-            yield Statement(told, "checked")
-        yield Statement(
+            yield Finding(told, "checked")
+        yield Finding(
             f"Predictions need {_percent(self.needed)}; {_percent(self.could_go)} "
             "could go.",
             found,
@@ -321,10 +312,18 @@ class ContextShare:
         if self.half_costs > 0.0:
             cost = in_percent(self.half_costs)
             text = f"Removing half of that costs {cost} of the squared sum."
-            yield Statement(text, "proved")
+            yield Finding(text, "proved")
         near = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
-        yield Statement(f"Counted over {self.n_rows:,} {noun}s{near}.", "chosen")
+        yield Finding(f"Counted over {self.n_rows:,} {noun}s{near}.", "chosen")
         yield from self.made
+
+    def document(self, noun: str = "row") -> Document:
+        """All of them, in words for rows such as "patient"."""
+        first, *others = self.findings(noun)
+        return Document(title=first.sentence, blocks=others)
+
+    def __str__(self) -> str:
+        return to_text(self.document())
 
 
 _ROUNDING: Final = 1e-12

@@ -11,12 +11,11 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import plural, printable
 from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
-from propopt.results.report.chapters import Chapter, Statement, sentence
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -234,7 +233,7 @@ class LimeDiagnosis(
         lines += [printable(f"- {line}") for line in self._other_rules()]
         return "\n".join(lines)
 
-    def card(self) -> Card:
+    def document(self) -> Document:
         """What misleads most, then the worst of each rule that found something."""
         groups = _by_rule(self.findings)
         asked = plural(len({item.rule for item in self._items}), "rule")
@@ -250,53 +249,32 @@ class LimeDiagnosis(
             f"note, {rule}": f"{self._head(notes)}: {notes[0].sentence}"
             for rule, notes in _by_rule(self.notes).items()
         }
-        return Card(
+        return Document(
             title=self._headline(),
             subtitle=self._title(),
-            table=CardTable(_HEAD, table) if table else None,
-            lines=[
-                f"{rule}: {found[0].sentence}. What would do: {found[0].remedy}."
-                for rule, found in groups.items()
-            ]
-            + list(self._other_rules()),
-            proof=f"coefficients {self.source} · {asked} looked for, each a number "
-            "held against its threshold",
+            blocks=[
+                *([Table.of(_HEAD, table)] if table else ()),
+                *(
+                    Finding(
+                        f"{rule}: {found[0].sentence}. What would do: "
+                        f"{found[0].remedy}."
+                    )
+                    for rule, found in groups.items()
+                ),
+                *map(Finding, self._other_rules()),
+            ],
+            trust=[
+                Finding(f"coefficients {self.source}"),
+                Finding(
+                    f"{asked} looked for, each a number held against its threshold"
+                ),
+            ],
             settings=in_full | dict(self._near()),
-        )
-
-    def chapters(self) -> Sequence[Chapter]:
-        """What misleads, the worst of each rule; the rules that found nothing."""
-        groups = _by_rule(self.findings)
-        table = pd.DataFrame(
-            {
-                "where": [self._head(found) for found in groups.values()],
-                "what it means": [found[0].sentence for found in groups.values()],
-                "what would do": [found[0].remedy for found in groups.values()],
-                "severity": [found[0].severity for found in groups.values()],
-            },
-            index=pd.Index(list(groups), name="rule"),
-        )
-        return (
-            Chapter(
-                title=self._headline(),
-                lead=f"{self._title()}.",
-                statements=[
-                    *(
-                        Statement(sentence(line), "checked")
-                        for line in self._other_rules()
-                    ),
-                    *(
-                        Statement(sentence(f"{rule}: {words}"), "checked")
-                        for rule, words in self._near()
-                    ),
-                ],
-                table=table if groups else None,
-                caption="The worst finding of each rule, what misleads most first.",
-                no_words=[
-                    *{item.rule for item in (*self.told, *self.quiet)},
-                    *self.labels.feature_names(self.shape[1]),
-                ],
-            ),
+            more=self._table,
+            names=[
+                *{item.rule for item in (*self.told, *self.quiet)},
+                *self.labels.feature_names(self.shape[1]),
+            ],
         )
 
     def _headline(self) -> str:

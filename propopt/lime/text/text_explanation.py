@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
+from propopt.base.document import Markup
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
 from propopt.base.resources import DrawPlan
@@ -413,7 +414,9 @@ class TextLimeExplanation(
                 "rest": f"; {plural(more, 'more document')} not shown" if more else "",
                 "proof": filter(None, [how, estimated]),
                 "settings": {"not exact because": why} if why else {},
-                "inside": marked_html([marked(self, k) for k in shown], self.units),
+                "blocks": [
+                    Markup(marked_html([marked(self, k) for k in shown], self.units))
+                ],
             },
         )
 

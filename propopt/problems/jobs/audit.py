@@ -201,4 +201,4 @@ class AuditSection(JobSection):
             "findings": {x.name: x.verdict for x in found.findings},
             "settings": dict(found.settings),
         }
-        yield Answer(writers, told, [], [found.card(self.details)])
+        yield Answer(writers, told, [], [found.document()])

@@ -177,7 +177,7 @@ class CompareSection(JobSection):
             "before": self.before,
             **_said(found),
         }
-        yield Answer(_writers(found, file.name), told, [], [found.card()])
+        yield Answer(_writers(found, file.name), told, [], [found.document()])
 
 
 _SETTINGS: Final = ("kind", "contributions", "law", "robustness")
@@ -219,7 +219,7 @@ def _said(found: Comparison) -> dict[str, Any]:
         "total_beyond": found.total_beyond,
         "base_beyond": found.base_beyond,
         "sources": list(found.sources),
-        "in_words": list(found.in_words()),
+        "in_words": [x.sentence for x in found.document().findings],
         "parameters": dict(found.parameters),
     }
 
@@ -287,7 +287,9 @@ def compare_archives(
     def answers(found: Comparison) -> Iterator[Answer]:
         told = {"before": str(old), "after": str(new), **_said(found)}
         page: dict[str, Writer] = {".html": found.to_html} if report else {}
-        yield Answer({**_writers(found, new.stem), **page}, told, [], [found.card()])
+        yield Answer(
+            {**_writers(found, new.stem), **page}, told, [], [found.document()]
+        )
 
     found: Comparison = run.do(solve, answers)
     run.end(found)

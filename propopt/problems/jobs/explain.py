@@ -299,14 +299,14 @@ class ExplainSection(JobSection):
         }
         page = page_writers(found, file.subject)
         writers = {".npz": found.save, "_attributions.csv": found.to_csv, **page}
-        yield Answer(writers, told, [f"attributions: {words}"], [found.card(_SHOWN)])
+        yield Answer(writers, told, [f"attributions: {words}"], [found.document()])
         if self.reasons is not None:
             with part(self.key, "reasons"):
                 best = _as_read(found, file.subject.unscaled)
                 reasons = best.reasons(**self.reasons.settings())
             writers = {"_reasons.csv": reasons.to_csv}
-            sheets, cards = _sheets(reasons), [reasons.card()]
-            yield Answer(writers, {"reasons": _told(reasons)}, sheets, cards, False)
+            sheets, shown = _sheets(reasons), [reasons.document()]
+            yield Answer(writers, {"reasons": _told(reasons)}, sheets, shown)
 
     def with_reasons(self) -> ExplainSection:
         """The same, with reasons by their defaults if it asks for none."""

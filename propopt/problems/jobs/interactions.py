@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 from sklearn.base import is_classifier
 
+from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.base.text import drawn
@@ -58,7 +59,6 @@ from propopt.problems.subject.data import (
 )
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
-from propopt.results.report.chapters import Chapter
 
 
 # ---- Sections on how predictors without features are had, and on which sets
@@ -303,13 +303,14 @@ class InteractionsSection(JobSection):
             f"mean {error} error at rows not seen: {mean:.4g} with all features, "
             f"{constant:.4g} of a constant{verdict}",
         )
-        yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
+        shown = [result.document()]
         if result.order > 1:
-            yield Answer(cards=[main_effects.card()], settings=False)
+            shown.append(main_effects.document())
+        yield Answer(writers, told, lines, shown, interrupted=interrupted)
 
-    def chapters(self, found: ILOCO, file: ProblemFile) -> Sequence[Chapter]:
+    def documents(self, found: ILOCO, file: ProblemFile) -> Sequence[Document]:
         del file
-        return found.result_.chapters()
+        return [found.result_.document()]
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"

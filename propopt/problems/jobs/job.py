@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from math import isfinite, isnan
@@ -19,7 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
-from propopt.base.cards import Card
+from propopt.base.cards import to_text
+from propopt.base.document import Chapter, Document, Markup
 from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
 from propopt.base.extras import require
 from propopt.base.files import (
@@ -40,7 +42,6 @@ from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.proofs.optimum import target_in_words
 from propopt.results.explanation import Explanation
-from propopt.results.report.chapters import Chapter
 from propopt.results.report.page import write_page
 
 
@@ -99,19 +100,18 @@ class JobSection(Section):
         del found, file
         yield Answer()
 
-    def chapters(self, found: Any, file: ProblemFile) -> Sequence[Chapter]:
+    def documents(self, found: Any, file: ProblemFile) -> Sequence[Document]:
         """What a report has of it."""
-        chapters: Sequence[Chapter] = found.chapters()
+        document: Document = found.document()
         subject = file.subject
-        if subject.is_text and isinstance(found, Explanation):
-            documents = Chapter(
-                title="Documents",
-                lead=f"At most {MOST_SHOWN} documents, their words in shades of "
-                "attributions.",
-                picture=_shaded(found, subject).html,
-            )
-            return [*chapters, documents]
-        return chapters
+        if not (subject.is_text and isinstance(found, Explanation)):
+            return [document]
+        shaded = Chapter(
+            "Documents",
+            [Markup(_shaded(found, subject).html)],
+            f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
+        )
+        return [replace(document, more=lambda: [*document.more(), shaded])]
 
     def report(self, found: Any, file: ProblemFile) -> Answer:
         """What writes the page of it."""
@@ -125,10 +125,10 @@ class JobSection(Section):
                 and "Values of columns are in standard deviations from their mean.",
             ]
             try:
-                chapters = self.chapters(found, file)
+                documents = self.documents(found, file)
             except SolverFailure as failure:  # a point on a curve that is not found
                 raise Unwritten(f"cannot write {path}: {failure}") from failure
-            write_page(path, [chapters], about=[x for x in about if x])
+            write_page(path, documents, about=[x for x in about if x])
 
         return Answer({".html": write}, is_lazy=True)
 
@@ -236,10 +236,8 @@ class Answer(NamedTuple):
     """By the suffix, but that of the manifest."""
     manifest: Mapping[str, Any] = MappingProxyType({})
     told: Sequence[str] = ()
-    """Sentences that stand before the cards."""
-    cards: Sequence[Card] = ()
-    settings: bool = True
-    """Whether it is said below the last card how it was made."""
+    """Sentences that stand before the documents."""
+    documents: Sequence[Document] = ()
     interrupted: bool = False
     """Whether it is of what had been finished when work was interrupted."""
     is_lazy: bool = False
@@ -264,6 +262,7 @@ class JobRun:
             require_free_name(f"{self.target}{suffix}", tuple(files))
             forget_drafts(f"{self.target}{suffix}")
         self.quiet: bool = quiet
+        self.verbose = False
         self.console: PlainConsole = PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
@@ -308,12 +307,12 @@ class JobRun:
                 raise
             self.interrupted = True
         self.say(*answer.told)
-        for card in answer.cards:
+        for document in answer.documents:
             self.console.print()
-            self.console.print(card.text())
-        if answer.cards and answer.settings:
-            how = answer.cards[-1].settings
-            self.say(*(f"{name}: {text}" for name, text in how.items()))
+            self.console.print(to_text(document, details=self.verbose))
+            if self.verbose:
+                how = document.settings.items()
+                self.say(*(f"{name}: {text}" for name, text in how))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -353,6 +352,7 @@ class JobRun:
                 writer(f"{self.target}{suffix}")
             except (Unwritten, InvalidInput) as error:  # the folder may be gone
                 self.unwritten.append(str(error))
+                self.verbose = True  # what no file holds is shown
         self.written += [x for x in writers if x not in self.written]
         self.console.quiet = self.quiet and not self.unwritten
 

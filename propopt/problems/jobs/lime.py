@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.base.text import Reason, plural
@@ -45,7 +46,6 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
-from propopt.results.report.chapters import Chapter
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
 
@@ -204,7 +204,7 @@ class LimeSection(JobSection):
             diagnosis = found.diagnose()
             writers["_diagnosis.csv"] = diagnosis.to_csv
             rules = dict(Counter(finding.rule for finding in diagnosis.findings))
-            more = [diagnosis.card()]
+            more = [diagnosis.document()]
         if widths:
             writers["_path.csv"] = lambda path: write_csv(
                 path, path_frame(found, widths), names_of_rows=False
@@ -223,14 +223,13 @@ class LimeSection(JobSection):
         rows = found.row_names
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
-        cards = [found.card(row) for row in rows[:_ROWS]]
-        yield Answer(writers, told, [*notes, *found.notes], cards)
-        yield Answer(cards=more, settings=False)
+        shown = [found.document(row) for row in rows[:_ROWS]]
+        yield Answer(writers, told, [*notes, *found.notes], [*shown, *more])
 
-    def chapters(self, found: AnyLime, file: ProblemFile) -> Sequence[Chapter]:
+    def documents(self, found: AnyLime, file: ProblemFile) -> Sequence[Document]:
         del file
-        diagnosis = found.diagnose().chapters() if self.diagnose else ()
-        return [*found.chapters(), *diagnosis]
+        diagnosis = [found.diagnose().document()] if self.diagnose else []
+        return [found.document(), *diagnosis]
 
     def _facts(self, found: AnyLime) -> dict[str, Any]:
         """What is known of the run, in plain values; JSON has no NaN."""

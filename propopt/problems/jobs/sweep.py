@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field
 from rich.text import Text
 
-from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
+from propopt.base.document import Document
 from propopt.base.errors import (
     InvalidInput,
     PropoptError,
@@ -23,11 +23,11 @@ from propopt.base.errors import (
 )
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
-from propopt.base.text import in_short, plural, printable
+from propopt.base.text import plural, printable
 from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
+from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.losses import Objective
 from propopt.problems.baselines import AnyBaseline
@@ -62,7 +62,6 @@ from propopt.problems.sections import (
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
-from propopt.results.report.chapters import Chapter
 from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
 
@@ -411,8 +410,8 @@ class SweepKeys(CommonKeys, JobSection):
         report = partial(self.report, file=file) if file.report else None
         return _run(self.problem(file), run, file.n_jobs, file.solver, report)
 
-    def chapters(self, found: TradeOffs, file: ProblemFile) -> Sequence[Chapter]:
-        return super().chapters(with_rows(found, file.subject), file)
+    def documents(self, found: TradeOffs, file: ProblemFile) -> Sequence[Document]:
+        return super().documents(with_rows(found, file.subject), file)
 
 
 def with_rows(found: TradeOffs, subject: Subject) -> TradeOffs:
@@ -565,7 +564,7 @@ def _answers(
     """Losses first, as reading attributions moves last digits; then what is picked."""
     whole = not (found.interrupted or found.failures)
     run.is_whole = whole and bool(found.certified(problem.tolerance))
-    yield Answer(_of_losses(found, problem), cards=[found.card(), *_excesses(found)])
+    yield Answer(_of_losses(found, problem), documents=[found.document()])
     with run.console.status("attributions"):
         writers, picked, left_out = _attributions(found, problem)
         yield Answer(writers, is_lazy=True)
@@ -578,11 +577,7 @@ def _answers(
         told["front_error"] = found.error
     yield Answer({}, {**told, "pick": problem.pick, "left_out": left_out}, left_out)
     if picked is not None:
-        yield Answer(cards=[] if is_lazy(picked) else [picked.card()])
-        where = "knee" if problem.pick == "knee" else "pick"
-        where = where if problem.aim is None else "aim"
-        if words := found.in_words(picked):
-            yield Answer(told=["", f"At the {where}: {words}"])
+        yield Answer(documents=[] if is_lazy(picked) else [picked.document()])
     if report is not None:
         yield report(found)
 
@@ -625,42 +620,6 @@ def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
             method = printable(explanation.method)
             status.update(Text(f"baselines: {number} of {total}, {method}"))
             yield explanation
-
-
-def _excesses(trade_offs: TradeOffs) -> list[Card]:
-    """How far the baselines lie above the front, nearest first, and why some do not."""
-    if not (trade_offs.baselines and trade_offs.optimized):
-        return []
-    table = trade_offs.distances()
-    lines = []
-    if (table["units"] == UNITS_UNKNOWN).any():
-        lines = ["Units of the target are unknown; baselines are taken to be in these."]
-    if "not_compared" in table:
-        told = table[["method", "not_compared"]].dropna().drop_duplicates()
-        lines += [f"{m} is not compared: {why}" for m, why in told.to_numpy()]
-    settings = [c for c in map(str, table) if c.startswith("parameter.")]
-    rows = []
-    for _, group in table.groupby("method", sort=False):
-        varied = [c for c in settings if group[c].nunique(dropna=False) > 1]
-        for row in group.to_dict("records"):
-            names = [f"{c.partition('.')[2]}={_cell(row[c])}" for c in varied]
-            losses = [_cell(row[f"loss.{name}"]) for name in trade_offs.losses]
-            excess = row["excess"]
-            above = "–" if excess != excess else f"{excess:.1%}"
-            rows.append([" ".join([row["method"], *names]), *losses, above])
-    return [
-        Card(
-            title="How far baselines are above the best possible objective: the excess",
-            table=CardTable(["method", *trade_offs.losses, "excess"], rows),
-            lines=lines,
-        )
-    ]
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:  # NaN
-        return "none"
-    return in_short(value)
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:

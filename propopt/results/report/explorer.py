@@ -15,15 +15,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final, final
+from typing import Any, Final, final
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array
+from propopt.base.document import Chapter, Finding, Table, cell_text, minus
 from propopt.base.text import in_html, percent, printable
 from propopt.proofs.fronts import ExactFront
 from propopt.proofs.optimum import Optimum
-from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 
 
@@ -191,6 +192,24 @@ class Trail:
             "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
         }
 
+    def findings(self) -> Iterator[Finding]:
+        """What lies between solved weights, and how well that is known."""
+        front = self.front
+        if front is None:
+            words = f"The slider steps through {len(self.optima)} solved optima; "
+            yield Finding(f"{words}nothing is drawn between them.")
+            return
+        yield Finding(
+            f"Between solved weights the front is drawn from {len(front.theta) + 1} "
+            "numbers for each attribution.",
+            "chosen",
+        )
+        yield Finding(
+            f"At {front.n_proved} points between solved weights, drawn attributions "
+            f"err by at most {front.error:.0e} of the largest.",
+            "proved",
+        )
+
     @property
     def families(self) -> list[tuple[str, str, int]]:
         """Of other explanations: mark, method, and how many there are of it."""
@@ -271,13 +290,16 @@ class Trail:
             yield tag("text", *inside, class_="mark", **place, text_anchor="middle")
 
 
-# ---- The chapter
+# ---- The block
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Explorer(Chapter):
+class Explorer:
     """Rows that can be chosen, beside the most similar; on a trail with its slider."""
 
+    title: str
+    lead: str
     best: Optimum
     neighbours: Neighbours | None
     trail: Trail | None = None
@@ -285,11 +307,29 @@ class Explorer(Chapter):
     beside: Array | None = None  # (N, D): dashed, where no weight varies
     dashed: str = "Dashed: where the slider is at its left end."
 
-    can_be_explored: ClassVar[bool] = True
+    def chapter(self) -> Chapter:
+        """The part of a page with what the rows are and how the front is known."""
+        said: list[Finding] = []
+        if self.neighbours is not None:
+            words = f"Who is similar: {self.neighbours.source}."
+            said.append(Finding(words, "chosen"))
+        if self.trail is None:
+            return Chapter(self.title, [*said, self], self.lead)
+        lead = "Each point of the curve is the best possible: nothing is better in one "
+        lead += "loss without being worse in another."
+        return Chapter(self.trail.title, [*said, *self.trail.findings(), self], lead)
+
+    def as_table(self) -> Table:
+        """The first row beside the most similar one, feature by feature."""
+        pair = self.pair()
+        (_, lines), *_ = pair
+        columns = {name: [value for _, value, _ in own] for name, own in pair}
+        index = pd.Index([label for label, *_ in lines], name="feature")
+        return Table(pd.DataFrame(columns, index=index), self.lead)
 
     def words(self) -> Iterator[str]:
-        """With those beside the slider."""
-        yield from super().words()
+        """All that it says, for those who look words up."""
+        yield from (self.title, self.lead)
         if self.trail is not None:
             yield from (label for label, *_ in self.trail.told)
             yield from (self.trail.title, self.trail.start_name)
@@ -419,7 +459,26 @@ class Explorer(Chapter):
         return text.replace("<", "\\u003c")
 
 
-# ---- Pictures of it
+# ---- Pictures of it, whose colours are those of the page, light or dark
+
+
+def tag(kind: str, *inside: str, **attributes: object) -> str:
+    """An element of HTML or SVG around what is escaped already.
+
+    Attributes are escaped; their names may end in _ where Python has such a word.
+    """
+    told = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{in_html(_short(value))}"'
+        for name, value in attributes.items()
+    )
+    return f"<{kind}{told}>{''.join(inside)}</{kind}>"
+
+
+def _short(value: object) -> str:
+    """A coordinate, to a hundredth."""
+    if isinstance(value, float | np.floating):
+        return f"{float(value):.2f}".rstrip("0").rstrip(".")
+    return str(value)
 
 
 _MARKS: Final = ("○", "□", "△", "◇", "▽", "☆", "⬠", "✕")

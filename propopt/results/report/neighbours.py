@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Edges
+from propopt.base.document import minus
 from propopt.base.text import in_percent
 from propopt.losses.graphs.points import Graph, knn_graph, pair_distances
 from propopt.proofs.optimum import Optimum
-from propopt.results.report.chapters import named
 
 
 _NEAREST: Final = 8
@@ -129,3 +129,9 @@ def _standardised(best: Optimum) -> Array | None:
     centred = np.where(known, X - mean, 0.0)
     scale = np.sqrt((centred**2).mean(axis=0))
     return np.asarray(centred / np.where(scale > 0.0, scale, 1.0))
+
+
+def named(attribution: float, value: str) -> str:
+    """An attribution with its sign, and the value that it is of."""
+    number = minus(f"{attribution:+.3g}")
+    return f"{number} (value {minus(value)})" if value else number

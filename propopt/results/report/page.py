@@ -1,4 +1,4 @@
-"""The page: chapters of results in one file that asks for nothing from elsewhere.
+"""The page: documents of results in one file that asks for nothing from elsewhere.
 
 Its one script stands in the page, and its SHA-256 in the page's policy: a browser runs
 that script, no other, and loads nothing. Without it the page is the same at rest.
@@ -10,33 +10,46 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import propopt
+from propopt.base.document import (
+    BASES,
+    Bars,
+    Block,
+    Chapter,
+    Document,
+    Finding,
+    Markup,
+    Table,
+    minus,
+    sentence,
+)
 from propopt.base.extras import require
 from propopt.base.files import written_whole
 from propopt.base.text import printable
-from propopt.results.report.chapters import KINDS, Chapter, Statement, minus
 
 
 def write_page(
     path: str | Path,
-    results: Sequence[Sequence[Chapter]],
+    documents: Sequence[Document],
     title: str = "",
     about: Sequence[str] = (),
 ) -> None:
-    """Write the chapters of some results as one self-contained page.
+    """Write some documents as one self-contained page.
 
     Parameters
     ----------
     path : path
         The file, which is replaced.
-    results : sequence of sequences of Chapter
-        The chapters of each; the first one of a result is what it found in short.
+    documents : sequence of Document
+        Those of some results.
     title : str
-        By default that of the first chapter.
+        By default that of the first document, where there is one.
     about : sequence of str
         Sentences below the title.
 
@@ -47,13 +60,13 @@ def write_page(
     InvalidInput
         If the folder is not there.
     """
-    text = page_of(results, title, about)
+    text = page_of(documents, title, about)
     with written_whole(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 def page_of(
-    results: Sequence[Sequence[Chapter]], title: str = "", about: Sequence[str] = ()
+    documents: Sequence[Document], title: str = "", about: Sequence[str] = ()
 ) -> str:
     """The page as HTML; every text of it is escaped."""
     jinja2 = require("jinja2")
@@ -65,22 +78,21 @@ def page_of(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["minus"] = minus
-    chapters = [chapter for one in results for chapter in one]
-    told = list(_in_place(results))
+    environment.filters |= {"minus": minus, "sentence": sentence}
+    seen = set[str]()
+    results = [_Shown.of(document, seen) for document in documents]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
-    several = f"{len(results)} results of propopt"
+    several = f"{len(documents)} results of propopt"
     page: str = environment.get_template("page.html").render(
-        title=title or (results[0][0].title if len(results) == 1 else several),
+        title=title or (documents[0].title if len(documents) == 1 else several),
         about=about,
         version=propopt.__version__,
-        results=told,
-        signed=[x for x in chapters if x.signatures],
-        is_alone=len(results) == 1,
-        marks=_marks(chapters),
-        said=list(_said(chapters)),
-        glossary=list(_glossary(chapters)),
+        results=results,
+        signed=[x for one in results for x in one.signed],
+        is_alone=len(documents) == 1,
+        marks=_marks(results),
+        glossary=list(_glossary(results, [title, *about])),
         script=script,
         digest=base64.b64encode(digest).decode(),
     )
@@ -94,45 +106,100 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _in_place(
-    results: Sequence[Sequence[Chapter]],
-) -> Iterator[list[tuple[Chapter, list[Statement]]]]:
-    """Chapters with the sentences that stand in them: none that stood before.
-
-    Chapters that have nothing else to show are left out.
-    """
-    known = _of_headlines(chapter for one in results for chapter in one)
-    for chapters in results:
-        told = []
-        for place, chapter in enumerate(chapters):
-            own = [x for x in chapter.in_place if x.text.rstrip(".") not in known]
-            own = list({x.text: x for x in own}.values())
-            known += "".join(f"\n{x.text}" for x in own)
-            if (place == 0 or own or chapter.shows_more) and not chapter.signatures:
-                told.append((chapter, own))
-        yield told
+Part: TypeAlias = tuple[str, Any]
+"""What a template draws, and what of it: sentences in a row are one part."""
 
 
-def _of_headlines(chapters: Iterable[Chapter]) -> str:
-    return "\n".join(line.text for one in chapters for line in one.headlines)
+@dataclass(frozen=True)
+class _Shown:
+    """A document as the template draws it, no sentence twice."""
+
+    document: Document
+    blocks: list[Part]
+    trust: list[Part]
+    chapters: list[tuple[Chapter, list[Part]]]
+    signed: list[Chapter]
+
+    @classmethod
+    def of(cls, document: Document, seen: set[str]) -> _Shown:
+        blocks = list(_parts(document.blocks, seen))
+        trust = list(_parts(document.trust, seen))
+        every = document.more()
+        parts = [(x, list(_parts(x.blocks, seen))) for x in every if not x.signatures]
+        chapters = [(x, told) for x, told in parts if told or x.lead]
+        return cls(
+            document, blocks, trust, chapters, [x for x in every if x.signatures]
+        )
+
+    @property
+    def subtitle(self) -> str:
+        """That of the document, unless the first bars have it as their caption."""
+        captions = [block.caption for kind, block in self.blocks if kind == "bars"]
+        words = self.document.subtitle
+        return "" if words in captions else words
+
+    @property
+    def parts(self) -> list[Part]:
+        """All of them."""
+        others = [part for _, parts in self.chapters for part in parts]
+        return [*self.blocks, *self.trust, *others]
+
+    def words(self) -> Iterator[str]:
+        """All that it says, for those who look words up."""
+        yield from (self.document.title, self.document.subtitle)
+        for name, text in self.document.settings.items():
+            yield from (name, text)
+        for chapter in (*(x for x, _ in self.chapters), *self.signed):
+            yield from (chapter.title, chapter.lead)
+        for kind, block in self.parts:
+            if kind in ("said", "answers"):
+                yield from (finding.text for finding in block)
+            elif kind == "explorer":
+                yield from block.words()
+            elif kind != "markup":
+                yield block.caption
+                if kind == "table":
+                    yield from (head for head, *_ in block.columns())
 
 
-def _marks(chapters: Sequence[Chapter]) -> list[tuple[str, str]]:
-    """The kinds of sentences on the page, each with its meaning."""
-    lines = [line.kind for chapter in chapters for line in chapter.headlines]
-    used = {*lines, *(said.kind for x in chapters for said in x.statements)}
-    return [(kind, meaning) for kind, meaning in KINDS.items() if kind in used]
+def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[Part]:
+    """Blocks with their kind; what was said before is not said again."""
+    for kind, some in groupby(blocks, _kind):
+        if kind not in ("said", "answers"):
+            yield from ((kind, block) for block in some)
+            continue
+        findings: list[Finding] = []
+        for finding in some:
+            assert isinstance(finding, Finding), "its kind says so"
+            text = sentence(finding.sentence or finding.text)
+            if text not in seen:
+                findings.append(finding)
+            seen.add(text)
+        if findings:
+            yield kind, findings
 
 
-def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
-    """By kind the sentences that stand nowhere else, each once."""
-    known = _of_headlines(chapters)
-    known += "".join(f"\n{x.text}" for one in chapters for x in one.in_place)
-    every = [said for chapter in chapters for said in chapter.statements]
-    for kind in KINDS:
-        texts = dict.fromkeys(said.text for said in every if said.kind == kind)
-        if rest := [text for text in texts if text.rstrip(".") not in known]:
-            yield kind, rest
+def _kind(block: Block) -> str:
+    """What the template calls it."""
+    match block:
+        case Finding():
+            return "answers" if block.question else "said"
+        case Bars():
+            return "bars"
+        case Table():
+            return "table"
+        case Markup():
+            return "markup"
+        case _:
+            return "explorer"
+
+
+def _marks(results: Sequence[_Shown]) -> list[tuple[str, str]]:
+    """What findings on the page rest on, each with its meaning."""
+    kinds = ("said", "answers")
+    parts = [findings for x in results for kind, findings in x.parts if kind in kinds]
+    used = {finding.basis for findings in parts for finding in findings}
+    return [(basis, meaning) for basis, meaning in BASES.items() if basis in used]
 
 
 # ---- Words, each explained in a sentence where it occurs
@@ -220,9 +287,11 @@ _IN_MEANINGS: Final = {
 }
 
 
-def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
-    text = " ".join(word for chapter in chapters for word in chapter.words())
-    names = {str(name) for chapter in chapters for name in chapter.no_words} - {""}
+def _glossary(
+    results: Sequence[_Shown], others: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    text = " ".join([*others, *(word for one in results for word in one.words())])
+    names = {str(name) for one in results for name in one.document.names} - {""}
     if names:
         longest_first = map(re.escape, sorted(names, key=len, reverse=True))
         text = re.sub(

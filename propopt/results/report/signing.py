@@ -1,4 +1,4 @@
-"""Chapters for somebody who signs: the record, every row, every value, a tolerance.
+"""Sections for somebody who signs: the record, every row, every value, a tolerance.
 
 What values are compared with is None where exact values are not known.
 """
@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Truths
-from propopt.base.text import plural
-from propopt.proofs.optimum import Optimum
-from propopt.results.record import Decision, Record, digest_of_array
-from propopt.results.report.chapters import (
+from propopt.base.document import (
     CELLS_ON_PAGE,
     Chapter,
-    Headline,
-    Statement,
+    Finding,
+    Table,
     minus,
     sentence,
 )
+from propopt.base.text import plural
+from propopt.proofs.optimum import Optimum
+from propopt.results.record import Decision, Record, digest_of_array
 
 
 _DUST: Final = 1e-9
@@ -82,30 +82,27 @@ class Sheet:
 
     # ---- the verdict
 
-    def headline(self) -> Iterator[Headline]:
+    def verdict(self) -> Iterator[Finding]:
         """Whether all numbers keep the tolerance, where one is set."""
         if self.tolerance is None:
             return
         wrong, N = int(self._fails.sum()), len(self._fails)
-        yield Headline(
-            f"Within the tolerance of {self.tolerance:g}?",
-            "fail" if wrong else "pass",
-            f"{plural(wrong, 'row')} of {N:,} {'fails' if wrong == 1 else 'fail'}."
-            if wrong
-            else f"All {plural(N, 'row')} pass.",
-            "checked",
-        )
+        words = f"{plural(wrong, 'row')} of {N:,} {'fails' if wrong == 1 else 'fail'}."
+        if not wrong:
+            words = f"All {plural(N, 'row')} pass."
+        asked = f"Within the tolerance of {self.tolerance:g}?"
+        yield Finding(words, "checked", asked, "fail" if wrong else "pass")
 
-    def _statements(self) -> Iterator[Statement]:
+    def _findings(self) -> Iterator[Finding]:
         """How far numbers are from exact ones and sums from predictions."""
         if self._apart is None:
-            yield Statement(
+            yield Finding(
                 "Exact values are not known: only the sums are checked.", "not said"
             )
         else:
             apart = self._apart
             n, j = np.unravel_index(int(apart.argmax()), apart.shape)
-            yield Statement(
+            yield Finding(
                 f"The largest difference from {self._kind} value is "
                 f"{apart[n, j]:.3g}, in row {self._row(int(n))}, {self._names[int(j)]}."
                 if apart.any()
@@ -114,14 +111,14 @@ class Sheet:
                 "checked",
             )
         if self.tolerance is not None:
-            yield Statement(
+            yield Finding(
                 f"The tolerance is {self.tolerance:g}, {self.unit}, for each value and "
                 "for each sum of a row.",
                 "chosen",
             )
         if self.decision is not None:
             d = self.decision
-            yield Statement(
+            yield Finding(
                 f"The decision is “{d.above}” where the prediction is {d.threshold:g} "
                 f"or more, and “{d.below}” elsewhere.",
                 "chosen",
@@ -154,12 +151,9 @@ class Sheet:
         table = pd.DataFrame(columns, index=self._index([*range(len(self.base))]))
         room = CELLS_ON_PAGE // (table.shape[1] + 1)
         kept = self._failing_first(room)
-        return Chapter(
-            title="Row by row",
-            statements=[*self._statements()],
-            table=table.iloc[kept],
-            caption=f"{sentence(self.unit)} {self._rest(len(kept))}",
-        )
+        caption = f"{sentence(self.unit)} {self._rest(len(kept))}"
+        shown = Table(table.iloc[kept], caption)
+        return Chapter("Row by row", [*self._findings(), shown])
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
@@ -183,7 +177,7 @@ class Sheet:
         title = f"Every {self.noun} value compared with the {self.other} one"
         if self.exact is None:
             title = "Every value"
-        return Chapter(title=title, table=table, caption=told)
+        return Chapter(title, [Table(table, told)])
 
     def _cell(self, n: int, j: int) -> str:
         """A value, the exact one, and whether they are too far apart."""
@@ -269,17 +263,14 @@ def record_chapter(
         if array is not None:
             lines.append((f"digest: {name}", digest_of_array(array)))
     table = pd.DataFrame([x for x in lines if x[1]], columns=["what", "which"])
-    return Chapter(
-        title="What was examined",
-        table=table,
-        caption="Versions, and digests: the first twelve digits of a SHA-256 of these "
-        "bytes, numbers in float64.",
+    caption = (
+        "Versions, and digests: the first twelve digits of a SHA-256 of these bytes, "
+        "numbers in float64."
     )
+    return Chapter("What was examined", [Table(table, caption)])
 
 
-def signature_chapter() -> Chapter:
-    """Where two people sign: who did it, and who checked it."""
-    return Chapter(
-        title="Signatures",
-        signatures=("For the analysis", "For its review"),
-    )
+SIGNATURES: Final = Chapter(
+    "Signatures", signatures=("For the analysis", "For its review")
+)
+"""Where two people sign: who did it, and who checked it."""

@@ -1,15 +1,15 @@
-"""What a card shows of an explanation: largest features, unit, proof, settings."""
+"""What an explanation says: its largest features, how far to trust it, its settings."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, get_args
 
 import numpy as np
 
-from propopt.base.cards import Card, CardRow, others_in_words
+from propopt.base.document import Bar, Bars, Basis, Chapter, Document, Finding
 from propopt.base.text import (
     enumerated,
     in_percent,
@@ -20,7 +20,14 @@ from propopt.base.text import (
     rounded_percent,
 )
 from propopt.losses.algebra import PropertyLoss, kind_of
-from propopt.proofs.optimum import Optimum, gap_in_words, is_sampled, target_in_words
+from propopt.proofs.optimum import (
+    Optimum,
+    gap_in_words,
+    is_sampled,
+    target_basis,
+    target_error_cell,
+    target_in_words,
+)
 from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 
@@ -58,28 +65,29 @@ def explanation_text(explanation: Optimum) -> str:
     return f"Explanation({', '.join(parts)})"
 
 
-def explanation_card(explanation: Optimum, n_features: int) -> Card:
-    """What is said of an explanation."""
+def explanation_document(
+    explanation: Optimum, more: Callable[[], Sequence[Chapter]]
+) -> Document:
+    """What is said of an explanation, and the chapters that a page has of it."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
     share, delta = clear_share(explanation)
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
-    rows, rest = _feature_rows(
-        frame.to_numpy(), names, n_features, _of_one_row(explanation)
-    )
-    settings = dict(_settings(explanation))
+    subtitle = _subtitle(explanation)
+    bars = _bars(frame.to_numpy(), names, _of_one_row(explanation), subtitle)
+    settings = dict(made_by(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
-    clear = f"{rounded_percent(share)} of signs clear"
     settings |= _clear_reasons(explanation)
-    return Card(
+    said = (*beside_contributions(explanation), *_without_data(explanation))
+    return Document(
         title=_title(explanation),
-        subtitle=_subtitle(explanation),
-        rows=rows,
-        rest=rest,
-        lines=(*beside_contributions(explanation), *_without_data(explanation)),
-        proof=" · ".join([*_proof(explanation), clear]),
+        subtitle=subtitle,
+        blocks=[bars, *said],
+        trust=[*_trust(explanation), _clear(explanation, share, delta)],
         settings=settings,
+        more=more,
+        names=names,
     )
 
 
@@ -129,7 +137,7 @@ _LARGE: Final = 0.1
 """Of the mean over rows of the largest |φ|: values above it are large."""
 
 
-def beside_contributions(explanation: Optimum) -> Iterator[str]:
+def beside_contributions(explanation: Optimum) -> Iterator[Finding]:
     """How far optimized contributions are from those that they are faithful to."""
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
@@ -145,16 +153,16 @@ def beside_contributions(explanation: Optimum) -> Iterator[str]:
     turned = int((large & (np.sign(W) != np.sign(phi))).sum())
     signs = f"{turned:,} of {int(large.sum()):,} large signs are turned"
     moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
-    yield (
+    yield Finding(
         f"{top}; {signs if turned else 'no large sign is turned'}. The values moved "
         f"by {percent(moved)} % on average."
     )
 
 
-def _without_data(explanation: Optimum) -> Iterator[str]:
+def _without_data(explanation: Optimum) -> Iterator[Finding]:
     """Which rows stand for the background where no table of them was given."""
     if _WITHOUT_DATA in explanation.parameters:
-        yield str(explanation.parameters[_WITHOUT_DATA])
+        yield Finding(str(explanation.parameters[_WITHOUT_DATA]), "chosen")
 
 
 _WITHOUT_DATA: Final = "without data"
@@ -167,10 +175,12 @@ def without_ties(phi: Any) -> Any:
     return sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
 
 
-def _feature_rows(
-    W: Any, names: Sequence[object], n_features: int, before: Sequence[str]
-) -> tuple[list[CardRow], str]:
-    """The features of largest mean |w|, and a sentence on the others.
+_ON_PAGE: Final = 15
+"""Features with a bar, those that matter most."""
+
+
+def _bars(W: Any, names: Sequence[object], before: Sequence[str], caption: str) -> Bars:
+    """The features of largest mean |w|, and the sizes of the others.
 
     Of one row each value, and beside it the contribution that it is near to.
     """
@@ -182,16 +192,16 @@ def _feature_rows(
     order = np.argsort(-sizes, kind="stable")
     alone = len(W) == 1
     rows = [
-        CardRow(
+        Bar(
             name=str(names[j]),
             value=float(unit * (V[0, j] if alone else sizes[j])),
             note=before[j] if alone else _direction(V[:, j]),
             parts=(float(below[j]), float(above[j])),
             sign="+" if alone else "-",
         )
-        for j in order[:n_features]
+        for j in order[:_ON_PAGE]
     ]
-    return rows, others_in_words(unit * sizes[order[n_features:]])
+    return Bars(rows, caption, unit * sizes[order[_ON_PAGE:]])
 
 
 def _of_one_row(explanation: Optimum) -> list[str]:
@@ -221,24 +231,55 @@ def _direction(w: Any) -> str:
     return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
 
 
-def _proof(explanation: Optimum) -> Iterator[str]:
-    """What is proved of the optimum, and what is known of the error of its target."""
-    certificate = explanation.certificate
+def _trust(explanation: Optimum) -> Iterator[Finding]:
+    """What is proved, what is known of the target, what is kept, what adds up."""
+    certificate, asked = explanation.certificate, "Is it the best possible?"
     if certificate is None:
         reason = explanation.parameters.get("not proved")
-        yield f"not proved: {reason or 'it was not optimized'}"
-        return
-    gap = certificate.gap
-    if certificate.violation > _TOLERATED:
-        yield f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
-    elif gap <= _ROUNDING:
-        yield "optimal (gap 0)"
-    elif gap <= _TOLERATED:
-        yield f"optimal (gap {gap:.0e})"
+        words = f"not proved: {reason or 'it was not optimized'}"
+        yield Finding(words, "not said", asked, "not known")
+    elif certificate.violation > _TOLERATED:
+        words = f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
+        yield Finding(words, "not said", asked, "not known")
+    elif certificate.gap <= _TOLERATED:
+        gap = f"{certificate.gap:.0e}" if certificate.gap > _ROUNDING else "0"
+        yield Finding(f"optimal (gap {gap})", "proved", asked, "yes")
     else:
-        yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
-    words = target_in_words(explanation)
-    yield words if is_sampled(explanation) else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+        near = f"within {percent(certificate.gap)} %"
+        words = f"{near} of optimal (gap {certificate.gap:.1e})"
+        yield Finding(words, "proved", asked, near)
+    if certificate is not None:
+        words, basis = target_in_words(explanation), target_basis(explanation)
+        if not is_sampled(explanation):
+            words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+        asked = "How exact is the target?"
+        yield Finding(words, basis, asked, target_error_cell(explanation))
+    shares = explanation.loss_shares
+    for kept in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
+        words = f"{100.0 * kept:.0f} %"
+        said = f"{words} of faithfulness kept"
+        yield Finding(said, "checked", "How faithful is it?", words)
+    missed = explanation.completeness_gap
+    if missed is not None:
+        most = float(np.abs(missed).max())
+        adds = most < 1e-6 * float(np.abs(explanation.attributions).max())
+        words = f"rows {'add up' if adds else f'miss their sums by up to {most:.0e}'}"
+        yield Finding(words, "checked", "Do rows add up?", "yes" if adds else "no")
+
+
+_FAITHFUL: Final = ("gradient_matching", "function_matching")
+"""Losses of faithfulness, whose share is kept."""
+
+
+def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
+    """How many signs survive, and how that goes with directions of all rows."""
+    words, number = clear_in_words(explanation, share, delta), rounded_percent(share)
+    rest = words.removeprefix(number).partition(",")[0]
+    basis: Basis = "estimated" if is_sampled(explanation) else "checked"
+    said = f"{number} of signs{rest}, the others may turn"
+    if share == 1.0:
+        said = f"all signs{rest}"
+    return Finding(said, basis, "Which signs are clear?", number)
 
 
 _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
@@ -277,7 +318,7 @@ def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:
         yield f"clear reasons for a {side} output", words
 
 
-def _settings(explanation: Optimum) -> Iterator[tuple[str, str]]:
+def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
