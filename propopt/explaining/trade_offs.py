@@ -740,7 +740,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         if best is None:
             return f"Nothing was optimized{explained(self.quantity)}"
         where = "knee" if self.aimed is None else "aim"
-        words = f"At the {where}: {self.shares_in_words(best)}".rstrip(": ")
+        shares = self.shares_in_words(best)
+        words = f"At the {where}: {shares}" if shares else "No share is defined"
         return f"{words}{explained(self.quantity)}"
 
     def _nearest(self, best: Explanation | None) -> Iterator[Finding]:

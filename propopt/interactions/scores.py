@@ -660,7 +660,6 @@ class InteractionScores(
             trust=[
                 Finding(aims, "estimated"),
                 Finding(aim_of_intervals(self), "estimated"),
-                Finding("a score says nothing of causes", "not said"),
             ],
             settings={
                 "learner": "–" if self.quantity is None else self.quantity.model,

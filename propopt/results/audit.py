@@ -398,8 +398,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         reasons = known["reasons"]
         asked = "Who would get another reason?"
         yield Finding(reasons.sentence, reasons.standing, asked)
-        alike = known.get("price_of_50", known["own_value"])
-        yield Finding(alike.sentence, alike.standing, "What could be more alike?")
+        asked = "What could be more alike?"
+        alike = known.get("price_of_50") or known.get("own_value")
+        if alike is not None:
+            yield Finding(alike.sentence, alike.standing, asked)
+        else:
+            words = "Similar rows differ in nothing that could be avoided."
+            yield Finding(words, "checked", asked)
 
     def _chapters(self) -> list[Chapter]:
         """What to do, every question, every row and value, who causes what could go."""

@@ -12,8 +12,8 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.base.document import Table, column_texts
 from propopt.proofs.fronts import ExactFront
-from propopt.results.report.chapters import minus
 from propopt.results.report.page import write_page
 
 
@@ -62,19 +62,23 @@ FOUND = {
 FOUND["one"] = FOUND["front"].knee()
 FOUND["audit"] = audited()
 FOUND["reasons"] = reasoned()
-CHAPTERS = {name: [found.chapters()] for name, found in FOUND.items()}
+DOCUMENTS = {name: [found.document()] for name, found in FOUND.items()}
 PAGES = {}
 if made := os.environ.get("REPORT_PAGE"):  # by a command
     PAGES["made"] = Path(made).read_text(encoding="utf-8")
-CHAPTERS["several"] = [*CHAPTERS["front"], *CHAPTERS["lime"], *CHAPTERS["steps"]]
+DOCUMENTS["several"] = [
+    *DOCUMENTS["front"],
+    *DOCUMENTS["lime"],
+    *DOCUMENTS["steps"],
+]
 LOOKS = {"light": (1200, "light"), "dark": (1200, "dark"), "narrow": (390, "light")}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("reports")
-    for name, chapters in CHAPTERS.items():
-        write_page(place / f"{name}.html", chapters)
+    for name, documents in DOCUMENTS.items():
+        write_page(place / f"{name}.html", documents)
     for name, text in PAGES.items():
         (place / f"{name}.html").write_text(text, encoding="utf-8")
     return place
@@ -309,15 +313,21 @@ def test_a_pdf_has_the_name_and_the_numbers_of_every_row(script, opened, tmp_pat
     page.pdf(path=str(tmp_path / "audit.pdf"))
     sheets = pypdf.PdfReader(tmp_path / "audit.pdf").pages
     text = " ".join(" ".join(sheet.extract_text().split()) for sheet in sheets)
-    chapters = {x.title: x for x in CHAPTERS["audit"][0]}
-    table = chapters["Row by row"].table
+    tables = {
+        chapter.title: block.frame
+        for chapter in DOCUMENTS["audit"][0].more()
+        for block in chapter.blocks
+        if isinstance(block, Table)
+    }
+    table = tables["Row by row"]
     assert len(table) == len(TABLE)
-    for name, row in table.iterrows():
+    numbers = column_texts(table["prediction"])
+    for name, number in zip(table.index, numbers, strict=True):
         if name.isascii():
             assert text.count(name) >= 2, name
-        assert minus(f"{float(f'{row.prediction:.4g}'):.10g}") in text
-    (values,) = (x for title, x in chapters.items() if title.startswith("Every"))
-    for cell in values.table.to_numpy().ravel():
+        assert number in text
+    (values,) = (x for title, x in tables.items() if title.startswith("Every"))
+    for cell in values.to_numpy().ravel():
         for number in cell.replace("\xa0", " ").replace("✗", "").split(" / "):
             assert number.strip() in text
     assert text.count("Signature") >= 2

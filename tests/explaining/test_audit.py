@@ -196,12 +196,18 @@ def test_a_slip_is_named_where_a_few_rows_are_wrong_besides(case, plant):
     assert audit["additivity"].advice == ""
 
 
+def explorers(result):
+    """The parts of a page whose rows are chosen."""
+    blocks = [block for chapter in result.document().more() for block in chapter.blocks]
+    return [block for block in blocks if isinstance(block, Explorer)]
+
+
 def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
     E = case[3].attributions
     noise = np.random.default_rng(3).normal(size=E.shape) * E.any(axis=0)
     rough = E + 0.05 * noise
     found = audited(case, rough)
-    *_, moves = [x for x in found.chapters() if isinstance(x, Explorer)]
+    *_, moves = explorers(found)
     trail, front = moves.trail, moves.trail.front
     (came,) = trail.others
     assert front.error < 1e-6
@@ -218,7 +224,7 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
     assert trail.control == "Towards more alike explanations"
     found.save(tmp_path / "audit.npz")  # files have no front, and their page no slider
     loaded = po.results.Audit.load(tmp_path / "audit.npz")
-    assert [x.trail for x in loaded.chapters() if isinstance(x, Explorer)] == [None]
+    assert [x.trail for x in explorers(loaded)] == [None]
 
 
 def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(case):
@@ -242,8 +248,7 @@ def test_a_base_of_somebody_else_is_told_with_that_of_the_values(case):
     W, base = case[3].attributions, case[3].base_value
     audit = audited(case, W, base=base + 0.3)
     assert audit["base"].advice.startswith(f"Add them to {base[0]:.4g}, ")
-    todo = audit.chapters()[1].table
-    assert todo.iloc[0, 1] == audit["base"].advice
+    assert audit.document().blocks[0].text == f"What to do? {audit['base'].advice}"
 
 
 def test_shares_of_moved_rows_are_no_more_than_all(case):
@@ -253,8 +258,6 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     assert audit["own_value"].number < 0.0
     needed, could = re.findall(r"(\d+) %", audit["predictions"].sentence)
     assert int(needed) + int(could) == 100
-    answers = {x.question: x.answer for x in audit.chapters()[0].headlines}
-    assert answers["Would similar rows get similar reasons?"] == f"{could} % could go"
 
 
 def test_a_small_mistake_of_all_numbers_has_its_share(case):
@@ -314,13 +317,13 @@ def test_a_slip_is_no_choice_and_is_mended_first(case):
     audit = audited(case, W, base=base)
     assert audit["more_alike"].verdict == audit["nearer"].verdict == "wrong"
     assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
-    short, todo, *_ = audit.chapters()
-    assert (
-        short.headlines[0].answer
-        == "2 columns stand in another's place (five checks show it)"
+    document = audit.document()
+    assert document.title.startswith(
+        "2 columns stand in another's place (five checks show it): "
     )
-    assert short.headlines[0].text == "What to do stands below."
-    assert todo.table.iloc[0, 1] == audit["exactness"].advice
+    todo, right, *_ = document.blocks
+    assert todo.sentence == audit["exactness"].advice
+    assert right.answer == audit["exactness"].headline
 
 
 def test_a_price_of_a_sign_and_of_the_first_reasons(case):
@@ -660,7 +663,7 @@ def test_odd_tables_are_audited_too(tmp_path):
         assert audit["exactness"].verdict == verdict
         audit.save(tmp_path / "odd.npz")
         assert str(po.results.Audit.load(tmp_path / "odd.npz")) == str(audit)
-        assert audit.chapters()
+        assert audit.document().more()
 
 
 def test_categories_missing_numbers_and_frames_of_polars_are_read():

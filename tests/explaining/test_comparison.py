@@ -173,7 +173,7 @@ def test_what_would_have_been_seen_is_where_flags_begin(tested):
     quiet = np.sort(found.seen_from[~found.flagged])
     assert f"of ×{quiet[0]:.2g} in " in said[0]
     assert f"of ×{quiet[-1]:.2g} in " in said[0]
-    note = found.card().rows[0].note
+    note = found.document().blocks[0].rows[0].note
     sizes = (np.abs(side[:, 0]).mean() for side in (found.before, found.after))
     one, other = sizes
     assert note.endswith(
@@ -401,8 +401,13 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
         "higher in women than in men", "lower in men than in women"
     ) in sentences(back)
     signs = [f"{side[0]:+.3g}".replace("-", "−") for side in means]
-    assert f"mean {' to '.join(signs)}; mean size" in found.card().rows[0].note
-    assert not any(row.number.startswith("+") for row in found.card().rows)
+    assert (
+        f"mean {' to '.join(signs)}; mean size"
+        in found.document().blocks[0].rows[0].note
+    )
+    assert not any(
+        row.number.startswith("+") for row in found.document().blocks[0].rows
+    )
     assert "men and women" in str(found)
     turned = po.compare(model, rows=[*groups.values()], data=X)
     assert turned.distances.tolist() == found.distances.tolist()
@@ -471,13 +476,12 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
         "Chance alone gives such a size or base in at most 2.4 % of comparisons."
     )
     assert by_chance in words
-    short, columns, cells = said["halves"].chapters()
-    assert short.headlines[0].answer == "x1 and x0"  # all that are flagged
-    untested = said["none"].chapters()[1].table
+    columns, cells = (x.blocks[0].frame for x in said["halves"].document().more())
+    untested = said["none"].document().more()[0].blocks[0].frame
     assert {"beyond", "in levels"} & {*untested} == set()
-    assert columns.table.index[0] == "x1"
-    assert len(cells.table) == 10
-    assert len(said["groups"].chapters()) == 2
+    assert columns.index[0] == "x1"
+    assert len(cells) == 10
+    assert len(said["groups"].document().more()) == 1
     quiet = "changed no more than refitting does; that does not show that they are"
     assert rest == f"3 columns {quiet} unchanged."
 

@@ -123,13 +123,15 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
 
 def test_without_data_the_card_says_which_rows_are_the_background(forest, X):
     told = "The 40 rows of X are also the background, because data= was not given."
-    shown = po.explain(forest, X[:40]).card()
-    assert sum(line.startswith(told) for line in shown.lines) == 1
+    best = po.explain(forest, X[:40])
+    shown = best.document()
+    assert sum(x.sentence.startswith(told) for x in shown.findings) == 1
     assert told not in " ".join(map(str, shown.settings.values()))
-    assert " ".join(str(shown).split()).count(told) == 1
-    assert not [x for x in po.explain(forest, X[:40], data=X).card().lines if "40" in x]
-    slopes = po.explain(forest, X[:40], kind="slopes").card()
-    assert not [line for line in slopes.lines if "background" in line]
+    assert " ".join(str(best).split()).count(told) == 1
+    others = po.explain(forest, X[:40], data=X).document().findings
+    assert not [x for x in others if "40" in x.sentence]
+    slopes = po.explain(forest, X[:40], kind="slopes").document().findings
+    assert not [x for x in slopes if "background" in x.sentence]
 
 
 def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):

@@ -181,7 +181,7 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     own = po.explainers.own_values(model, X, data=B)
     shap = po.explainers.TreeShap(data=B).explain(po.wrap(model, data=B), X)
     share = own.context(shap, GRAPH)
-    said = list(share.in_words("customer"))
+    said = [x.sentence for x in share.findings("customer")]
     told = " ".join(said)
     for words in (
         rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
@@ -194,7 +194,7 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     ):
         assert re.search(words, told), words
     assert all(len(sentence.split()) <= 20 for sentence in said)
-    kinds = {x.kind for x in share.statements()}
+    kinds = {x.basis for x in share.findings()}
     assert kinds == {"checked", "proved", "chosen"}
     other = po.explainers.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
     compared = own.context(shap, GRAPH, another=other)

@@ -251,7 +251,7 @@ def test_an_outcome_that_happens_is_no_column_that_equals_one(outcome, labels, t
     rows = np.arange(4.0)[:, None]
     best = po.explain(model, rows, data=rows, output="log_odds", outcome=outcome)
     assert best.quantity.in_words() == f"log-odds of {told}"
-    assert f" to the log-odds of {told}, by " in best.card().title
+    assert f" to the log-odds of {told}, by " in best.document().title
 
 
 def test_of_two_labels_the_second_is_explained_and_named():

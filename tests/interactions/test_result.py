@@ -209,7 +209,7 @@ def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, told):
     (caution,) = made.cautions
     assert re.fullmatch(told, caution)
     assert len(caution.split()) <= 25
-    assert made.card().title.startswith(title)
+    assert made.document().title.startswith(title)
     assert ("its error is not known" in str(made)) == np.isnan(made.total_errors).any()
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
     patches = {**FEW_PATCHES, "monte_carlo": np.full(3, 0.1)}
@@ -239,8 +239,8 @@ less without both; in squared euros; 500 rows
   <b>\\x1b × c  +0.01  -0.214 to +0.234
   c × d            –  its error is not known
 a note
-intervals: 90 %, all 4 together · for new rows and the predictors as they are fitted \
-here"""
+intervals: 90 %, all 4 together
+for new rows and the predictors as they are fitted here"""
 
 
 def test_a_card_tells_what_was_found_of_whom_with_intervals():
@@ -265,10 +265,12 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
         assert setting not in seen
     # that of many has the largest
     values = {(j, k): (-1.0) ** k * (j + k) for k in range(6) for j in range(k)}
-    card = scores_of("abcdef", values, n_candidates=1225).card()
-    assert [abs(row.value) for row in card.rows] == [9, 8, 7, 7, 6, 6, 5, 5, 5, 4]
-    assert card.rest == "5 others, at most 4 in size; 5 of them clearly not zero"
-    assert "all 1,225 together" in card.proof
+    card = scores_of("abcdef", values, n_candidates=1225).document()
+    bars = card.blocks[0].first(10)
+    assert [abs(row.value) for row in bars.rows] == [9, 8, 7, 7, 6, 6, 5, 5, 5, 4]
+    rest = "5 others, at most 4 in size; 5 of them clearly not zero"
+    assert bars.others_in_words == rest
+    assert "all 1,225 together" in card.trust[0].sentence
     assert card.title.startswith("6 pairs of 15 matter jointly, beyond")
     assert card.title.endswith("; in 9 each stands in for the other")
 
@@ -290,25 +292,28 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
     ],
 )  # fmt: skip
 def test_the_headline_is_a_finding(rng, order, estimates, title):
-    assert sure(rng, estimates, order=order).card().title == title
+    assert sure(rng, estimates, order=order).document().title == title
 
 
 def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
-    card = sure(rng, [0.2, 0.1, 3.0], leak=np.array([0.2, np.nan, 0.2])).card()
+    card = sure(rng, [0.2, 0.1, 3.0], leak=np.array([0.2, np.nan, 0.2])).document()
     assert card.title.startswith("1 pair of 3 matters jointly")
-    assert any("Excluding zero is no finding" in line for line in card.lines)
+    assert any(
+        "Excluding zero is no finding" in line
+        for line in (x.sentence for x in card.findings)
+    )
     quantity = Quantity(model="Tree", kind="probability")
     for own, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
-        title = sure(rng, [2.0, 0.0, 0.0], quantity=own).card().title
+        title = sure(rng, [2.0, 0.0, 0.0], quantity=own).document().title
         told = f"1 pair of 3 matters jointly to probabilities of {whom},"
         assert title.startswith(told)
     for n_groups, aim in (
         (20, "whatever patches are drawn"),
         (0, "as they are fitted her"),
     ):
-        proof = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups).card().proof
-        assert "· for new rows" in proof
-        assert aim in proof
+        proof = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups).document().trust[1]
+        assert proof.sentence.startswith("for new rows")
+        assert aim in proof.sentence
     assert repr(sure(rng, [2.0, -1.0, 0.001])) == (
         "InteractionScores(3 pairs; 3 features; 50 rows; squared error; minipatches; "
         "largest a × b 2 ± 0.01)"

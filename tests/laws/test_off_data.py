@@ -99,7 +99,7 @@ def test_a_card_says_it_and_groups_lower_it() -> None:
     plain = po.explain(model, X[:5], data=X)
     told = str(plain.parameters["mixed rows"])
     assert "estimated from 400" in told
-    assert told in str(plain.card())
+    assert told in str(plain.document())
     share = float(told.partition(" %")[0])
     grouped = po.explain(model, X[:5], data=X, groups={"both": ["a", "c"]})
     assert share > 30.0 > float(str(grouped.parameters["mixed rows"]).split(" %")[0])

@@ -306,12 +306,12 @@ for model in (Ramp(), make_pipeline(StandardScaler(), Ramp())):
     assert found.is_exact
     np.testing.assert_allclose(f.products.value(X), model.predict(X), rtol=1e-12)
     look = po.explain(model, X, data=X, kind="slopes", law="data", progress=False)
-    assert "exact (read from the model)" in look.card().proof
+    assert "exact (read from the model)" in str(look)
 steps = Steps().fit(X)
 assert limits(steps).is_exact
 np.testing.assert_array_equal(po.wrap(steps).boxes.value(X), steps.predict(X))
 look = po.explain(steps, X, data=X, kind="slopes", progress=False)
-print(look.card().proof)
+print(look.document().trust[1].sentence)
 for other in (Bent(), Listed()):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -289,13 +289,13 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     assert f"clear: {clear.meaning} the target is exact" in " ".join(card.split())
     assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
     assert f"{100 * clear.share:.0f} % of signs survive any change" in str(best)
-    said = best.card().settings["clear signs"]
+    said = best.document().settings["clear signs"]
     assert said.startswith(f"{100 * clear.share:.0f} % survive any change of their row")
     assert f"by {clear.delta:.2g} log-odds" in said
     best.save(tmp_path / "best")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert str(loaded.clear()) == card
-    assert loaded.card().settings == best.card().settings
+    assert loaded.document().settings == best.document().settings
     row = best.labels.points[3]
     table = clear.of_row(row)
     assert table["attribution"].abs().is_monotonic_decreasing

@@ -8,6 +8,7 @@ import scipy.optimize as opt
 from sweeps import Scripted
 
 import propopt as po
+from propopt.base.document import Finding
 from propopt.base.errors import (
     ImpreciseWarning,
     InvalidInput,
@@ -139,8 +140,8 @@ def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
     assert max(gaps) <= curve.gap_between * (1 + 1e-9)
     assert 1e-4 < curve.gap_between < 0.5
     line = curve.between_in_words()
-    assert line.endswith(f"is known to within {100 * curve.gap_between:.2g} %.")
-    assert line in curve.card().lines
+    assert line.endswith(f"is known to within {100 * curve.gap_between:.2g} %")
+    assert Finding(line, "proved") in curve.document().trust
 
 
 def test_the_error_is_kept_told_and_written(tmp_path):
@@ -150,10 +151,8 @@ def test_the_error_is_kept_told_and_written(tmp_path):
     assert set(front.to_frame()["front_error"]) == {front.error}
     assert "front_error" not in po.sweep(MATCHING + ROBUST, {}).to_frame()
     words = front.between_in_words()
-    assert words.endswith(f"to within {100 * front.error:.2g} % of its range.")
-    assert f"proved: {words}" in front.card().lines
-    (said,) = (x for x in front.chapters()[0].statements if x.text == words)
-    assert said.kind == "proved"
+    assert words.endswith(f"to within {100 * front.error:.2g} % of its range")
+    assert Finding(words, "proved") in front.document().trust
     front.save(tmp_path / "front.npz")
     loaded = po.TradeOffs.load(tmp_path / "front.npz")
     assert loaded.error == front.error

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from papers.lime import gaussian_theory
+from propopt.base.cards import to_text
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, limits
 from propopt.lime.diagnosis.evidence import Gauged
@@ -682,19 +683,19 @@ def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
 
 
 def test_text_and_card_say_first_what_misleads_most(diagnosis):
-    worst, text, card = diagnosis.findings[0], str(diagnosis), diagnosis.card()
+    worst, text, card = diagnosis.findings[0], str(diagnosis), diagnosis.document()
     assert card.title.startswith(
         f"What misleads most: {worst.rule}, of the coefficient of"
     )
     assert text.startswith(card.title)
-    assert text == card.text()
+    assert text == to_text(card)
     assert worst.sentence[:40] in text
     whole, short = diagnosis._repr_html_(), repr(diagnosis)
     assert all(rule in whole and rule in short for rule in diagnosis.rules)
     assert max(len(line) for line in f"{text}\n{short}".split("\n")) < 120
     nothing = replace(diagnosis, findings=(), notes=())
-    assert nothing.card().title.startswith("Nothing was found that misleads")
-    assert "None" not in nothing.card().html()
+    assert nothing.document().title.startswith("Nothing was found that misleads")
+    assert "None" not in nothing._repr_html_()
     # rules that found nothing share a line, and are told in full by the card
     *_, notes, others = short.split("\n")
     assert others == f"- {len(diagnosis.quiet)} other rules found nothing"

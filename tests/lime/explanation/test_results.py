@@ -14,6 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from propopt.base.cards import to_card
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import (
     LimeExplanation,
@@ -211,7 +212,8 @@ def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
 
 
 def test_a_card_has_the_largest_and_where_their_runs_fall(either):
-    card, ends = either.card(either.row_names[0]), either.intervals()[0]
+    document, ends = either.document(either.row_names[0]), either.intervals()[0]
+    card = document.blocks[0].first(10)
     order = either.as_map()[1]
     assert [row.value for row in card.rows] == [weight for _, weight in order[:10]]
     names = [name for name, _ in either.as_list()]
@@ -220,13 +222,13 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
         assert row.interval == tuple(ends[j])
     others = [weight for _, weight in order[10:]]
     rest = f"{len(others)} others, at most {abs((others or [0])[0]):.3g} in size"
-    assert card.rest == (rest if others else "")
+    assert card.others_in_words == (rest if others else "")
     runs = f"ranges: where 95 % of single runs of {either.n_samples:,} samples fall"
-    assert card.proof.endswith(runs)
-    assert card.settings["model evaluations"] == f"{either.evaluations:,}"
+    assert document.trust[-1].sentence == runs
+    assert document.settings["model evaluations"] == f"{either.evaluations:,}"
     # its text names what is explained, of whom, and each number
     first, *told = (" ".join(line.split()) for line in str(either).split("\n"))
-    assert first == card.title
+    assert first == document.title
     assert f"{either.values[0]:.4g} for " in first
     (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
     assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in told
@@ -295,15 +297,15 @@ def test_a_card_is_of_any_row_and_names_a_class():
     X.index = [f"patient {n}" for n in range(len(X))]
     model = LogisticRegression().fit(X, np.where(X.iloc[:, 3] > 0.5, "ill", "well"))
     lime = limits(model, X.iloc[:3], data=X, target="ill", output="probability")
-    card = lime.card("patient 1")
+    card = lime.document("patient 1")
+    bars = card.blocks[0].first(10)
     assert card.title.startswith(
         f"Why the probability of ill is {lime.values[1]:.4g} for patient 1 ("
     )
-    assert len(card.rows) == 10
     others = sorted(np.abs(lime.coefficients[1]))[1]
-    assert card.rest == f"2 others, at most {others:.3g} in size"
+    assert bars.others_in_words == f"2 others, at most {others:.3g} in size"
     assert "2 more rows in this result" in card.subtitle
-    assert "<i>" not in card.html()
+    assert "<i>" not in to_card(card)
 
 
 def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many():
@@ -348,11 +350,13 @@ def test_tables_texts_and_cards_of_documents(words):
         f"Why the probability of class 1 is {row.value:.4g} for document p "
         f"({row.intercept:.4g} without its words)"
     )
-    nothing = words.card("q")
+    nothing = words.document("q")
     assert nothing.title == "LIME says nothing of document q: there is no word in it"
-    assert not nothing.rows
-    assert len(words.card("r").rows) == 10
-    assert "s</b>" in words.card("s").html()  # its text too, beyond the first three
+    assert not nothing.blocks[0].rows
+    assert len(words.document("r").blocks[0].rows) >= 10
+    assert "s</b>" in to_card(
+        words.document("s")
+    )  # its text too, beyond the first three
 
 
 def test_paths_runs_and_diagnoses_of_documents(words):
