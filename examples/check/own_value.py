@@ -29,7 +29,7 @@ shap = po.explainers.TreeShap(data=background).explain(function, patients)
 coordinates = po.functions.TableSchema.of(X).coordinates(patients)
 graph = po.graphs.knn_graph(coordinates, n_neighbors=8)
 share = own.context(shap, graph)
-print(*share.in_words("patient"), sep="\n")
+print(share)
 assert round(100 * share.own) == 87
 
 # %%

@@ -61,7 +61,7 @@ ax.annotate("80 % as faithful", at, (12, 20), textcoords="offset points")
 
 # %%
 # The knee needs no number to be chosen.
-print(*front.in_words().split("; "), sep="\n")
+print(front)
 
 # %%
 # Read on: :doc:`/guide/aims`.

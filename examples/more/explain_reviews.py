@@ -77,7 +77,7 @@ print(table[columns].round(3).to_string(index=False))
 best = front.knee()
 left = float(best.details["irreducible.shared_robustness"])
 print(f"\nat the knee, proved to {best.gap:.0e}; {left:.3g} of roughness stays:")
-print(*best.shares().in_words(), *best.stability().in_words(), sep="\n")
+print(best.shares(), best.stability(), sep="\n\n")
 print(best.certain())
 
 similarities = graph.similarities.toarray()

@@ -129,7 +129,7 @@ def _table_lines(table: Table) -> Iterator[str]:
         for cells, is_words in columns
     ]
     for line in zip(*padded, strict=True):
-        yield "  ".join(["", *line]).rstrip()
+        yield "  ".join(["", *line]).rstrip().replace("\N{NO-BREAK SPACE}", " ")
     if table.rest:
         yield printable(table.rest)
 

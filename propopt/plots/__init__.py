@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.plots.attributions import plot_heatmap, plot_row
+from propopt.plots.blocks import draw
 from propopt.plots.comparisons import plot_changes
 from propopt.plots.documents import highlight
 from propopt.plots.images import plot_image_maps
@@ -17,6 +18,7 @@ from propopt.plots.trade_offs import plot_agreement, plot_comparison, plot_trade
 
 
 __all__ = [
+    "draw",
     "highlight",
     "interaction_heatmap",
     "interaction_intervals",

@@ -1015,7 +1015,7 @@ class Explanation(
         ... )
         >>> mine = po.results.Explanation(attributions=G + 0.5, method="mine")
         >>> mine.shares(objective)
-        Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
+        Shares(50.0 % of faithfulness kept; 0.0 % of pairwise_robustness ...
         """
         return shares_of(self, *self._asked(objective, "shares"))
 

@@ -241,13 +241,17 @@ class Trail:
         )
 
     @property
+    def axis_labels(self) -> tuple[str, str]:
+        """What the axes show, in words."""
+        first, second = (self.words.get(name, name) for name in self.axes)
+        if self.has_shares:
+            return f"{first} given up", f"{second} left"
+        return f"loss {self.axes[0]}", f"loss {self.axes[1]}"
+
+    @property
     def picture(self) -> str:
         """Axes, the curve, marks of others, and the chosen point."""
-        plain = [self.words.get(name, name) for name in self.axes]
-        words = [f"{plain[0]} given up", f"{plain[1]} left"]
-        if not self.has_shares:
-            words = [f"loss {name}" for name in self.axes]
-        parts = [*self._ticks()]
+        parts, words = [*self._ticks()], self.axis_labels
         middle = (_LEFT + _RIGHT) / 2.0
         parts += [
             tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),

@@ -1,0 +1,145 @@
+"""Every block of a document by every renderer: text, card, page and axes."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import propopt as po
+from propopt.base.cards import to_card, to_text
+from propopt.base.document import (
+    BASES,
+    Bar,
+    Bars,
+    Chapter,
+    Document,
+    Finding,
+    Markup,
+    Table,
+    column_texts,
+)
+from propopt.base.errors import InvalidInput
+from propopt.results.report.explorer import Explorer
+from propopt.results.report.page import page_of
+
+
+HOSTILE = "<b>$x$\x1b[31m"
+SHOWN = "&lt;b&gt;$x$\\x1b[31m"
+
+X = np.random.default_rng(0).normal(size=(6, 2))
+ROBUST = po.PairwiseRobustness(po.graphs.gaussian_graph(X))
+TARGET = pd.DataFrame(X**2, columns=[HOSTILE, "b"])
+CURVE = po.sweep(po.GradientMatching(TARGET) + ROBUST, {ROBUST.name: [0.1, 1.0, 9.0]})
+
+
+def explorer(result):
+    blocks = [block for part in result.document().more() for block in part.blocks]
+    return next(block for block in blocks if isinstance(block, Explorer))
+
+
+BLOCKS = {
+    "finding": Finding(f"{HOSTILE} grew by 7 %.", "estimated"),
+    "answer": Finding(f"{HOSTILE} grew.", "proved", "What grew?", "7 %"),
+    "bars": Bars(
+        [
+            Bar(name=HOSTILE, value=-2.0, interval=(-3.0, -1.0)),
+            Bar(name="b", value=1.0),
+        ],
+        "in euros",
+        [0.5],
+    ),
+    "table": Table(pd.DataFrame({"n": [7.25, 0.5]}, index=[HOSTILE, "b"]), "in euros"),
+    "markup": Markup(f"<i>{SHOWN}</i>", HOSTILE),
+    "pair": explorer(CURVE.optimized[1]),
+    "curve": explorer(CURVE),
+}
+NUMBERS = {"finding": "7 %", "answer": "7 %", "bars": "2", "table": "7.25"}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_every_renderer_shows_every_block_and_obeys_no_name(name):
+    document = Document(title="Found", blocks=[BLOCKS[name]])
+    text, card, page = to_text(document), to_card(document), page_of([document])
+    assert re.search(r"\\x1b\[31m", text)
+    for html in (card, page):
+        assert SHOWN in html
+        assert "<b>$" not in html
+        assert "\x1b" not in html
+    for shown in (text, card, page):
+        plain = shown.replace("\xa0", " ")
+        assert NUMBERS.get(name, "") in plain
+    axes = po.plots.draw(BLOCKS[name], ax=Figure().subplots())
+    axes.figure.canvas.draw()
+    drawn = [text.get_text() for text in axes.figure.findobj(Text)]
+    cells = [cell for table in axes.tables for cell in table.get_celld().values()]
+    drawn += [cell.get_text().get_text() for cell in cells]
+    if name != "curve":
+        assert any("\\x1b[31m" in " ".join(x.split()) for x in drawn)
+    assert NUMBERS.get(name, "") in " ".join(drawn) or name == "bars"
+
+
+def test_bars_of_every_renderer_have_the_same_ends():
+    bars = BLOCKS["bars"]
+    spans = {kind: (left, width) for kind, left, width in bars.spans(bars.rows[0])}
+    assert spans["lowers"] == pytest.approx((25.0, 50.0))  # from −3 to 1
+    assert spans["range"] == pytest.approx((0.0, 50.0))
+    assert spans["zero"] == pytest.approx((75.0, 0.0))
+    document = Document(title="t", blocks=[bars])
+    for html in (to_card(document), page_of([document])):
+        assert re.search(r"left:25\.0%;width:50\.0%", html)
+    axes = po.plots.draw(bars, ax=Figure().subplots())
+    assert sorted(x.get_width() for x in axes.patches) == [-2.0, 0.0, 0.0, 1.0]
+
+
+def test_a_document_shows_the_finding_then_trust_then_settings_and_folds_the_rest():
+    document = Document(
+        title="Found",
+        blocks=[Finding("It grew.")],
+        trust=[Finding("proved to 0", "proved"), Finding("target exact")],
+        settings={"law": "data"},
+        more=lambda: [Chapter("All numbers", [BLOCKS["table"]], "Each of them.")],
+    )
+    assert to_text(document) == "Found\nIt grew.\nproved to 0 · target exact"
+    details = to_text(document, details=True)
+    assert "\n\nAll numbers\nEach of them.\n" in details
+    assert "7.25" in details
+    page = page_of([document])
+    order = ["It grew.", "Proved to 0.", "All numbers", "How it was made", "data"]
+    assert [*map(page.index, order)] == sorted(map(page.index, order))
+    assert "<summary" in to_card(document).partition("law")[0]
+
+
+def test_what_a_finding_rests_on_is_one_of_five_words():
+    assert [Finding("So.", basis).basis for basis in BASES] == list(BASES)
+    with pytest.raises(InvalidInput, match="basis: expected one of"):
+        Finding("So.", "certain")
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1.25, 0.5, -0.125], ["1.250", "0.500", "−0.125"]),
+        ([123.456, 7.0], ["123.5", "7.0"]),
+        ([1e-9, 1.0], ["1e−09", "1"]),  # too far apart
+        ([3.0, 4.0], ["3", "4"]),
+        ([np.nan, 0.25], ["", "0.2500"]),
+        ([np.inf, 0.0], ["inf", "0"]),
+        ([], []),
+    ],
+)
+def test_columns_have_as_many_decimals_as_each_other(values, texts):
+    assert column_texts(pd.Series(values, dtype=float)) == texts
+
+
+def test_all_results_have_the_bases_of_their_sentences():
+    best = CURVE.optimized[1]
+    for document in (best.document(), CURVE.document(), best.certain().document()):
+        parts = [document, *document.more()]
+        said = [x for part in parts for x in part.blocks if isinstance(x, Finding)]
+        assert all(x.basis in BASES for x in (*said, *document.trust))
+        assert document.trust
+        assert dataclasses.is_dataclass(document)
