@@ -241,7 +241,9 @@ class Markup:
 class Drawn(Protocol):
     """A block that only a page can draw: elsewhere its table stands for it."""
 
-    def as_table(self) -> Table: ...
+    def as_table(self) -> Table:
+        """What other renderers show of it."""
+        ...
 
 
 Block: TypeAlias = Finding | Bars | Table | Markup | Drawn

@@ -413,10 +413,10 @@ class Waves:
         return columns.T
 
 
-Basis: TypeAlias = Eigenbasis | Waves
+Eigenbasis: TypeAlias = Eigenbasis | Waves
 
 
-def eigenbases(quadratic: Quadratic) -> tuple[Basis, Basis]:
+def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
     """U over points and V over features."""
     n_points, n_features = quadratic.G.shape
     points, features = quadratic.lattices

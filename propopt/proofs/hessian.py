@@ -59,7 +59,12 @@ from propopt.losses.linear_algebra import (
 )
 from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, is_complete
-from propopt.proofs.curvature import Basis, Quadratic, curvature_refusal, eigenbases
+from propopt.proofs.curvature import (
+    Eigenbasis,
+    Quadratic,
+    curvature_refusal,
+    eigenbases,
+)
 
 
 # ---- The quadratic part of an objective, and the inverse of half its Hessian
@@ -218,8 +223,8 @@ _REDUCTION, ROUGHLY = 1e-26, 1e-16
 class Diagonalized(Hessian):
     """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V."""
 
-    over_points: Basis  # U
-    over_features: Basis  # V
+    over_points: Eigenbasis  # U
+    over_features: Eigenbasis  # V
     values: Array  # (N, D): a + bθ_i + cν_j
 
     def turned(self, E: Array) -> Array:
@@ -364,8 +369,8 @@ class QuadraticPart:
     # losses of any kind, of which those that are not squared are left out, as are all
     # bounds but that one
     program: Program
-    # (Basis, Basis): U and V, where they were computed before
-    known: tuple[Basis, Basis] | None = None
+    # (Eigenbasis, Eigenbasis): U and V, where they were computed before
+    known: tuple[Eigenbasis, Eigenbasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
         """H, or Π H⁻¹ Π in its place, for weights in the order of the losses."""
@@ -451,7 +456,7 @@ class QuadraticPart:
         return Quadratic.of(self._losses, self.program.shape)
 
     @cached_property
-    def _bases(self) -> tuple[Basis, Basis]:
+    def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
         return self.known or eigenbases(self._quadratic)
 
 

@@ -68,16 +68,8 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(2))
     ... )
     >>> shares = best.shares()
-    >>> print(shares)
+    >>> print(shares.document().title)
     75.0 % of faithfulness kept, 75.0 % of pairwise_robustness removed
-    kept: 100 % at the target itself; removed: 100 % where that loss is as small as can be
-      loss                   kept  removed  value
-      gradient_matching    75.0 %             0.5
-      pairwise_robustness           75.0 %      2
-    neighbours differ by 0.707 (target: 1.41), pairwise_robustness
-    rms attribution 1.06 (target: 1.22)
-    computed from the losses here and at both ends of the front
-    a dash is what is not defined
     """
 
     kept: Mapping[str, float] = stored(missing=True, infinite=True)

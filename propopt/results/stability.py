@@ -209,9 +209,7 @@ class ConclusionStability(
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(3))
     ... )
     >>> best.stability()
-    ConclusionStability(weight of pairwise_robustness varied: 83.3 % of signs survive,
-    66.7 % of the 1 largest of a row, and ranks agree at 0.33 (Kendall); signs break most
-    at weight × 2)
+    ConclusionStability(weight of pairwise_robustness varied: 83.3 % of signs ...
     """
 
     agreements: tuple[Agreement, ...] = stored(nonempty=True)

@@ -106,7 +106,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-Part: TypeAlias = tuple[str, Any]
+_Part: TypeAlias = tuple[str, Any]
 """What a template draws, and what of it: sentences in a row are one part."""
 
 
@@ -115,9 +115,9 @@ class _Shown:
     """A document as the template draws it, no sentence twice."""
 
     document: Document
-    blocks: list[Part]
-    trust: list[Part]
-    chapters: list[tuple[Chapter, list[Part]]]
+    blocks: list[_Part]
+    trust: list[_Part]
+    chapters: list[tuple[Chapter, list[_Part]]]
     signed: list[Chapter]
 
     @classmethod
@@ -139,7 +139,7 @@ class _Shown:
         return "" if words in captions else words
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[_Part]:
         """All of them."""
         others = [part for _, parts in self.chapters for part in parts]
         return [*self.blocks, *self.trust, *others]
@@ -162,7 +162,7 @@ class _Shown:
                     yield from (head for head, *_ in block.columns())
 
 
-def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[Part]:
+def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[_Part]:
     """Blocks with their kind; what was said before is not said again."""
     for kind, some in groupby(blocks, _kind):
         if kind not in ("said", "answers"):
