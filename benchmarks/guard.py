@@ -28,7 +28,7 @@ from benchmarks.peers import batched_bins, cosine_losses, eigen_losses, fista_pa
 from benchmarks.shapley_values import boosted
 from benchmarks.timing import OURS, Method, alternate
 from propopt.base.kernels import kernels_in_words
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 
 
 RUNS = 7

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 import propopt as po
 from benchmarks.peers import batched_bins
 from benchmarks.timing import OURS, Method, Row, race
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.paths import bandwidth_path, sign_changes
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.fidelity import powers_in
 from propopt.lime.laws.lime_law import FactorMeans
 from propopt.structures.products.families import Powers

@@ -11,7 +11,7 @@ from papers.lime.gaussian_theory import Gains, Geometry, gains_at, rows_of_law
 from propopt.base.arrays import Array, Attributions, Values
 from propopt.base.checks import read_array, read_count
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import Limits
+from propopt.lime.exact_limits import Limits
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.structures.products.families import Powers
 

@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.base.arrays import Points, Values
 from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.function import Function, read_function
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 from propopt.tables.frames import Labels

@@ -12,9 +12,9 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Values
 from propopt.laws.regressions import Regressions
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.exact_limits import ExactLimits, Limits
+from propopt.lime.finite_samples import expected
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.single_runs import expected
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -146,7 +146,7 @@ def with_intercept(limits: Limits) -> Values:
 def expected_at(limits: Limits, value: float, settings: RunSettings) -> Values:
     """The mean of a run of n samples, intercept first, (D + 1,).
 
-    See :func:`propopt.lime.single_runs.expected`.
+    See :func:`propopt.lime.finite_samples.expected`.
     """
     fit = expected(
         limits,

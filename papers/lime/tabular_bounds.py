@@ -1,6 +1,6 @@
 """The papers' bounds, mended where they are wrong; none tells how many samples to take.
 
-What to take is in :func:`~propopt.lime.single_runs.required_samples`.
+What to take is in :func:`~propopt.lime.finite_samples.required_samples`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import Limits
+from propopt.lime.exact_limits import Limits
 
 
 def tabular_theorem_samples(
@@ -32,7 +32,7 @@ def tabular_theorem_samples(
     the first term, which otherwise would change with the units of f; the second term is
     always the larger one then. For ten columns
     and the package's width it asks for 3e20 samples where some hundreds do: it is here
-    to be looked at. :func:`~propopt.lime.single_runs.required_samples` says what a
+    to be looked at. :func:`~propopt.lime.finite_samples.required_samples` says what a
     precision takes.
 
     Parameters

@@ -1,6 +1,6 @@
 """What is proved of the number of samples: vacuous, and here to be looked at.
 
-What to take is in :func:`~propopt.lime.single_runs.required_samples`.
+What to take is in :func:`~propopt.lime.finite_samples.required_samples`.
 """
 
 from __future__ import annotations

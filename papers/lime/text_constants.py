@@ -8,8 +8,8 @@ from typing import NamedTuple, final
 import numpy as np
 
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExchangeableBits
-from propopt.lime.single_runs import exchangeable_matrix
+from propopt.lime.exact_limits import ExchangeableBits
+from propopt.lime.finite_samples import exchangeable_matrix
 from propopt.lime.text.text_reading import TextLaw
 
 

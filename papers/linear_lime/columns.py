@@ -20,7 +20,7 @@ from papers.lime.runs import with_intercept
 from papers.lime.statements import BAND, equals
 from papers.linear_lime.normals import normal_law
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.structures.products.sums import SumOfProducts
 
 

@@ -18,7 +18,7 @@ from papers.lime.statements import equals
 from papers.linear_lime.gains import distances_study, signs_study
 from papers.linear_lime.normals import normal_law
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 
 
 _CLAIMED: Final = 4 * 20**2 * np.exp(-2 * 200 * 0.2**2)

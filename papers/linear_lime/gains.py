@@ -17,7 +17,7 @@ from papers.lime.statements import equals
 from papers.linear_lime.normals import ON, normal_law, normal_row
 from propopt.base.arrays import Array
 from propopt.lime import GaussianLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 
 
 _WIDTHS = np.geomspace(0.1, 20.0, 150)

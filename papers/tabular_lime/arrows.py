@@ -18,7 +18,7 @@ from papers.lime.statements import FORMULA, equals
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.sums import SumOfProducts
 

@@ -22,9 +22,9 @@ from papers.lime.statements import BAND, equals
 from papers.tabular_lime.setups import uniform_law
 from papers.tabular_lime.wine import WineMachine
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.exact_limits import ExactLimits, Limits
+from propopt.lime.finite_samples import expected
 from propopt.lime.paths import SignChanges, sign_changes
-from propopt.lime.single_runs import expected
 
 
 _WIDTHS: Final = np.linspace(0.001, 4.0, 50)

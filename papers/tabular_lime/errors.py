@@ -21,7 +21,7 @@ from papers.tabular_lime.digits import steps_study
 from papers.tabular_lime.products import narrow_study, width_study
 from papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 
 
 def errors_figure() -> PaperFigure:

@@ -18,10 +18,10 @@ from papers.lime.statements import BAND, FORMULA, equals, mean_is_expected
 from papers.tabular_lime.formulas import printed_limit, truncated
 from papers.tabular_lime.setups import uniform_law
 from propopt.base.arrays import Array, Values
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
+from propopt.lime.finite_samples import expected
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import sign_changes
-from propopt.lime.single_runs import expected
 from propopt.structures.products.sums import SumOfProducts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from papers.lime.runs import Runs, RunSettings, fit_bits, runs_together
 from propopt.base.arrays import Array, Truths, Values
-from propopt.lime.single_runs import expected_run
+from propopt.lime.finite_samples import expected_run
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.sets import SetFunction
 
@@ -48,7 +48,7 @@ def limit_of(f: SetFunction, law: TextLaw) -> Values:
 def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Values:
     """The mean of a run of n samples, intercept first, (d + 1,).
 
-    See :func:`propopt.lime.single_runs.expected_run`.
+    See :func:`propopt.lime.finite_samples.expected_run`.
     """
     result = expected_run(
         f, law, None, settings.n_samples, settings.ridge, settings.first_row

@@ -24,7 +24,11 @@ from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.surrogates import LimeSubject, checked_products, limits_or_estimates
+from propopt.lime.sampled_limits import (
+    LimeSubject,
+    checked_products,
+    limits_or_estimates,
+)
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels

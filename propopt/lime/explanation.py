@@ -29,20 +29,20 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
-from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence, told_by
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row, told_by
+from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
-from propopt.lime.expectations import Limits
-from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.paths import BandwidthPath, bandwidth_path
-from propopt.lime.single_runs import (
+from propopt.lime.exact_limits import Limits
+from propopt.lime.finite_samples import (
     RunScatter,
     SingleRun,
     expected,
     required_samples,
     single_run,
 )
-from propopt.lime.surrogates import LimeSubject
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.paths import BandwidthPath, bandwidth_path
+from propopt.lime.sampled_limits import LimeSubject
 from propopt.results.result import Result
 from propopt.tables.columns import Coded
 from propopt.tables.frames import Labels
@@ -966,4 +966,6 @@ def evidence_of(
         first_row=lime.first_row,
         run_of=lime.run_of,
         scatter=lambda: lime.runs,
+        at_row=lime.at_row,
+        width=lime.law.kernel_width,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.resources import AT_ONCE
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.lime_law import FactorMeans, LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Bumps, Factors, Pieces, Powers

@@ -16,7 +16,7 @@ from scipy.optimize import elementwise
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import ExactLimits, ExchangeableBits
+from propopt.lime.exact_limits import ExactLimits, ExchangeableBits
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.lime_law import FactorMeans
 from propopt.lime.text.text_reading import (
@@ -487,110 +487,75 @@ def read_widths(widths: ArrayLike | None, own: float) -> Values:
 REACH: Final = 8.0
 """Roots are sought from the width over this to infinity."""
 
-_NODES: Final = (12, 24, 48)
-_GRID: Final = 256
+_RATIOS: Final = np.append(2.0 ** np.linspace(-3.0, 5.0, 33), LARGEST_WIDTH)
+"""Of widths to that of the law, at which signs are read."""
+
+_OWN: Final = 12
 _CLEAR: Final = 1e-9
 """Over the largest coefficient of the row: what is smaller has no sign."""
 
-_HALVINGS: Final = 40
+
+@final
+@dataclass(frozen=True, eq=False)
+class SignsAround:
+    """How signs of coefficients change around one width, in n rows."""
+
+    roots: Array  # (n, D): the width of the nearest change by its ratio; NaN of none
+    turned: Truths  # (n, D): whether the sign there is not that without weights
+    wide: Array  # (n, D): coefficients without weights
 
 
-def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Array]:
-    """Changes of sign around the law's kernel width ν_0, for all rows of points (n, D).
+def _signs_around(
+    at: Callable[[Positions, Values], Array], n_rows: int, own: float
+) -> SignsAround:
+    """Signs at widths a quarter of an octave apart; roots are found on exact values.
 
-    The width of the nearest by its ratio to ν_0, whether the sign at ν_0 is not that
-    without weights, and coefficients without: (n, D) each.
-
-    Signs of interpolants are read on 256 places: two roots nearer than that may be
-    missed. Rows that take more have :func:`sign_changes` to themselves. Weighted by
-    bits, β is rational in exp(−r) with r = 1 / (2 ν²); by distances, smooth in
-    r / (1 + 2 r).
+    Two roots nearer than that may be missed.
     """
-    own, shape = exact.law.kernel_width, points.shape
-    wide = exact.of(points, np.full(len(points), np.inf)).coefficients
-    roots, turned = np.full(shape, np.nan), np.zeros(shape, bool)
-    by_bits = None not in binned_columns(exact.law)
-
-    def bounded(width: float) -> float:
-        r = 1.0 / (2.0 * width**2)
-        return float(-np.expm1(-r)) if by_bits else r / (1.0 + 2.0 * r)
-
-    last = bounded(own / REACH)
-    place = 2.0 * bounded(own) / last - 1.0
-
-    def widths_of(nodes: Array) -> Array:
-        s = 0.5 * last * (nodes + 1.0)
-        r = -np.log1p(-s) if by_bits else s / (1.0 - 2.0 * s)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.sqrt(0.5 / r))
-
-    open_rows = np.arange(len(points))
-    for n_nodes in _NODES:
-        series = _series(exact, points[open_rows], widths_of, n_nodes)
-        size = np.abs(series).sum(axis=0).max(axis=1)
-        left = np.abs(series[-n_nodes // 4 :]).max(axis=(0, 2))
-        known = left <= 0.1 * _CLEAR * size
-        rows = open_rows[known]
-        roots[rows], turned[rows] = _read(series[:, known], widths_of, place)
-        open_rows = open_rows[~known]
-        if len(open_rows) == 0:
-            break
-    for n in open_rows.tolist():
-        for j, result in enumerate(sign_changes(exact, points[n]).columns):
-            nearest = result.nearest(own)
-            if nearest is not None and nearest > own / REACH:
-                roots[n, j] = nearest
-                turned[n, j] = result.sign_at(own) != result.signs[-1]
-    return roots, turned, wide
-
-
-def _series(
-    exact: ExactLimits,
-    points: Points,
-    widths_of: Callable[[Array], Array],
-    n_nodes: int,
-) -> Array:
-    """Chebyshev coefficients of β, (m, n, D)."""
-    nodes = chebyshev.chebpts1(n_nodes)
-    widths = widths_of(nodes)
-    result = exact.of(np.tile(points, (n_nodes, 1)), np.repeat(widths, len(points)))
-    values = result.coefficients.reshape(n_nodes, *points.shape)
-    weights = chebyshev.chebvander(nodes, n_nodes - 1) * (2.0 / n_nodes)
-    weights[:, 0] /= 2.0
-    return np.tensordot(weights.T, values, axes=1)
-
-
-def _read(
-    series: Array, widths_of: Callable[[Array], Array], own: float
-) -> tuple[Array, Truths]:
-    """The nearest roots, and whether signs are turned, (n, D)."""
-    size = np.abs(series).sum(axis=0).max(axis=1)[:, None]
-    nodes = np.sort(np.append(np.linspace(-1.0, 1.0, _GRID), own))
-    values = np.tensordot(chebyshev.chebvander(nodes, len(series) - 1), series, 1)
-    signs = np.where(np.abs(values) > _CLEAR * size, np.sign(values), 0.0)
-    turned = signs[np.searchsorted(nodes, own)] * signs[0] < 0.0
+    widths, K = own * _RATIOS, len(_RATIOS)
+    every = at(np.tile(np.arange(n_rows), K), np.repeat(widths, n_rows))
+    values = every.reshape(K, n_rows, -1)
+    clear = _CLEAR * np.abs(values).max(axis=(0, 2))[:, None]
+    signs = np.where(np.abs(values) > clear, np.sign(values), 0.0)
+    turned = signs[_OWN] * signs[-1] < 0.0
     # a sign stays until another is certain
-    for k in range(1, len(nodes)):
+    for k in range(1, K):
         signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
-    roots = np.full(series.shape[1:], np.nan)
-    at, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
-    if len(at) > 0:
-        low, high = nodes[at], nodes[at + 1]
-        result = _bisected(series[:, n, j], low, high, signs[at, n, j])
-        widths = widths_of(result)
-        far = np.abs(np.log(widths / widths_of(np.array(own))))
-        order = np.argsort(-far, kind="stable")
-        roots[n[order], j[order]] = widths[order]  # the nearest is written last
-    return roots, turned
+    roots = np.full(values.shape[1:], np.nan)
+    k, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
+    if len(k) > 0:
+        # in 1 / ν, in which β is smooth up to infinity
+        ends = 1.0 / widths[k + 1], 1.0 / widths[k]
+
+        def value(inverse: Array, n: Array, j: Array) -> Array:
+            beta = at(n.astype(np.intp), 1.0 / inverse)
+            return beta[np.arange(len(beta)), j.astype(np.intp)]
+
+        found = elementwise.find_root(value, ends, args=(n, j))
+        middle = 0.5 * (ends[0] + ends[1])
+        where = 1.0 / np.where(found.success, found.x, middle)
+        order = np.argsort(-np.abs(np.log(where / own)), kind="stable")
+        roots[n[order], j[order]] = where[order]  # the nearest is written last
+    return SignsAround(roots, turned, values[-1])
 
 
-def _bisected(series: Array, low: Array, high: Array, sign: Array) -> Array:
-    """A root of each polynomial between places of other signs."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        same = np.sign(chebyshev.chebval(middle, series, tensor=False)) == sign
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return np.asarray(0.5 * (low + high))
+def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
+    """Changes of sign around the law's kernel width, for all rows of points (n, D)."""
+
+    def at(rows: Positions, widths: Values) -> Array:
+        return exact.of(points[rows], widths).coefficients
+
+    return _signs_around(at, len(points), exact.law.kernel_width)
+
+
+def signs_of_words(function: SizeMeans, bandwidth: float) -> SignsAround:
+    """The same of the words of a document, (1, d)."""
+    limits = WordRegression(TabledMeans(WordRegression(function)))
+
+    def at(_: Positions, bandwidths: Values) -> Array:
+        return limits.at(bandwidths).coefficients
+
+    return _signs_around(at, 1, bandwidth)
 
 
 # ---- Coefficients of words as functions of the bandwidth

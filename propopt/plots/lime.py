@@ -16,7 +16,7 @@ from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
 from propopt.base.words_of_others import knows_other_words
-from propopt.lime.expectations import cell_coefficients
+from propopt.lime.exact_limits import cell_coefficients
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
 from propopt.plots.attributions import (

@@ -38,7 +38,7 @@ from propopt.base.resources import (
 )
 from propopt.cli import main
 from propopt.laws import shapley_draws
-from propopt.lime import surrogates
+from propopt.lime import sampled_limits
 from propopt.lime.diagnosis import evidence
 from propopt.lime.explanation import evidence_of
 from propopt.losses.graphs import features, grid
@@ -423,9 +423,9 @@ def scatter_in_cells():
 CASES = {
     "features": (features, lambda: [po.graphs.cosine_graph(X, 3).similarities.data]),
     "orders": (shapley_draws, drawn_orders),
-    "trees": (surrogates, partial(estimated, TREE)),
-    "kernels": (surrogates, partial(estimated, KERNELS)),
-    "variances": (surrogates, variances),
+    "trees": (sampled_limits, partial(estimated, TREE)),
+    "kernels": (sampled_limits, partial(estimated, KERNELS)),
+    "variances": (sampled_limits, variances),
     "evidence": (evidence, scatter_in_cells),
 }
 

@@ -22,7 +22,7 @@ from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.laws.sampling import DrawCost, Pooled
 from propopt.laws.shapley_draws import shapley_orders
-from propopt.lime.surrogates import estimate_limits
+from propopt.lime.sampled_limits import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words
 from propopt.losses.faithfulness import error_of_blocks

@@ -19,7 +19,7 @@ from subset_oracle import assert_means, masks
 from propopt.base.resources import Budget
 from propopt.laws.data_law import DataLaw, Means
 from propopt.lime import laws as laws_of_lime
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.boxes.sets import Sets

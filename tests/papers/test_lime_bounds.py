@@ -27,7 +27,7 @@ from papers.lime.text_bounds import (
 from papers.lime.text_constants import TextConstants
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.text.text_reading import TextLaw
 from propopt.structures.boxes.sets import Tree

@@ -49,7 +49,7 @@ from papers.text_lime import (
 from papers.text_lime import linear as lines
 from papers.text_lime import trees as leaves
 from propopt.lime import GaussianLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 
 
 QUICK = {

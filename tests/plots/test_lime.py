@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
-from propopt.lime.expectations import cell_coefficients
+from propopt.lime.exact_limits import cell_coefficients
 from propopt.plots.lime import shortened
 from propopt.problems.jobs.lime import write_lime_figure
 from propopt.tables.frames import Labels

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from package_laws import law_of_package
 
 from propopt.base.arrays import Array
 from propopt.base.resources import DrawPlan
@@ -19,36 +20,16 @@ from propopt.explaining.explainers.lime_package import (
 )
 from propopt.functions.function import Function
 from propopt.functions.texts import TextFunction
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.exact_limits import ExactLimits
+from propopt.lime.finite_samples import FiniteFit, expected, expected_run
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.single_runs import (
-    FiniteFit,
-    expected,
-    expected_run,
-    kept_words,
-)
-from propopt.lime.surrogates import estimate_limits
+from propopt.lime.sampled_limits import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, checked_subsets, enumerated_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans
 from propopt.tables.documents import Document, PatternWords
 from propopt.tables.frames import Labels
-
-
-def kept_columns(limits: Limits, n_kept: int, how: str = "auto") -> Array:
-    """The columns that many samples keep, (n, D).
-
-    As bits are independent, the best columns one after the other are those with the
-    largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
-    """
-    sizes = np.abs(limits.coefficients)
-    if how == "forward_selection" or (how == "auto" and n_kept <= 6):
-        sizes = sizes * np.sqrt(limits.variances)
-    order = np.argsort(-sizes, axis=1, kind="stable")
-    kept = np.zeros(sizes.shape, dtype=bool)
-    np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
-    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +99,15 @@ def runs_of_row(
     n_runs: int,
     *,
     n_samples: int,
-    num_features: int | None = None,
 ) -> PackageRuns:
     """Runs of copies of a ``LimeTabularExplainer`` at a row (D,)."""
-    law, n_columns = TabularLaw.from_lime(explainer), len(row)
+    law, n_columns = law_of_package(explainer), len(row)
     value = function.value_at(row[None], Labels())
-    how = explainer.feature_selection
 
     def run(seed: int) -> PackageFit:
         mine = copy.deepcopy(explainer)
         mine.random_state.seed(seed)  # all its parts draw from it
-        return package_fit(
-            mine, row, function.value_at, n_columns, n_samples, num_features
-        )
+        return package_fit(mine, row, function.value_at, n_columns, n_samples)
 
     def theory(
         law: TabularLaw = law, ridge: float = 1.0, first_row: bool = True
@@ -142,11 +119,7 @@ def runs_of_row(
             limits = estimate_limits(
                 function, law, row[None], draws=draws, progress=False
             )
-        kept = None
-        if num_features is not None and num_features < n_columns:
-            chosen = "auto" if how == "none" else how
-            kept = kept_columns(limits, num_features, chosen)
-        return expected(limits, value, n_samples, ridge, first_row, kept)
+        return expected(limits, value, n_samples, ridge, first_row)
 
     # all bins of a column that occur have one probability
     alike = replace(law, columns=tuple(column.alike for column in law.columns))
@@ -167,7 +140,6 @@ def runs_of_text(
     n_samples: int,
     bandwidth: float = 0.25,
     *,
-    num_features: int | None = None,
     words: SizeMeans | None = None,
 ) -> PackageRuns:
     """Runs of ``LimeTextExplainer``; ``words`` is F as a function of sets of words."""
@@ -175,9 +147,6 @@ def runs_of_text(
     sets = checked_subsets(function, document) if words is None else words
     if isinstance(sets, Reason):
         sets = enumerated_words(function, document)
-    kept = None
-    if num_features is not None:
-        kept = kept_words(sets, law, None, num_features, n_samples=n_samples)
 
     def run(seed: int) -> PackageFit:
         return package_run(
@@ -187,14 +156,13 @@ def runs_of_text(
             n_samples,
             100.0 * bandwidth,
             seed,
-            num_features,
         )
 
     def theory(
         ridge: float = 1.0, first_row: bool = True, leverage: bool = True
     ) -> FiniteFit:
         return expected_run(
-            sets, law, None, n_samples, ridge, first_row, kept, leverage=leverage
+            sets, law, None, n_samples, ridge, first_row, leverage=leverage
         )
 
     theories = {

@@ -27,12 +27,16 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.lime.expectations import Limits, bit_steps
+from propopt.lime.exact_limits import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, checked_law, law_named
-from propopt.lime.surrogates import LimeSubject, checked_products, limits_or_estimates
+from propopt.lime.sampled_limits import (
+    LimeSubject,
+    checked_products,
+    limits_or_estimates,
+)
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw

@@ -24,7 +24,7 @@ from propopt.functions.texts import DocumentFunction
 from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
 from propopt.laws.regressions import Neighbourhood, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.surrogates import around_rows
+from propopt.lime.sampled_limits import around_rows
 from propopt.lime.text.text_reading import TextLaw
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final, final
@@ -14,8 +14,9 @@ import pandas as pd
 from propopt.base.declared import stored
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
+from propopt.base.terminal import progress_bar
 from propopt.base.text import plural, printable
-from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
+from propopt.lime.diagnosis.evidence import NOTE, LimeFinding, Looked, Rule
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -345,3 +346,17 @@ def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
         rule: tuple(item for item in told if item.rule == rule)
         for rule in dict.fromkeys(item.rule for item in told)
     }
+
+
+def told_by(
+    rules: Sequence[Rule[Looked]],
+    find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
+    progress: bool | None,
+) -> list[LimeFinding]:
+    """What rules find, one after the other, with a bar."""
+    told: list[LimeFinding] = []
+    with progress_bar("diagnosis", len(rules), progress) as bar:
+        for rule in rules:
+            told += find(rule)
+            bar.advance(bar.task_ids[0])
+    return told

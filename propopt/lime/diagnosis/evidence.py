@@ -1,9 +1,9 @@
-"""What a rule of diagnosis is given, and what it finds."""
+"""What a rule of diagnosis is given, of rows or of a document, and what it finds."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,19 +15,31 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.declared import stored
 from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE, DrawPlan
-from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.lime.expectations import Limits, with_bins
+from propopt.lime.exact_limits import Limits, with_bins
 from propopt.lime.fidelity import additive_variance
+from propopt.lime.finite_samples import (
+    FiniteFit,
+    RunScatter,
+    SingleRun,
+    expected,
+    expected_run,
+    single_text_run,
+    used_words,
+)
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
-from propopt.lime.surrogates import CommonDraws, LimeSubject, cost_told, evaluated
+from propopt.lime.paths import SignsAround, signs_around, signs_of_words
+from propopt.lime.sampled_limits import CommonDraws, LimeSubject, cost_told, evaluated
+from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
+from propopt.lime.text.text_samples import SampledWords, WordMeans, limits_of
+from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
+from propopt.tables.documents import Document
 
 
-# ---- What rules of diagnosis look at: an explanation, and what is computed beside it
+# ---- What rules look at: an explanation, and what is computed beside it
 
 
 _IN_CELL: Final = 512
@@ -36,20 +48,21 @@ _IN_CELL: Final = 512
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
 
+ESTIMATED: Final = Reason("coefficients are estimated")
 
-DEVIATIONS: Final = (
+_DEVIATIONS: Final = (
     "{ratio:.2g} standard deviations of a run of {n:,} samples (sd {sd:.2g})"
 )
-"""How far a coefficient is from what does nothing, in a sentence."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
-    """What rules look at: rows of a table, or one document, and runs of n samples."""
+    """Rows of a table or one document under diagnosis, and runs of n samples."""
 
     noun: ClassVar[str]  # what has coefficients
     wider: ClassVar[str]  # what would do where few samples count
-    noisy: ClassVar[str]  # what is so many DEVIATIONS, and what that means
+    noisy: ClassVar[str]  # how many deviations of a run a coefficient is, and of what
+    gap_unit: ClassVar[str]  # of gaps between f and the surrogate
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
     names: tuple[str, ...]  # of columns, or words, (D,)
@@ -58,11 +71,34 @@ class Evidence(ABC):
     # (N, D): whether β_j is not exactly zero for want of the column in f
     depends: Truths
     effective_share: Values  # (N,): (E π)² / E π²
+    values: Values  # (N,): f
+    at_row: Values  # (N,): the surrogate there
+    width: float  # of the kernel, ν
+    ridge: float  # of one run
 
     @property
     @abstractmethod
     def run(self) -> SingleRun:
         """One run: its mean and its covariance; refused where f is not known."""
+
+    @property
+    @abstractmethod
+    def finite(self) -> FiniteFit:
+        """The mean of runs."""
+
+    @abstractmethod
+    def signs(self) -> SignsAround | Reason:
+        """Changes of sign around the width."""
+
+    @property
+    @abstractmethod
+    def gap_size(self) -> Values:
+        """What a gap is compared with, (N,)."""
+
+    @property
+    @abstractmethod
+    def interactions(self) -> Values:
+        """The share of Var f that no sum of single columns has, (N,); 1 if unknown."""
 
     @property
     def contrast(self) -> Array:
@@ -71,14 +107,9 @@ class Evidence(ABC):
 
     @cached_property
     def largest(self) -> Array:
-        """The largest |β| of each row, (N, 1); 1 where all are zero."""
+        """The largest |β| of each row, (N, 1); 1 where all are rounding."""
         size = np.abs(self.beta).max(axis=1, keepdims=True)
-        return np.where(size > self._rounding, size, 1.0)
-
-    @property
-    def _rounding(self) -> float:
-        """Of coefficients that are zero."""
-        return 0.0
+        return np.where(size > _ROUNDING * np.abs(self.values[:, None]), size, 1.0)
 
     @property
     def words(self) -> Array:
@@ -91,6 +122,10 @@ class Evidence(ABC):
         return np.asarray(np.abs(self.beta) / self.largest)
 
 
+_ROUNDING: Final = 1e-12
+"""Of f at the row: coefficients below it are zero."""
+
+
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsEvidence(Evidence):
@@ -101,38 +136,42 @@ class RowsEvidence(Evidence):
         "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
     )
     noisy: ClassVar[str] = (
-        f"the coefficient {{beta:.3g}} is {DEVIATIONS}: its sign depends on the seed"
+        f"the coefficient {{beta:.3g}} is {_DEVIATIONS}: its sign depends on the seed"
     )
+    gap_unit: ClassVar[str] = "sd of f under the weighted law"
 
     subject: LimeSubject  # the model and the law of an explanation
     limits: Limits
-    values: Values  # (N,): f at the rows
-    ridge: float  # of one run
-    first_row: bool  # whether the row itself is a sample of it
+    first_row: bool  # whether the row itself is a sample of a run
     run_of: Callable[[int], SingleRun]
     scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
 
-    @cached_property
+    @property
     def law(self) -> LimeLaw:
         """The law of the samples."""
         return self.subject.law
 
-    @cached_property
+    @property
     def points(self) -> Points:
         """The rows, encoded."""
         return self.subject.points
 
-    @cached_property
+    @property
     def run(self) -> SingleRun:
-        """One run: its mean and its covariance."""
         return self.run_of(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
-        """The mean of runs."""
-        return expected(
-            self.limits, self.values, self.n_samples, self.ridge, self.first_row
-        )
+        first = self.values if self.first_row else None
+        return expected(self.limits, first, self.n_samples, self.ridge, self.first_row)
+
+    def signs(self) -> SignsAround | Reason:
+        exact = self.subject.exact
+        return ESTIMATED if exact is None else signs_around(exact, self.points)
+
+    @property
+    def gap_size(self) -> Values:
+        return np.sqrt(self.scatter().variance)
 
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
@@ -191,7 +230,7 @@ class RowsEvidence(Evidence):
         np.divide(held, total, out=shares, where=total > 0.0)
         return np.clip(1.0 - shares, 0.0, 1.0)
 
-    @cached_property
+    @property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
         return "" if self.is_exact else "an estimated "
@@ -219,13 +258,9 @@ class RowsEvidence(Evidence):
     @cached_property
     def quick(self) -> LimeSubject:
         """The subject with fewer draws: places beside rows are many."""
-        fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
-        return replace(
-            self.subject,
-            draws=DrawPlan(
-                min(self.subject.draws.n_samples, fewest), self.subject.draws.seed
-            ),
-        )
+        fewest, draws = max(_QUICK, 4 * (self.beta.shape[1] + 10)), self.subject.draws
+        plan = DrawPlan(min(draws.n_samples, fewest), draws.seed)
+        return replace(self.subject, draws=plan)
 
     @cached_property
     def coded(self) -> Truths:
@@ -233,53 +268,166 @@ class RowsEvidence(Evidence):
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
 
-    def moved(self, where: Truths, values: Array) -> Array:
-        """β_j with rows moved to values (N, D) along column j, where that is asked."""
-        n, j = np.nonzero(where)
-        result = self.beta.copy()
-        if len(n) > 0:
-            points = self.points[n]
-            points[np.arange(len(n)), j] = values[n, j]
-            limits = self.quick.limits(points)
-            result[n, j] = limits.coefficients[np.arange(len(n)), j]
-        return result
-
     def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
-        """β_j of some rows with other bins in column j; NaN where there are none.
-
-        ∂ E_Q f / ∂ E g_u does not depend on the law of the column of factor u.
-        """
-        points, column = self.points[rows], None
+        """β_j of some rows with other bins in column j; NaN where there are none."""
         law: Any = self.law
+        column, unknown = None, np.full(len(rows), np.nan)
         if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
             known = self.subject.has_table
             table = self.subject.reference[:, j] if known else None
             column = with_bins(law.columns[j], n_bins, table)
         if column is None:
-            return np.full(len(rows), np.nan)
-        if self.subject.exact is None:
-            columns = (*law.columns[:j], column, *law.columns[j + 1 :])
-            law = replace(law, columns=columns)
-            other = replace(self.quick, law=law, known={})
-            try:
-                return np.asarray(other.limits(points).coefficients[:, j])
-            except Refused:
-                return np.full(len(rows), np.nan)
-        tilt = column.tilt(points[:, j], law.widths(points))
-        result = np.zeros(len(rows))
-        for numbers, factors in self.subject.exact.function.of_column(j):
-            one, zero = tilt.given(tilt.pieces.expect(factors))
-            slopes = self._slopes[numbers][:, rows]
-            result += np.einsum("un,un->n", slopes, one - zero)
-        return np.asarray(result * tilt.has_contrast)
+            return unknown
+        columns = (*law.columns[:j], column, *law.columns[j + 1 :])
+        law = replace(law, columns=columns)
+        try:
+            limits = replace(self.quick, law=law, known={}).limits(self.points[rows])
+        except Refused:
+            return unknown
+        return np.asarray(limits.coefficients[:, j])
+
+
+# ---- One document, its words, and what the model sees of them
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ObservedWords:
+    """What a model sees of each of the d words of a document."""
+
+    known: Truths  # (d,): whether it feeds any feature
+    # (d,): how many words, itself among them, feed a feature that it feeds: the most
+    alike: Positions
+    beside: tuple[str, ...]  # (d,): that feature; empty where there is none
+    # why features are not made of single words, a sentence for each vectoriser
+    crossing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, vectorisers: Sequence[Any], document: Document) -> ObservedWords:
+        """What vectorisers, all that the model sees of texts, make of the words."""
+        d = document.n_words
+        alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
+        for one in vectorisers:
+            vectoriser = Vectoriser.of(one)
+            result = (
+                vectoriser
+                if isinstance(vectoriser, Reason)
+                else document_features(vectoriser, document)
+            )
+            if isinstance(vectoriser, Reason) or isinstance(result, Reason):
+                crossing.append(result.reason)
+                continue
+            _, place, often = np.unique(
+                result.feature, return_inverse=True, return_counts=True
+            )
+            entries = zip(result.feature, result.word, often[place], strict=True)
+            for feature, word, count in entries:
+                if count > alike[word]:
+                    alike[word], beside[word] = count, vectoriser.name_of(int(feature))
+        known = (alike > 0) | bool(crossing)
+        return cls(known, alike, tuple(beside), tuple(crossing))
+
+
+PACKAGE_RIDGE: Final = 1.0
+"""The package's."""
+
+MANY_WORDS: Final = 500
+"""Of documents with more tables, cards and rules compute neither runs nor paths."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextEvidence(Evidence):
+    """One document under diagnosis: N = 1 row of its d words."""
+
+    noun: ClassVar[str] = "word"
+    wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
+    noisy: ClassVar[str] = (
+        f"{{name!r}} is {{contrast:.2g}} from the median of all words, {_DEVIATIONS}: "
+        "a run does not tell it from words that do nothing"
+    )
+    gap_unit: ClassVar[str] = "times the largest coefficient"
+    least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
+
+    means: WordMeans  # what knows the limits at any bandwidth
+    law: TextLaw  # how words are deleted
+    # what the model sees of the words; None where that is not known
+    seen: ObservedWords | None
+
+    @classmethod
+    def of(
+        cls,
+        row: ExplainedDocument,
+        means: WordMeans,
+        law: TextLaw,
+        vectorisers: Sequence[Any],
+        n_samples: int,
+    ) -> TextEvidence:
+        """What is known of a document before anything is computed beside it."""
+        d, seen = row.document.n_words, None
+        used = np.ones(d, bool)
+        if not isinstance(means, SampledWords):
+            used = np.isin(np.arange(d), used_words(means))
+        if vectorisers:
+            seen = ObservedWords.of(vectorisers, row.document)
+            used &= seen.known
+        return cls(
+            means=means,
+            law=law,
+            seen=seen,
+            n_samples=n_samples,
+            names=row.words,
+            beta=row.coefficients[None],
+            is_exact=row.standard_errors is None,
+            depends=used[None],
+            effective_share=np.array([law.effective_share(d)]),
+            values=np.array([row.value]),
+            at_row=np.array([row.at_row]),
+            width=law.bandwidth,
+            ridge=PACKAGE_RIDGE,
+        )
 
     @cached_property
-    def _slopes(self) -> Array:
-        """∂ E_Q f / ∂ E g_u of a sum of products, (U, N)."""
-        exact = self.subject.exact
-        assert exact is not None
-        means = exact.factor_means(self.points, self.law.widths(self.points))
-        return exact.function.slopes(means.mean)[1]
+    def contrast(self) -> Array:
+        """How far words are from the median of all, (1, d)."""
+        return np.abs(self.beta - np.median(self.beta))
+
+    def _refuse_many_words(self) -> None:
+        """Runs and paths of long documents take too long."""
+        if len(self.names) > MANY_WORDS:
+            raise Refused(f"there are more than {MANY_WORDS} words")
+
+    @cached_property
+    def run(self) -> SingleRun:
+        self._refuse_many_words()
+        if isinstance(self.means, SampledWords):
+            raise Refused(ESTIMATED.reason)
+        value, n = float(self.values[0]), self.n_samples
+        return single_text_run(self.means, self.law, value, n, self.ridge)
+
+    @cached_property
+    def finite(self) -> FiniteFit:
+        known: Any = self.means
+        if isinstance(known, SampledWords):
+            known = limits_of(known, np.array([self.width]))
+        value, n = float(self.values[0]), self.n_samples
+        return expected_run(known, self.law, value, n, self.ridge)
+
+    def signs(self) -> SignsAround | Reason:
+        self._refuse_many_words()
+        if not np.isfinite(self.width):
+            return Reason("there are no weights")
+        if isinstance(self.means, SampledWords):
+            return ESTIMATED
+        return signs_of_words(self.means, self.width)
+
+    @property
+    def gap_size(self) -> Values:
+        return np.asarray(self.largest[:, 0])
+
+    @property
+    def interactions(self) -> Values:
+        return np.ones(1)
 
 
 NOTE: Final = 0.25
@@ -310,7 +458,7 @@ class LimeFinding:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Gauged:
+class RuleOutcome:
     """What one rule measured: tables (N, D), numbers of rows or of columns, or one."""
 
     numbers: Array | float
@@ -344,7 +492,7 @@ class Rule(Generic[Looked]):
     per_row: bool = True  # whether there is a number for each
     per_column: bool = True
     # measures; gives the reason in place of numbers where the rule does not apply
-    check: Callable[[Looked], Gauged | Reason]
+    check: Callable[[Looked], RuleOutcome | Reason]
 
     def findings(self, case: Looked) -> Iterator[LimeFinding]:
         """All that it finds; else one that is quiet."""
@@ -364,12 +512,11 @@ class Rule(Generic[Looked]):
             result |= self._table(checked.also)
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        places = np.argwhere(result).tolist()
         told = {
             name: np.broadcast_to(self._table(own), numbers.shape)
             for name, own in checked.told.items()
         }
-        for n, j in places:
+        for n, j in np.argwhere(result).tolist():
             here = {name: own[n, j] for name, own in told.items()}
             sentence, remedy = (
                 part.format(**here) if here else part
@@ -428,6 +575,29 @@ class Rule(Generic[Looked]):
             severity=float(severity),
         )
 
+    def in_documents(
+        self, cases: Mapping[int, Looked], place: Callable[[int, int], int]
+    ) -> list[LimeFinding]:
+        """What it finds in all documents; else where it was nearest."""
+        told = [
+            replace(
+                item,
+                row=n,
+                column=None if item.column is None else place(n, item.column),
+            )
+            for n, case in cases.items()
+            for item in self.findings(case)
+        ]
+        sign = -1.0 if self.below else 1.0
+        numbers = np.array([sign * item.number for item in told])
+        worst = told[int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))]
+        findings = [item for item in told if item.remedy]
+        if len(findings) > 1 and not self.per_row:
+            # it depends on the law and the number of words alone
+            several = f"so it is of {len(findings)} of {len(cases)} documents"
+            return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
+        return findings or [worst]
+
 
 def rule(
     name: str,
@@ -436,8 +606,8 @@ def rule(
     below: float = -np.inf,
     weight: float,
     least: float = 0.0,
-    per: Literal["cell", "row", "column", "all"] = "cell",
-) -> Callable[[Callable[[Looked], Gauged | Reason]], Rule[Looked]]:
+    per: Literal["cell", "row", "all"] = "cell",
+) -> Callable[[Callable[[Looked], RuleOutcome | Reason]], Rule[Looked]]:
     """Make a rule of the function below it: what it measures is told from there on."""
     return lambda check: Rule(
         name=name,
@@ -445,21 +615,7 @@ def rule(
         below=below > -np.inf,
         weight=weight,
         least=least,
-        per_row=per in ("cell", "row"),
-        per_column=per in ("cell", "column"),
+        per_row=per != "all",
+        per_column=per == "cell",
         check=check,
     )
-
-
-def told_by(
-    rules: Sequence[Rule[Looked]],
-    find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
-    progress: bool | None,
-) -> list[LimeFinding]:
-    """What rules find, one after the other, with a bar."""
-    told: list[LimeFinding] = []
-    with progress_bar("diagnosis", len(rules), progress) as bar:
-        for rule in rules:
-            told += find(rule)
-            bar.advance(bar.task_ids[0])
-    return told

@@ -1,30 +1,35 @@
-"""The rules of diagnosis of tables."""
+"""The rules of diagnosis, of tables and of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
-from propopt.base.text import Reason, plural
-from propopt.lime.diagnosis.evidence import Evidence, Gauged, RowsEvidence, Rule, rule
-from propopt.lime.expectations import (
+from propopt.base.text import Reason
+from propopt.lime.diagnosis.evidence import (
+    ESTIMATED,
+    Evidence,
+    ObservedWords,
+    RowsEvidence,
+    Rule,
+    RuleOutcome,
+    TextEvidence,
+    rule,
+)
+from propopt.lime.exact_limits import (
     bit_steps,
-    data_ends,
     inner_edges,
     nearest_edges,
     own_widths,
 )
 from propopt.lime.fidelity import share_outside, split_by_columns
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
-from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
+from propopt.lime.finite_samples import first_row_shift, ranking_chances
+from propopt.lime.laws.binned_columns import binned_columns
+from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.paths import signs_around
-from propopt.lime.single_runs import first_row_shift, ranking_chances
 from propopt.tables.frames import listed
 
 
@@ -37,10 +42,10 @@ _FLAT: Final = 0.1
 
 
 @rule("alignment artifact", above=0.8, weight=0.95)
-def alignment(case: RowsEvidence) -> Gauged | Reason:
+def alignment(case: RowsEvidence) -> RuleOutcome | Reason:
     """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""
     if case.subject.exact is None:
-        return Reason("coefficients are estimated")
+        return ESTIMATED
     parts = split_by_columns(case.subject.exact, case.points)
     outside, own = share_outside(parts), parts[:, 0]
     some = case.depends & (case.beta != 0.0)
@@ -58,7 +63,7 @@ def alignment(case: RowsEvidence) -> Gauged | Reason:
     remedy = "do not read it as local: compare with a map of cells, or a gradient"
     other = {"f is not flat in the cell of the row": ~flat}
     numbers = np.where(some, outside, np.nan)
-    return Gauged(numbers, case.sizes, sentence, remedy, told, excuses=other)
+    return RuleOutcome(numbers, case.sizes, sentence, remedy, told, excuses=other)
 
 
 # ---- What contrasts of bins hide of profiles: which way they go, and that they matter
@@ -81,7 +86,7 @@ _ERRORS: Final = 3.0
 
 
 @rule("sign against the profile", below=0.0, weight=1.0, least=0.96)
-def against_profile(case: RowsEvidence) -> Gauged | Reason:
+def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
     """Its number is β_j over the rise of a monotone profile: < 0 if signs differ."""
     if None in binned_columns(case.law):
         return Reason("bins have no profile of their own, as weights are of distances")
@@ -123,11 +128,11 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         "beta": case.beta,
     }
     remedy = 'read the profile, or ask po.explain(kind="slopes") for the slope there'
-    return Gauged(numbers, case.sizes, sentence, remedy, told)
+    return RuleOutcome(numbers, case.sizes, sentence, remedy, told)
 
 
 @rule("cancellation by binning", below=SMALL_SHARE, weight=0.95)
-def cancellation(case: RowsEvidence) -> Gauged:
+def cancellation(case: RowsEvidence) -> RuleOutcome:
     """Its number is |β_j| over the range of the profile."""
     ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h in case.profiles]
     low, high = np.stack(ends, axis=2)
@@ -144,7 +149,7 @@ def cancellation(case: RowsEvidence) -> Gauged:
     told = {"range": ranges, "low": low, "high": high, "beta": case.beta}
     told["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
     remedy = "look at the profile over all bins, or choose another number of bins"
-    return Gauged(ratio, ranges / case.largest, sentence, remedy, told)
+    return RuleOutcome(ratio, ranges / case.largest, sentence, remedy, told)
 
 
 def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
@@ -172,28 +177,25 @@ FLOOR: Final = 0.1
 """Of the largest coefficient of the row: shifts are compared with no less."""
 
 
-@rule("weight collapse: ridge", below=0.95, weight=0.85, per="column")
-def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is what ridge leaves of β_j, in the worst row."""
+@rule("weight collapse: ridge", below=0.95, weight=0.85, per="all")
+def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
+    """Its number is the least that ridge leaves of a coefficient."""
     if case.ridge == 0.0:
         return Reason("runs have no ridge")
-    left = np.where(case.depends, case.finite.share_left, np.nan)
-    means = case.finite.coefficients
+    left = np.where(case.depends, case.finite.share_left, np.inf)
     # it depends on the shares of bins, the width and D alone
-    worst = np.where(np.isnan(left), np.inf, left).argmin(axis=0)
-    rows = worst, np.arange(left.shape[1])
-
+    n, j = np.unravel_index(left.argmin(), left.shape)
+    number = float(left[n, j]) if case.depends.any() else np.nan
     sentence = (
-        f"the ridge of {case.ridge:g} leaves {{share:.1f}} % of the "
-        f"coefficient: the mean of runs of {case.n_samples:,} samples is "
-        "{mean:.4g}, the limit {beta:.4g}"
+        f"the ridge of {case.ridge:g} leaves {100.0 * number:.1f} % of the coefficient "
+        f"of {case.names[j]}: the mean of runs of {case.n_samples:,} samples is "
+        f"{case.finite.coefficients[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
     )
-    told = {"share": 100.0 * left[rows], "mean": means[rows], "beta": case.beta[rows]}
-    return Gauged(left[rows], case.sizes.max(axis=0), sentence, case.wider, told)
+    return RuleOutcome(number, case.sizes.max(), sentence, case.wider)
 
 
 @rule("weight collapse: first row", above=0.1, weight=0.85)
-def row_collapse(case: RowsEvidence) -> Gauged | Reason:
+def row_collapse(case: RowsEvidence) -> RuleOutcome | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
     if not case.first_row:
         return Reason("the row itself is no sample of a run")
@@ -209,11 +211,11 @@ def row_collapse(case: RowsEvidence) -> Gauged | Reason:
     )
     told = {"shift": shift, "mean": means, "beta": case.beta}
     stakes = np.abs(means - case.beta) / case.largest
-    return Gauged(ratio, stakes, sentence, case.wider, told)
+    return RuleOutcome(ratio, stakes, sentence, case.wider, told)
 
 
 @rule("weight collapse: samples", below=1.0, weight=0.85, per="all")
-def sample_collapse(case: Evidence) -> Gauged:
+def sample_collapse(case: Evidence) -> RuleOutcome:
     """Its number is n (E π)² / E π², over ten for each number that is fitted."""
     n_fitted = case.beta.shape[1] + 1
     effective = float(case.n_samples * case.effective_share.min())
@@ -221,20 +223,26 @@ def sample_collapse(case: Evidence) -> Gauged:
         f"of {case.n_samples:,} samples {effective:.3g} count, for {n_fitted} "
         "coefficients"
     )
-    return Gauged(effective / (10.0 * n_fitted), 1.0, sentence, case.wider)
+    return RuleOutcome(effective / (10.0 * n_fitted), 1.0, sentence, case.wider)
 
 
 # ---- Edge proximity: a small step leads to another explanation
 
 
 @rule("edge proximity", below=0.05, weight=0.35)
-def near_edges(case: RowsEvidence) -> Gauged:
+def near_edges(case: RowsEvidence) -> RuleOutcome:
     """Its number is the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
     # distances in widths of the bin, edges, and numbers beyond them
     distance, edge, beyond = np.stack([nearest_edges(*own) for own in columns], axis=2)
     near = (distance < near_edges.threshold) & case.depends
-    adjacent = case.moved(near, beyond)
+    n, j = np.nonzero(near)
+    adjacent = case.beta.copy()
+    if len(n) > 0:
+        points = case.points[n]
+        points[np.arange(len(n)), j] = beyond[n, j]
+        beta = case.quick.limits(points).coefficients
+        adjacent[n, j] = beta[np.arange(len(n)), j]
     jumps = np.abs(adjacent - case.beta)
 
     sentence = (
@@ -247,7 +255,9 @@ def near_edges(case: RowsEvidence) -> Gauged:
     numbers = np.where(case.depends, distance, np.nan)
     alone = _alone(case, near, edge, beyond)
     other = {"no observed value is as near to the edge on its other side": alone}
-    return Gauged(numbers, jumps / case.largest, sentence, remedy, told, excuses=other)
+    return RuleOutcome(
+        numbers, jumps / case.largest, sentence, remedy, told, excuses=other
+    )
 
 
 def _alone(case: RowsEvidence, near: Truths, edges: Array, beyond: Array) -> Truths:
@@ -276,22 +286,21 @@ def _alone(case: RowsEvidence, near: Truths, edges: Array, beyond: Array) -> Tru
 
 
 @rule("bandwidth fragility", below=1.0, weight=0.9)
-def fragile_sign(case: RowsEvidence) -> Gauged | Reason:
+def fragile_sign(case: Evidence) -> RuleOutcome | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
-    exact, width = case.subject.exact, case.law.kernel_width
-    if exact is None:
-        return Reason("coefficients are estimated")
-    roots, turned, wide = signs_around(exact, case.points)
-    distance = np.abs(np.log2(roots / width))
+    signs = case.signs()
+    if isinstance(signs, Reason):
+        return signs
+    distance = np.abs(np.log2(signs.roots / case.width))
 
     sentence = (
-        f"the coefficient, {{beta:.4g}} at the kernel width {width:.4g}, is zero at "
-        "{root:.4g} and changes its sign there; without weights it is {wide:.4g}"
+        f"the coefficient, {{beta:.4g}} at the kernel width {case.width:.4g}, is zero "
+        "at {root:.4g} and changes its sign there; without weights it is {wide:.4g}"
     )
-    told = {"beta": case.beta, "root": roots, "wide": wide}
+    told = {"beta": case.beta, "root": signs.roots, "wide": signs.wide}
     remedy = "see the path of coefficients over widths; read no sign here"
-    stakes = np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest
-    return Gauged(distance, stakes, sentence, remedy, told, also=turned)
+    stakes = np.maximum(np.abs(case.beta), np.abs(signs.wide)) / case.largest
+    return RuleOutcome(distance, stakes, sentence, remedy, told, also=signs.turned)
 
 
 # ---- What hides and turns coefficients under normal samples weighted by distance
@@ -346,7 +355,7 @@ def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
 
 
 @rule("switched off", below=0.1, weight=0.95)
-def switched_off(case: RowsEvidence) -> Gauged:
+def switched_off(case: RowsEvidence) -> RuleOutcome:
     """Its number is |θ| / σ̃ over the largest that it can be, θ = −α (1 − α) g."""
     gain, step = _gains(case), np.full(case.beta.shape, np.nan)
     critical = critical_bandwidths(case.law, case.points)
@@ -364,11 +373,11 @@ def switched_off(case: RowsEvidence) -> Gauged:
     )
     told = {"gain": gain, "turned": np.reshape(np.array(words, object), gain.shape)}
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return Gauged(step, 1.0, sentence, remedy, told)
+    return RuleOutcome(step, 1.0, sentence, remedy, told)
 
 
 @rule("sign opposite to gradient", below=0.0, weight=0.9)
-def opposite_sign(case: RowsEvidence) -> Gauged:
+def opposite_sign(case: RowsEvidence) -> RuleOutcome:
     """Its number is the gain: what a slope is multiplied by."""
     gain = _gains(case)
 
@@ -378,11 +387,11 @@ def opposite_sign(case: RowsEvidence) -> Gauged:
     )
     told = {"gain": gain, "beta": case.beta}
     remedy = "do not read the sign as that of the gradient"
-    return Gauged(gain, case.sizes, sentence, remedy, told)
+    return RuleOutcome(gain, case.sizes, sentence, remedy, told)
 
 
 @rule("no samples outside the bin", below=_LEAST_OUTSIDE, weight=0.85)
-def none_outside(case: RowsEvidence) -> Gauged:
+def none_outside(case: RowsEvidence) -> RuleOutcome:
     """Its number is the weight of the samples of a run outside the bin."""
     _normal(case)  # refused where samples are not normal
     weight = case.n_samples * np.exp(case.limits.log_weight)
@@ -396,26 +405,7 @@ def none_outside(case: RowsEvidence) -> Gauged:
     )
     told = {"count": count, "outside": outside}
     remedy = "a wider kernel, or exact limits"
-    return Gauged(count, case.sizes, sentence, remedy, told)
-
-
-@rule("far from the mean", above=FEW_BEYOND, weight=0.5)
-def far_from_mean(case: RowsEvidence) -> Gauged:
-    """Its number is in standard deviations of the samples."""
-    far = np.full(case.beta.shape, np.nan)
-    for j, column in _normal(case):
-        far[:, j] = column.distance(case.points[:, j])
-
-    sentence = (
-        "the value {value:.6g} is {far:.2g} standard deviations from the mean of the "
-        "samples"
-    )
-    told, remedy = (
-        {"value": case.points, "far": far},
-        "few samples are near the row: a wider kernel, or GLIME's law",
-    )
-    numbers = np.where(case.depends, far, np.nan)
-    return Gauged(numbers, case.sizes, sentence, remedy, told)
+    return RuleOutcome(count, case.sizes, sentence, remedy, told)
 
 
 # ---- Low fidelity: the surrogate is not the function, around the row or at it
@@ -425,7 +415,7 @@ _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
 @rule("low fidelity: r2", below=0.5, weight=0.8, per="row")
-def low_r2(case: RowsEvidence) -> Gauged:
+def low_r2(case: RowsEvidence) -> RuleOutcome:
     """Its number is the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
 
@@ -436,32 +426,26 @@ def low_r2(case: RowsEvidence) -> Gauged:
     told = {"r2": 100.0 * r2, "rest": 100.0 * interactions}
     # what bins leave out of a sum of functions of one column misleads nobody
     stakes = np.minimum(interactions, 1.0 - r2)
-    return Gauged(r2, stakes, sentence, _REMEDY, told)
+    return RuleOutcome(r2, stakes, sentence, _REMEDY, told)
 
 
 @rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
-def local_gap(case: RowsEvidence) -> Gauged:
-    """Its number is |f − Σ β| at the row in deviations of f."""
-    at_row = case.limits.at_row
-    gap, sd = np.abs(case.values - at_row), np.sqrt(case.scatter().variance)
-    ratio = np.divide(gap, sd, out=np.zeros(len(gap)), where=sd > 0.0)
+def local_gap(case: Evidence) -> RuleOutcome:
+    """Its number is |f − Σ β| at the row in deviations of f, or in the largest |β|."""
+    gap, size = np.abs(case.values - case.at_row), case.gap_size
+    ratio = np.divide(gap, size, out=np.zeros(len(gap)), where=size > 0.0)
 
     sentence = (
-        "f is {value:.4g} at the row and the surrogate {at_row:.4g}, {ratio:.2g} sd of "
-        "f under the weighted law away"
+        "f is {value:.4g} and the sum of all coefficients {at_row:.4g}, {ratio:.2g} "
+        f"{case.gap_unit} away"
     )
-    told = {"value": case.values, "at_row": at_row, "ratio": ratio}
+    told = {"value": case.values, "at_row": case.at_row, "ratio": ratio}
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
-    return Gauged(ratio, stakes, sentence, _REMEDY, told)
+    return RuleOutcome(ratio, stakes, sentence, _REMEDY, told)
 
 
 # ---- Sampling mismatch: samples that are not like the data
-
-
-_N_SAMPLES, _MOST_COMPARED, _QUANTILE = 500, 1000, 0.95
-_OF_COMMON: Final = 2000
-_NO_TABLE: Final = "it needs the table of the law; give it as data"
 
 
 _ALL_ROWS: Final = (
@@ -469,45 +453,21 @@ _ALL_ROWS: Final = (
 )
 
 
-@rule("sampling mismatch: bin mean", above=0.5, weight=0.35)
-def moved_bin_mean(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is how far samples are off the data, in deviations of the bin."""
-    numbers = np.full(case.beta.shape, np.nan)
-    drawn, data = np.full((2, *case.beta.shape), np.nan)
-    for j, column in enumerate(binned_columns(case.law)):
-        if column is None:
-            continue
-        pieces = column.pieces
-        means, known = pieces.mean.copy(), ~pieces.single
-        means[known] = pieces.normals.means
-        place = column.place(case.points[:, j])
-        apart = np.abs(means - pieces.mean) / np.where(known, pieces.sd, 1.0)
-        numbers[:, j] = np.where(known[place], apart[place], np.nan)
-        drawn[:, j], data[:, j] = means[place], pieces.mean[place]
-    if np.isnan(numbers).all():
-        return Reason("no bin draws from a truncated normal law")
-
-    sentence = (
-        "samples in the bin of the row have the mean {drawn:.4g}, the data there "
-        "{data:.4g}, {apart:.2g} standard deviations away"
-    )
-    told = {"drawn": drawn, "data": data, "apart": numbers}
-    remedy = "transform the column, such as by its logarithm, or use more bins"
-    return Gauged(numbers, case.sizes, sentence, remedy, told)
-
-
 @rule("sampling mismatch: correlation", above=0.8, weight=0.4, per="all")
-def correlated_columns(case: RowsEvidence) -> Gauged | Reason:
+def correlated_columns(case: RowsEvidence) -> RuleOutcome | Reason:
     """Its number is the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
-        return Reason(_NO_TABLE)
+        return Reason("it needs the table of the law; give it as data")
     used = np.flatnonzero(case.depends[0] & ~case.coded)
-    table = _filled(case.subject.reference[:, used])
+    table = case.subject.reference[:, used]
     if len(used) < 2:
         return Reason("fewer than two columns of numbers are used")
-    scale = table.std(axis=0)
+    # missing numbers are at the mean of the others
+    apart = np.ma.masked_invalid(table)
+    apart = (apart - apart.mean(axis=0)).filled(0.0)
+    scale = apart.std(axis=0)
     scale[scale == 0.0] = np.inf
-    unit = (table - table.mean(axis=0)) / scale
+    unit = apart / scale
     correlation = np.abs(unit.T @ unit) / len(unit)
     np.fill_diagonal(correlation, 0.0)
     a, b = divmod(int(correlation.argmax()), len(used))
@@ -517,80 +477,7 @@ def correlated_columns(case: RowsEvidence) -> Gauged | Reason:
         f"{correlation[a, b]:.3f} in the data and none in the samples. Of "
         f"{len(used)} columns {count} have one above {correlated_columns.threshold}"
     )
-    return Gauged(float(correlation.max()), 1.0, sentence, _ALL_ROWS)
-
-
-@rule("sampling mismatch: off the data", above=0.5, weight=0.4, per="row")
-def off_the_data(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is the share of samples that are far from all data."""
-    if not case.subject.has_table:
-        return Reason(_NO_TABLE)
-    reference = case.subject.reference
-    if len(reference) < 2:
-        return Reason("the table has one row")
-    if not case.depends.any():
-        return Reason("f depends on no column")
-    shares = off_support(case)
-
-    sentence = (
-        "{share:.0f} % of the samples are farther from the data than "
-        f"{100.0 * _QUANTILE:.0f} % of its rows are from their nearest. There f is "
-        "asked where no data is"
-    )
-    return Gauged(shares, 1.0, sentence, _ALL_ROWS, {"share": 100.0 * shares})
-
-
-def off_support(case: RowsEvidence) -> Array:
-    """The share of 500 samples beyond the nearest-neighbour distances of data, (N,).
-
-    Rows that stand several times count once: among them the distance would be zero.
-    """
-    table = case.subject.reference
-    used = case.depends[0]
-    some = table[:: -(-len(table) // _MOST_COMPARED)]
-    coordinates = _coordinates(table, case.coded & used, ~case.coded & used)
-    different = np.unique(coordinates(some), axis=0)
-    if len(different) < 2:
-        raise Refused("all rows of the table are equal in the columns of f")
-    tree = cKDTree(different)
-    nearest = tree.query(different, k=2)[0][:, 1]
-    reach = np.quantile(nearest, _QUANTILE)
-    if case.common is not None:
-        # the share of 2,000 is known to 0.011
-        every = -(-len(case.common.samples) // _OF_COMMON)
-        off = tree.query(coordinates(case.common.samples[::every]))[0] > reach
-        weights = case.common.weights(case.points, case.law.widths(case.points))
-        return np.asarray(off @ weights[::every] / weights[::every].sum(axis=0))
-    rng = np.random.default_rng(0)
-    draws = case.law.draw_weighted(case.points, _N_SAMPLES, rng).samples
-    return np.array([(tree.query(coordinates(own))[0] > reach).mean() for own in draws])
-
-
-def _coordinates(
-    table: Points, coded: Truths, numeric: Truths
-) -> Callable[[Points], Array]:
-    """Numbers in standard deviations, and categories as corners at distance 1."""
-    numbers = _filled(table[:, numeric])
-    mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
-    scale[scale == 0.0] = 1.0
-
-    def of(points: Points) -> Array:
-        corners = [
-            (points[:, [j]] == np.arange(points[:, j].max() + 1)) / np.sqrt(2.0)
-            for j in np.flatnonzero(coded)
-        ]
-        standardised = np.nan_to_num((points[:, numeric] - mean) / scale)
-        return np.concatenate([standardised, *corners], axis=1)
-
-    return of
-
-
-def _filled(table: Points) -> Points:
-    """Missing numbers at the mean of the others."""
-    known = ~np.isnan(table)
-    counts = np.maximum(known.sum(axis=0), 1)
-    means = np.where(known, table, 0.0).sum(axis=0) / counts
-    return np.where(known, table, means)
+    return RuleOutcome(float(correlation.max()), 1.0, sentence, _ALL_ROWS)
 
 
 # ---- Noise: what one run says of signs and of ranks
@@ -601,7 +488,7 @@ MOST_NAMED: Final = 3
 
 
 @rule("noise", below=2.0, weight=0.85)
-def noisy_coefficient(case: Evidence) -> Gauged:
+def noisy_coefficient(case: Evidence) -> RuleOutcome:
     """Its number is |β_j|, or what tells a word, over the deviation of a run."""
     sd, contrast = case.run.standard_deviations, case.contrast
     ratio = np.full(sd.shape, np.nan)
@@ -620,11 +507,11 @@ def noisy_coefficient(case: Evidence) -> Gauged:
     # how large a coefficient of the wrong sign two deviations make: small ones mislead
     # hardly anybody
     stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
-    return Gauged(ratio, stakes, case.noisy, remedy, told)
+    return RuleOutcome(ratio, stakes, case.noisy, remedy, told)
 
 
 @rule("unstable ranking", below=0.9, weight=0.42, per="row")
-def unstable_ranking(case: Evidence) -> Gauged | Reason:
+def unstable_ranking(case: Evidence) -> RuleOutcome | Reason:
     """Its number is the probability that a run names the largest ones."""
     run = case.run
     if case.beta.shape[1] <= MOST_NAMED:
@@ -639,7 +526,7 @@ def unstable_ranking(case: Evidence) -> Gauged | Reason:
         "coefficients with probability {chance:.2f}"
     )
     remedy, told = "rank exact coefficients, or name fewer of them", {"chance": chances}
-    return Gauged(chances, 2.0 * np.sqrt(2.0) * noise, sentence, remedy, told)
+    return RuleOutcome(chances, 2.0 * np.sqrt(2.0) * noise, sentence, remedy, told)
 
 
 # ---- Non-local weights: all samples count alike, however far they are
@@ -650,7 +537,7 @@ _ALL: Final = 0.1
 
 
 @rule("non-local weights", above=0.95, weight=0.43, per="all")
-def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
+def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
     share = case.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
@@ -664,121 +551,83 @@ def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
     )
     remedy = "a narrower kernel, see the path of coefficients over widths"
     # coefficients of a sum of functions of one column are the same at all widths
-    return Gauged(number, min(1.0, most / _ALL), sentence, remedy)
+    return RuleOutcome(number, min(1.0, most / _ALL), sentence, remedy)
 
 
-# ---- Package quirks: what ``lime`` does beside the analysis of it
+# ---- Words: what few samples tell apart, and what is not what the model sees
 
 
-_NOTHING: Final = "nothing; compare with formulas and other tools with care"
-
-
-def _numbers(case: RowsEvidence) -> list[tuple[int, BinnedColumn]]:
-    """Columns of numbers in bins that are drawn one by one."""
-    own = enumerate(binned_columns(case.law))
-    return [(j, c) for j, c in own if c is not None and not c.coded]
-
-
-@rule("package: unequal bins", above=0.1, weight=0.15, per="all")
-def unequal_bins(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is how far the share of a bin is off 1/p, over 1/p."""
-    columns = _numbers(case)
-    if len(columns) == 0:
-        return Reason("no column of numbers is drawn by bins")
-    apart = [np.abs(c.shares * len(c.shares) - 1.0).max() for _, c in columns]
-    worst = int(np.argmax(apart))
-    counts = np.array([len(c.edges) + 1 for _, c in columns])
-    merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
-    shares = columns[worst][1].shares
-    of_equal = (
-        f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
-        f"as quantiles are equal: {listed(merged)}"
-    )
+@rule("leaving one out", above=0.8, weight=0.9, per="all")
+def leaving_one_out(case: TextEvidence) -> RuleOutcome | Reason:
+    """Its number is the share of the weight of texts that lose one word."""
+    if len(case.names) == 2:
+        return Reason("of two words the coefficients are the same at all bandwidths")
+    shares = case.law.shares(len(case.names))
+    share = shares[-2] / shares.sum()
     sentence = (
-        f"the bins of {case.names[columns[worst][0]]} have shares from "
-        f"{shares.min():.3g} to {shares.max():.3g}: formulas with 1/p do not hold, "
-        f"those used here do{of_equal if merged else ''}"
+        f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
+        "coefficients say what is lost with one word, and words that do nothing alone "
+        "are not told from those that do"
     )
-    return Gauged(apart[worst], 1.0, sentence, _NOTHING, also=np.array(len(merged) > 0))
+    remedy = "a wider kernel, to see what words do together"
+    return RuleOutcome(share, 1.0, sentence, remedy)
 
 
-@rule("package: point-mass bin", above=0.0, weight=0.35, per="all")
-def point_mass(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is the share of samples in bins of one value, in the worst column."""
-    columns = _numbers(case)
-    if len(columns) == 0:
-        return Reason("no column of numbers is drawn by bins")
-    single = np.zeros(case.beta.shape[1])
-    for j, column in columns:
-        some = column.pieces.single & (column.shares > 0.0)
-        some &= ~np.isnan(column.pieces.mean)
-        single[j] = float(column.shares[some].sum())
-    worst, having = int(single.argmax()), np.flatnonzero(single)
+_NOT_SEEN: Final = "what the model sees of texts is not known"
+_OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
+
+
+@rule("words that are one feature", above=1.0, weight=0.9)
+def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
+    """Its number is how many words feed one feature with this one."""
+    if case.seen is None or case.seen.crossing:
+        return Reason(_NOT_SEEN if case.seen is None else _of_several(case.seen))
+    alike, beside = case.seen.alike, np.array(case.seen.beside, object)
+    together, others = beside[:, None] == beside, np.full(len(beside), "", object)
+    for j in np.flatnonzero(alike > shared_feature.threshold).tolist():
+        own = np.flatnonzero(together[j] & (np.arange(len(beside)) != j)).tolist()
+        others[j] = listed([case.names[k] for k in own], 3)
     sentence = (
-        f"{100.0 * single[worst]:.0f} % of the samples of {case.names[worst]} have one "
-        "value of a bin whose ends are equal. The package draws its z-score, about 0, "
-        f"in place of it. {plural(len(having), 'column')} with such a bin: "
-        f"{listed([case.names[j] for j in having])}"
+        "{name!r} and {others} are one feature of the model, {feature!r}, and are "
+        "deleted one by one: the coefficient {beta:.3g} is what it adds beside the "
+        "others, not what the feature does"
     )
-    remedy = "declare such columns categorical, or use the coefficients computed here"
-    return Gauged(float(single[worst]), 1.0, sentence, remedy)
+    told = {"name": case.words, "others": others, "feature": beside, "beta": case.beta}
+    return RuleOutcome(
+        alike.astype(np.float64), case.sizes @ together, sentence, _OWN_WORDS, told
+    )
 
 
-@rule("out of range", above=0.0, weight=0.4)
-def out_of_range(case: RowsEvidence) -> Gauged:
-    """Its number is the distance from the data in widths of the bin."""
-    beyond = np.full(case.beta.shape, np.nan)
-    for j, column in enumerate(case.law.columns):
-        low, high = data_ends(column)
-        if np.isinf([low, high]).all() or len(inner_edges(column)) == 0:
-            continue
-        known = ~np.isnan(case.points[:, j])
-        x = case.points[known, j]
-        over, width = np.maximum(low - x, x - high), own_widths(column, x)
-        # a bin of one value has no width: then that of all bins
-        width[width == 0.0] = high - low
-        beyond[known, j] = np.maximum(over, 0.0) / width
+def _of_several(seen: ObservedWords) -> str:
+    return f"features of the model are made of several words: {seen.crossing[0]}"
+
+
+@rule("features of several words", above=0.0, weight=0.5, per="row")
+def crossing_features(case: TextEvidence) -> RuleOutcome | Reason:
+    """Its number is how many vectorisers have such features."""
+    if case.seen is None:
+        return Reason(_NOT_SEEN)
+    remedy = (
+        "read a coefficient as the effect of deleting a word with all features "
+        f"that it is part of, or {_OWN_WORDS}"
+    )
+    crossing = case.seen.crossing
+    return RuleOutcome(float(len(crossing)), 1.0, "; ".join(crossing), remedy)
+
+
+@rule("ignored words with coefficients", above=0.1, weight=0.9)
+def ignored_words(case: TextEvidence) -> RuleOutcome:
+    """Its number is |β_j| over the largest of the document."""
+    count = np.count_nonzero(~case.depends)
 
     sentence = (
-        "the value {value:.6g} is beyond all samples, from {low:.6g} to {high:.6g}: "
-        "none is beside the row"
+        "the model ignores {name!r}; its coefficient {beta:.3g} is that of all "
+        f"{count} such words, and comes of what other words do together"
     )
-    low, high = np.transpose([data_ends(column) for column in case.law.columns])
-    told = {"value": case.points, "low": low, "high": high}
-    remedy = "give a table as data that has such values"
-    return Gauged(beyond, case.sizes, sentence, remedy, told)
-
-
-@rule("package: free intercept", above=0.05, weight=0.2, per="row")
-def free_intercept(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is the change by a penalised intercept over the largest |β|."""
-    if case.ridge == 0.0:
-        return Reason("runs have no ridge")
-    moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
-    change = np.abs(moved - case.finite.coefficients) / case.largest
-
-    most = np.arange(len(change)), change.argmax(axis=1)
-    sentence = (
-        "the package leaves the intercept free. With a penalty on it too, as the paper "
-        "writes it, the coefficient of {name} would be {moved:.4g} and not {mean:.4g} "
-        f"at {case.n_samples:,} samples"
-    )
-    told = {"name": case.words[most[1]], "moved": moved[most]}
-    told["mean"] = case.finite.coefficients[most]
-    return Gauged(change[most], 1.0, sentence, _NOTHING, told)
-
-
-def _penalised(case: RowsEvidence, n: int) -> Array:
-    """Mean coefficients with ridge on the intercept too."""
-    limits = case.limits
-    alpha = limits.alpha[n]
-    bits, spread = np.append(1.0, alpha), np.append(0.0, alpha * (1.0 - alpha))
-    weight = case.finite.total[n]
-    first = float(case.first_row)
-    system = weight * (np.outer(bits, bits) + np.diag(spread)) + first
-    system += case.ridge * np.eye(len(bits))
-    right = weight * (bits * limits.mean[n] + spread * np.append(0.0, case.beta[n]))
-    return np.asarray(np.linalg.solve(system, right + first * case.values[n])[1:])
+    numbers = np.where(case.depends, np.nan, case.sizes)
+    remedy = "read coefficients less that of such words, or take a wider kernel"
+    told = {"name": case.words, "beta": case.beta}
+    return RuleOutcome(numbers, case.sizes, sentence, remedy, told)
 
 
 # ---- The rules of diagnosis
@@ -787,38 +636,43 @@ def _penalised(case: RowsEvidence, n: int) -> Array:
 # What misleads most: weights of rules times what is at stake, from 0 to 1. A sign or a
 # size that is read wrongly changes what is concluded about the model, however stable
 # the number is: a sign against the profile 0.96 and more, so that it comes first;
-# alignment, cancellation and switched off columns 0.95, fragile and
-# turned signs 0.9, noise and collapsed weights 0.85, a surrogate that is not f 0.7 to
-# 0.8. Ranks, and weights that are not local, say less of any one number: 0.4. Cautions
-# that leave the reading of this row as it is, such as a near edge, and samples unlike
-# the data, have less, so that they come after a misreading with half of the largest
-# coefficient at stake; what only matters beside other tools has 0.2 and less. What has
-# less than 0.25 in the end is a note. What depends on law, width and D alone, weights
-# that are not local or collapse, is told once, of the worst row.
-LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
-    against_profile,
-    alignment,
+# alignment, cancellation and switched off columns 0.95, fragile and turned signs 0.9,
+# noise and collapsed weights 0.85, a surrogate that is not f 0.7 to 0.8. Ranks, and
+# weights that are not local, say less of any one number: 0.4. Cautions that leave the
+# reading of this row as it is, such as a near edge, have less, so that they come after
+# a misreading with half of the largest coefficient at stake. What has less than 0.25
+# in the end is a note. What depends on law, width and D alone, weights that are not
+# local or collapse, is told once, of the worst row.
+_OF_BOTH: Final[tuple[Rule[Evidence], ...]] = (
     fragile_sign,
-    cancellation,
-    near_edges,
     noisy_coefficient,
     unstable_ranking,
     ridge_collapse,
-    row_collapse,
     sample_collapse,
+    local_gap,
+)
+
+LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
+    against_profile,
+    alignment,
+    cancellation,
+    near_edges,
+    *_OF_BOTH,
+    row_collapse,
     non_local_weights,
     low_r2,
-    local_gap,
-    moved_bin_mean,
     correlated_columns,
-    off_the_data,
-    out_of_range,
-    point_mass,
-    unequal_bins,
-    free_intercept,
     switched_off,
     opposite_sign,
     none_outside,
-    far_from_mean,
 )
-"""All of them; of a law to which one does not apply it says so."""
+"""Those of tables; of a law to which one does not apply it says so."""
+
+TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
+    shared_feature,
+    ignored_words,
+    leaving_one_out,
+    *_OF_BOTH,
+    crossing_features,
+)
+"""Those of documents."""

@@ -9,12 +9,11 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import as_floats, did_you_mean, read_array, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
-    CodedBins,
     by_column,
     by_name,
     codes_of,
@@ -25,7 +24,6 @@ from propopt.lime.laws.binned_columns import (
 )
 from propopt.tables.columns import Coded, Column, spreads
 from propopt.tables.frames import Labels, listed, names_of, read_points
-from propopt.tables.schema import TableSchema
 
 
 # ---- Which columns there are, and what is given of each
@@ -36,11 +34,7 @@ PARTS: Final = ("edges", "means", "deviations", "probabilities", "ranges")
 
 
 def given_columns(
-    parts: Sequence[Any],
-    categories: Any,
-    data: Any,
-    schema: TableSchema | None,
-    names: Sequence[str] | None,
+    parts: Sequence[Any], categories: Any, data: Any
 ) -> tuple[list[BinnedColumn], Labels]:
     """The columns in bins and their names; parts are those of :data:`PARTS`."""
     if isinstance(categories, str):
@@ -51,72 +45,29 @@ def given_columns(
         pairs = by_name(categories)
         pairs = [(key, None) for key in categories] if pairs is None else pairs
         categories = {key: [] if own is None else list(own) for key, own in pairs}
-    points, labels, schema = _table(parts[0], categories, data, schema, names)
-    known = labels.feature_names(points.shape[1])
-    each = [
-        by_column(part, label, known) for label, part in zip(PARTS, parts, strict=True)
-    ]
-    coded = by_column(categories, "categories", known)
-    codings: Sequence[Column | None] = (
-        [None] * len(known) if schema is None else schema.columns
-    )
-    values = [None] * len(known) if data is None else list(points.T)
-    columns = [
-        GivenColumn(*own).binned
-        for own in zip(known, *each, coded, values, codings, strict=True)
-    ]
-    return columns, labels
-
-
-def _table(
-    edges: Any,
-    categories: Any,
-    data: Any,
-    schema: TableSchema | None,
-    names: Sequence[str] | None,
-) -> tuple[Points, Labels, TableSchema | None]:
-    """The rows of the data, none without it, of D columns; their names; the schema."""
-    if data is not None:
-        header = names_of(data)
-        count = read_points(data, "data")[0].shape[1] if header is None else len(header)
-        known = names if header is None else header
-        labels = Labels(features=None if known is None else _distinct(known))
-        marks = by_column(categories, "categories", labels.feature_names(count))
-        coded = [j for j, mark in enumerate(marks) if mark is not None]
-        places = range(count) if header is None else header
-        own = () if schema is not None else [places[j] for j in coded]
-        points, read, schema, _ = read_data(data, schema, own, "data")
-        if names is None:
-            return points, read.of_columns(), schema
-        _refuse_other_names(names, read.features)
-    elif schema is not None:
-        points = np.empty((0, len(schema.columns)))
-        labels = Labels(features=_distinct(schema.names))
-        _refuse_other_names(names, labels.features)
-    else:
-        count, own_names = columns_given(edges, categories)
+    if data is None:
+        count, names = columns_given(parts[0], categories)
         if count == 0:
             raise InvalidInput(
                 "edges: no column has any, nor categories; give them, or data"
             )
-        points = np.empty((0, count if names is None else len(names)))
-        labels = Labels(features=own_names if names is None else _distinct(names))
-    labels.check((0, points.shape[1]), "names")
-    return points, labels, schema
-
-
-def _distinct(names: Sequence[Any]) -> tuple[str, ...]:
-    """Names as text, refused where two are the same."""
-    own = tuple(map(str, names))
-    twice = [name for name in dict.fromkeys(own) if own.count(name) > 1]
-    if twice:
-        raise InvalidInput(f"names: columns appear more than once: {listed(twice)}")
-    return own
-
-
-def _refuse_other_names(names: Sequence[str] | None, own: object) -> None:
-    if names is not None and own is not None and tuple(map(str, names)) != own:
-        raise InvalidInput("names: the table has names of its own; leave them out")
+        labels, values, codings = Labels(features=names), [None] * count, [None] * count
+    else:
+        header = names_of(data)
+        count = read_points(data, "data")[0].shape[1] if header is None else len(header)
+        places = range(count) if header is None else header
+        marks = by_column(categories, "categories", list(map(str, places)))
+        coded = [places[j] for j, mark in enumerate(marks) if mark is not None]
+        points, labels, schema, _ = read_data(data, None, coded, "data")
+        values, labels = list(points.T), labels.of_columns()
+        codings = [None] * count if schema is None else list(schema.columns)
+    known = labels.feature_names(count)
+    each = [
+        by_column(part, label, known) for label, part in zip(PARTS, parts, strict=True)
+    ]
+    each += [by_column(categories, "categories", known), values, codings]
+    columns = [GivenColumn(*own).binned for own in zip(known, *each, strict=True)]
+    return columns, labels
 
 
 # ---- One column
@@ -135,7 +86,7 @@ class GivenColumn:
     ranges: Any
     categories: list[Any] | None  # empty for those of the data; None for numbers
     values: Values | None  # (m,): the data
-    coding: Column | None  # of a schema
+    coding: Column | None  # of the data, as a schema has it
 
     @property
     def binned(self) -> BinnedColumn:
@@ -301,7 +252,16 @@ class GivenColumn:
                 raise InvalidInput(
                     f"{part}: column {self.name!r} has categories; leave them out"
                 )
-        known, frequencies, words = self._known_codes()
+        if self.values is not None:
+            known, frequencies, words = codes_of(self.values, self.coding)
+        elif not self.categories:
+            raise InvalidInput(
+                f"categories: column {self.name!r} has none; give them, or data"
+            )
+        else:
+            known = np.unique(self._numbers_of_categories())
+            frequencies = np.full(len(known), 1.0 / len(known))
+            words = tuple(f"{value:.17g}" for value in known)
         chosen = self._chosen(known)
         if self.probabilities is not None:
             # the last code of a schema is that of missing values
@@ -316,21 +276,6 @@ class GivenColumn:
         shares[chosen] = given
         return BinnedColumn.of_codes(known, shares, words)
 
-    def _known_codes(self) -> CodedBins:
-        """Codes that increase, how often each is, and what they are called."""
-        if self.values is not None:
-            return codes_of(self.values, self.coding)
-        if isinstance(self.coding, Coded):
-            shares = self.coding.frequencies
-            return np.arange(float(len(shares))), shares, self.coding.words
-        if not self.categories:
-            raise InvalidInput(
-                f"categories: column {self.name!r} has none; give them, or data"
-            )
-        known = np.unique(self._numbers_of_categories())
-        words = tuple(f"{value:.17g}" for value in known)
-        return known, np.full(len(known), 1.0 / len(known)), words
-
     def _numbers_of_categories(self) -> Array:
         label = self._label("categories")
         try:
@@ -338,8 +283,8 @@ class GivenColumn:
         except InvalidInput:
             raise InvalidInput(
                 f"{label}: expected the numbers that stand for them, got "
-                f"{listed(self.categories or [])}; a schema, or data with columns of "
-                "categories, says how text is coded"
+                f"{listed(self.categories or [])}; data with columns of categories "
+                "says how text is coded"
             ) from None
 
     def _chosen(self, known: Array) -> Any:
@@ -354,7 +299,7 @@ class GivenColumn:
         if unknown:
             raise InvalidInput(
                 f"{self._label('categories')}: there is no {listed(unknown)}"
-                f"{did_you_mean(unknown[0], list(map(str, names)))} in data or schema"
+                f"{did_you_mean(unknown[0], list(map(str, names)))} in the data"
             )
         if len(set(own)) < len(own):
             raise InvalidInput(f"{self._label('categories')}: one appears twice")

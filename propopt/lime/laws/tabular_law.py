@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 from propopt.base.words_of_others import knows_other_words
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -23,88 +23,8 @@ from propopt.lime.laws.binned_columns import (
 )
 from propopt.lime.laws.given_bins import given_columns
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.structures.kinds import is_a
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
-
-
-# ---- Bins of an explainer of the ``lime`` package
-
-
-_DISTANCES: Final = np.array([0.5, 1.0, 2.0])
-
-
-def _read_columns(explainer: Any) -> list[BinnedColumn]:
-    """The bins of each column of a ``lime.lime_tabular.LimeTabularExplainer``."""
-    if not is_a(explainer, "lime.LimeTabularExplainer"):
-        raise InvalidInput(
-            "explainer: expected a lime.lime_tabular.LimeTabularExplainer, got "
-            f"{type(explainer).__name__}"
-        )
-    discretizer = explainer.discretizer
-    if discretizer is None:
-        raise Refused(
-            "explainer: it has discretize_continuous=False, which draws normal numbers "
-            "and regresses on them, without bins; what it tends to is not read"
-        )
-    return [
-        _numbers(explainer, j)
-        if j in discretizer.lambdas
-        else _codes(explainer, j, explainer.categorical_names.get(j))
-        for j in range(len(explainer.feature_names))
-    ]
-
-
-def _read_width(explainer: Any) -> float:
-    """The kernel width of an explainer."""
-    kernel = explainer.base.kernel_fn
-    width = float(kernel.keywords["kernel_width"])
-    expected = np.exp(-0.5 * (_DISTANCES / width) ** 2)
-    if not np.allclose(kernel(_DISTANCES), expected, rtol=1e-12, atol=0.0):
-        raise Refused(
-            "explainer: it has a kernel of its own; only exp(−d² / (2 ν²)) is a "
-            "product of factors of one column each"
-        )
-    return width
-
-
-def _numbers(explainer: Any, j: int) -> BinnedColumn:
-    """Bins of numbers; where both ends are equal (low − mean) / sd is drawn."""
-    result = explainer.discretizer
-    edges = np.asarray(result.lambdas[j].__defaults__[0], np.float64)
-    low, high, mean, sd = (
-        np.asarray(part[j], np.float64)
-        for part in (result.mins, result.maxs, result.means, result.stds)
-    )
-    if not len(low) == len(high) == len(mean) == len(sd) == len(edges) + 1:
-        raise InvalidInput(
-            f"explainer: column {explainer.feature_names[j]!r} has {len(edges)} edges "
-            f"and statistics of {len(mean)} bins"
-        )
-    frequencies = np.zeros(len(mean))
-    indices = np.asarray(explainer.feature_values[j]).astype(np.intp)
-    frequencies[indices] = explainer.feature_frequencies[j]
-    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
-    low, high, mean, sd, frequencies = (
-        part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies)
-    )
-    start, stop = (low - mean) / sd, (high - mean) / sd
-    single, shares = start == stop, frequencies / frequencies.sum()
-    moments = np.where(single, start, mean), sd
-    return BinnedColumn.of_numbers(ends, moments, (low, high), single, shares)
-
-
-def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
-    values = np.asarray(explainer.feature_values[j], np.float64)
-    order = np.argsort(values)
-    values = values[order]
-    frequencies = np.asarray(explainer.feature_frequencies[j], np.float64)[order]
-    words = (
-        tuple(f"{value:.17g}" for value in values)
-        if names is None
-        else tuple(str(names[int(value)]) for value in values)
-    )
-    return BinnedColumn.of_codes(values, frequencies, words)
 
 
 @final
@@ -216,8 +136,6 @@ class TabularLaw(LimeLaw):
         ranges: Any = None,
         categories: Any = None,
         data: Any = None,
-        schema: TableSchema | None = None,
-        names: Sequence[str] | None = None,
         kernel_width: float | None = None,
     ) -> TabularLaw:
         """The law of bins that are given, by columns; what is not given is of data.
@@ -253,15 +171,11 @@ class TabularLaw(LimeLaw):
             ends of the data, and infinite without.
         categories : mapping, or sequence of columns, optional
             The values of columns of categories, in the order of their probabilities;
-            those of the data, or of the schema, where none are given. Others are not
-            drawn. Values that are no numbers need a schema, or data with such columns.
+            those of the data where none are given. Others are not drawn. Values that
+            are no numbers need data with such columns.
         data : DataFrame or array (m, D), optional
-            A table, usually that of the model.
-        schema : TableSchema, optional
-            What its columns are, if some are categories.
-        names : sequence of str, optional
-            Names of the D columns in order; by default those of the data, the schema,
-            or the edges and categories in the order in which they are given.
+            A table, usually that of the model; its names are those of the columns.
+            Without it columns are in the order of the edges and categories.
         kernel_width : float, optional
             ν > 0; as for :meth:`from_data`.
 
@@ -288,35 +202,8 @@ class TabularLaw(LimeLaw):
         array([0.5, 0.5])
         """
         parts = (edges, means, deviations, probabilities, ranges)
-        columns, labels = given_columns(parts, categories, data, schema, names)
+        columns, labels = given_columns(parts, categories, data)
         return cls.of(columns, kernel_width, labels)
-
-    @classmethod
-    def from_lime(cls, explainer: Any) -> TabularLaw:
-        """The law that an explainer of the ``lime`` package draws from.
-
-        Its bins, frequencies and kernel width are read, whatever they were made of, and
-        its conventions with them, errors included: 1e-11 is on top of each deviation,
-        and a bin whose ends are equal is drawn as (low − mean) / sd, so that a constant
-        column of sevens is drawn as zeros.
-
-        Parameters
-        ----------
-        explainer : lime.lime_tabular.LimeTabularExplainer
-            With bins, which is its default.
-
-        Raises
-        ------
-        InvalidInput
-            If it is no such explainer.
-        Refused
-            If it has no bins, or a kernel of its own.
-        """
-        columns = _read_columns(explainer)
-        names = tuple(map(str, explainer.feature_names))
-        counted = names == tuple(map(str, range(len(names))))
-        labels = Labels(features=None if counted else names)
-        return cls.of(columns, _read_width(explainer), labels)
 
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""

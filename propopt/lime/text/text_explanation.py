@@ -20,17 +20,13 @@ from propopt.base.resources import DrawPlan
 from propopt.base.text import plural
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
-from propopt.lime.diagnosis.evidence import LimeFinding
+from propopt.lime.diagnosis.diagnosis import told_by
+from propopt.lime.diagnosis.evidence import MANY_WORDS, LimeFinding, TextEvidence
+from propopt.lime.diagnosis.rules import TEXT_RULES
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
+from propopt.lime.finite_samples import expected_run, single_text_run
 from propopt.lime.paths import BandwidthPath, read_widths, word_path
-from propopt.lime.single_runs import expected_run, single_text_run
-from propopt.lime.text.text_diagnosis import (
-    MANY_WORDS,
-    ObservedWords,
-    TextEvidence,
-    told_of_documents,
-)
-from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
+from propopt.lime.text.text_reading import ExplainedDocument, TextLaw, announce_norms
 from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document
@@ -56,6 +52,9 @@ def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
         errors=row.standard_errors,
     )
 
+
+_SIZES: Final = 20
+"""Of weights of sizes that the rules have means for, in each document."""
 
 ROWS_SHOWN: Final = 3
 """Documents with highlighted words on a card."""
@@ -342,16 +341,22 @@ class TextLimeExplanation(
     def _told(
         self, subject: TextSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        vectorisers = subject.function.vectorisers
-        evidence: dict[int, TextEvidence] = {}
-        for k, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
-            if means is None:
-                continue
-            seen = ObservedWords.of(vectorisers, row.document) if vectorisers else None
-            evidence[k] = TextEvidence.of(row, means, self.law, seen, n_samples)
-        if not evidence:
+        seen = subject.function.vectorisers
+        cases = {
+            n: TextEvidence.of(row, means, self.law, seen, n_samples)
+            for n, (row, means) in enumerate(zip(self.rows, subject.means, strict=True))
+            if means is not None
+        }
+        if not cases:
             raise Refused("diagnose: LIME says nothing of these documents")
-        return told_of_documents(evidence, self.vocabulary, progress)
+        short = [own.means for own in cases.values() if len(own.names) <= MANY_WORDS]
+        announce_norms("diagnosis", short, _SIZES, wanted=progress)
+        places = {word: j for j, word in enumerate(self.vocabulary)}
+
+        def place(n: int, j: int) -> int:
+            return places[self.rows[n].words[j]]
+
+        return told_by(TEXT_RULES, lambda r: r.in_documents(cases, place), progress)
 
     def claims(self) -> Iterator[str]:
         """What is proved, what is estimated, the units and the law."""
@@ -419,13 +424,6 @@ class TextLimeExplanation(
                 ],
             },
         )
-
-
-def _plain(number: float) -> float | str | None:
-    """As a header has it, which has no NaN."""
-    if np.isnan(number):
-        return None
-    return str(number) if np.isinf(number) else number
 
 
 AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation

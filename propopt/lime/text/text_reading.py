@@ -20,7 +20,7 @@ from propopt.functions.cost import WORTH_SAYING, in_time
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
-from propopt.lime.expectations import ExchangeableBits
+from propopt.lime.exact_limits import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum

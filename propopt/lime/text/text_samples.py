@@ -19,8 +19,8 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
-from propopt.lime.single_runs import WordDraws
-from propopt.lime.surrogates import DRAWS_PER_TERM, LIME_BLOCKS
+from propopt.lime.finite_samples import WordDraws
+from propopt.lime.sampled_limits import DRAWS_PER_TERM, LIME_BLOCKS
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size

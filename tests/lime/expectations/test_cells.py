@@ -11,7 +11,7 @@ import propopt as po
 from papers.lime.cells import split_by_cells
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
-from propopt.lime.expectations import (
+from propopt.lime.exact_limits import (
     ExactLimits,
     bin_profiles,
     profile_means,

@@ -23,7 +23,7 @@ from propopt.lime import (
     limits,
     text_limits,
 )
-from propopt.lime.expectations import cell_coefficients
+from propopt.lime.exact_limits import cell_coefficients
 from propopt.results.result import Result
 from propopt.tables.documents import PatternWords
 

@@ -17,7 +17,7 @@ from papers.lime.gaussian_theory import critical_bandwidths, gains, tails
 from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.gaussian_law import NormalColumn
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from normal_samples import least_squares, mixed_columns, with_intercept
+from package_laws import law_of_package
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
@@ -16,7 +17,7 @@ import propopt as po
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, TabularLaw
-from propopt.lime.expectations import nearest_edges, own_widths
+from propopt.lime.exact_limits import nearest_edges, own_widths
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
 from propopt.structures.products.families import Pieces
 
@@ -87,10 +88,8 @@ def test_what_is_not_given_is_of_data():
     schema = po.functions.TableSchema.of(X)
     theirs = TabularLaw.from_data(X, schema)
     for ours in (
-        of_bins(data=X, schema=schema),
         of_bins(data=X, categories=["colour"]),
-        of_bins(data=X, categories={1: None}),
-        of_bins({"age": None}, data=X, schema=schema),
+        of_bins({"age": None}, data=X, categories={1: None}),
     ):
         assert ours.names == theirs.names == ("age", "colour", "bmi")
         assert_same(ours, theirs)
@@ -105,7 +104,6 @@ def test_a_part_is_given_and_the_rest_is_of_data():
         ranges={"age": [18, 70]},
         categories={"colour": ["red", "grey", "blue"]},
         data=X,
-        schema=schema,
     )
     age = X["age"][X["age"] <= 70]
     rows = [age[age <= 30], age[(age > 30) & (age <= 50)], age[age > 50]]
@@ -129,21 +127,23 @@ def test_a_part_is_given_and_the_rest_is_of_data():
     np.testing.assert_array_equal(moved.shares, shares)
 
 
-def test_categories_are_of_a_schema_or_numbers():
+def test_categories_are_of_data_or_numbers():
     X = table()
-    schema = po.functions.TableSchema.of(X[["colour"]])
     counts = X["colour"].value_counts(normalize=True)
     both = counts["red"] + counts["blue"]
     shares, red_and_blue = [0.2, 0.3, 0.5], {"colour": ["red", "blue"]}
     for settings, expected in (
-        ({}, counts[["blue", "grey", "red"]]),
-        ({"probabilities": {"colour": shares}}, shares),
+        ({"categories": ["colour"]}, counts[["blue", "grey", "red"]]),
+        (
+            {"categories": ["colour"], "probabilities": {"colour": shares}},
+            shares,
+        ),
         (
             {"categories": red_and_blue},
             [counts["blue"] / both, 0, counts["red"] / both],
         ),
     ):
-        (own,) = of_bins(schema=schema, **settings).columns
+        (own,) = of_bins(data=X[["colour"]], **settings).columns
         np.testing.assert_allclose(own.shares, [*expected, 0.0], rtol=1e-13)
     (own,) = of_bins(
         categories={"colour": [5, 1, 2]}, probabilities={"colour": [0.5, 0.2, 0.3]}
@@ -177,12 +177,9 @@ def test_names_positions_arrays_and_frames_are_alike():
         other = of_bins(**{part: form(numbers) for part, numbers in GIVEN.items()})
         assert other.labels.features == names
         assert_same(law, other)
-    arrays = {part: np.array(numbers) for part, numbers in GIVEN.items()}
-    named = of_bins(**arrays, names=["a", "b"])
-    assert_same(law, named)
     X = pd.DataFrame({"b": [0.0], "a": [1.0]})
     labels = po.functions.TableSchema.of(X).encode(X)[1]
-    assert named.aligned(labels, 2).names == ("b", "a")
+    assert other.aligned(labels, 2).names == ("b", "a")
 
 
 def test_frames_have_columns_of_several_lengths():
@@ -209,7 +206,7 @@ def test_a_law_of_the_package_with_these_statistics_is_the_same():
     explainer = lime.LimeTabularExplainer(
         np.zeros((2, 2)), training_data_stats=statistics, mode="regression"
     )
-    ours, theirs = of_bins(**GIVEN), TabularLaw.from_lime(explainer)
+    ours, theirs = of_bins(**GIVEN), law_of_package(explainer)
     assert ours.kernel_width == theirs.kernel_width
     assert_same(ours, theirs)
 
@@ -347,14 +344,11 @@ def of_a(part, *numbers):
         (of_a("ranges", 1.0), "ranges of 'a': expected the lowest"),
         (of_a("ranges", np.nan, 3.0), "ranges of 'a': expected the lowest"),
         ({"means": {"a": [0, 0, 0], 0: [1, 1, 1]}}, "'a' is given more than once"),
-        ({"names": ["a", "a"]}, "names: columns appear more than once: 'a'"),
-        ({"names": ["b"]}, "edges: no column 'a'"),
-        ({"names": ["a", "c"]}, "edges: column 'c' has none, nor categories"),
         ({"edges": None}, "edges: no column has any, nor categories"),
         ({"edges": 3}, "edges: expected one for each column, got 3"),
         ({"means": [[1.0]] * 2}, "means: .* each of 1 columns, got 2"),
         (of_a("categories", 0), "edges: column 'a' has categories; leave them"),
-        ({"categories": {"c": ["red"]}}, "'red'; a schema, or data"),
+        ({"categories": {"c": ["red"]}}, "'red'; data with columns"),
         ({"categories": ["c"]}, "categories: column 'c' has none; give them, or data"),
         ({"categories": "a"}, "a list of columns, got 'a'"),
         ({"categories": {"c": [1, 1]}}, "categories of 'c': one appears twice"),
@@ -381,7 +375,6 @@ EMPTY = {"ranges": {"age": [0, 99]}, "probabilities": {"age": [0.5, 0.5]}}
             {"ranges": {"age": [200, 300]}, "edges": {"age": [250]}},
             "no row of data is within",
         ),
-        ({"names": ["a", "b", "c"]}, "names: the table has names of its own"),
         ({"categories": {"colour": ["pink"]}}, "there is no 'pink'"),
         ({"edges": {"agee": [30]}}, "did you mean 'age'"),
     ],

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from normal_samples import mixed_columns
+from package_laws import law_of_package
 from sklearn import datasets
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn, inner_edges_of
 
@@ -306,7 +307,7 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
     """But for 1e-11 on each deviation, and edges above which there is nothing."""
     X = TABLES[table]().data
     X = np.column_stack([X, X[:, 0] > X[:, 0].mean()])
-    theirs = TabularLaw.from_lime(package(X, discretizer=discretizer))
+    theirs = law_of_package(package(X, discretizer=discretizer))
     ours = TabularLaw.from_data(X, n_bins=n_bins)
     assert theirs.kernel_width == ours.kernel_width
     assert theirs.labels.features is None
@@ -326,7 +327,7 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
 def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it(package):
     explainer = package(np.column_stack([np.full(40, 7.0), np.repeat([0.3, 1.0], 20)]))
     drawn = 0
-    for j, column in enumerate(TabularLaw.from_lime(explainer).columns):
+    for j, column in enumerate(law_of_package(explainer).columns):
         for b in np.flatnonzero(column.pieces.single & (column.shares > 0.0)):
             values = explainer.discretizer.get_undiscretize_values(j, np.array([b]))
             assert values[0] == column.pieces.mean[b]
@@ -351,7 +352,7 @@ def test_categories_names_and_widths_of_an_explainer_are_read(package):
         categorical_names={1: {0: "red", 1: "blue", 4: "grey"}},
         kernel_width=1.7,
     )
-    law = TabularLaw.from_lime(explainer)
+    law = law_of_package(explainer)
     assert law.kernel_width == 1.7
     assert law.labels.features == ("a", "b", "c", "d")
     assert law.columns[1].bins == ("= red", "= blue", "= grey")
@@ -374,7 +375,7 @@ def test_the_package_draws_from_the_law(package):
     explainer = package(X, **settings)
     explainer.explain_instance(X[0], recorded, num_samples=20_000)
     samples = drawn[0][1:]  # but for the row itself
-    for j, column in enumerate(TabularLaw.from_lime(explainer).columns):
+    for j, column in enumerate(law_of_package(explainer).columns):
         own = column.place(X[:1, j])[0]
         share = column.shares[own]
         if not column.pieces.single.all() or column.coded:
@@ -385,16 +386,3 @@ def test_the_package_draws_from_the_law(package):
         means[~column.pieces.single] = column.pieces.normals.means
         error = samples[:, j].std() / np.sqrt(len(samples))
         assert abs(samples[:, j].mean() - column.shares @ means) <= 5 * error + 1e-12
-
-
-def test_what_is_no_binned_explainer_is_refused(package):
-    def own_kernel(d, kernel_width):
-        return np.exp(-d / kernel_width)
-
-    for explainer, error, message in (
-        ({}, InvalidInput, "got dict"),
-        (package(coded(), discretize_continuous=False), Refused, "without bins"),
-        (package(coded(), kernel=own_kernel), Refused, "kernel of its own"),
-    ):
-        with pytest.raises(error, match=message):
-            TabularLaw.from_lime(explainer)

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.paths import (
     REACH,
     ColumnRoots,
@@ -210,7 +210,8 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     some = X[: 4 if law is TabularLaw else 2]
     subject = po.lime.limits(model, some, own, data=X).subject
     exact, points = subject.exact, subject.points
-    roots, turned, wide = signs_around(exact, points)
+    found = signs_around(exact, points)
+    roots, turned = found.roots, found.turned
     n_roots = 0
     for n, point in enumerate(points):
         for j, result in enumerate(sign_changes(exact, point).columns):
@@ -223,4 +224,4 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
             assert turned[n, j] == (result.sign_at(width) != result.signs[-1])
     assert n_roots > 3
     at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
-    np.testing.assert_allclose(wide, at_once, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(found.wide, at_once, rtol=0, atol=1e-14)

@@ -5,15 +5,14 @@ import numpy as np
 import pytest
 from lime_fixture import BUMP, ROW
 from normal_samples import plain_runs, with_intercept
-from package_runs import kept_columns
 from scipy import stats
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.single_runs import (
+from propopt.lime.exact_limits import ExactLimits, Limits
+from propopt.lime.finite_samples import (
     SingleRun,
     expected,
     first_row_shift,
@@ -60,7 +59,7 @@ def moments(alpha):
     return M
 
 
-def dense(limits, values, n_samples, ridge, first_row, kept=None):
+def dense(limits, values, n_samples, ridge, first_row):
     """The normal equations of all rows, built and solved one by one."""
     solutions = []
     for n in range(len(limits.mean)):
@@ -68,10 +67,7 @@ def dense(limits, values, n_samples, ridge, first_row, kept=None):
         S = S * moments(limits.alpha[n])
         left = S + ridge * np.diag(np.r_[0.0, np.ones(len(S) - 1)]) + first_row
         right = S @ with_intercept(limits, n) + first_row * values[n]
-        used = np.ones(len(S), bool) if kept is None else np.r_[True, kept[n]]
-        b = np.zeros(len(S))
-        b[used] = np.linalg.solve(left[np.ix_(used, used)], right[used])
-        solutions.append(b)
+        solutions.append(np.linalg.solve(left, right))
     return np.array(solutions)
 
 
@@ -80,10 +76,9 @@ def dense(limits, values, n_samples, ridge, first_row, kept=None):
 @pytest.mark.parametrize("log_weight", [0.0, -6.0])
 def test_the_solution_is_that_of_the_normal_equations(first_row, ridge, log_weight):
     limits, values = random_limits(0, 5, 6, log_weight)
-    for kept in (None, np.random.default_rng(0).random((5, 6)) < 0.5):
-        result = joined(expected(limits, values, 900, ridge, first_row, kept))
-        truth = dense(limits, values, 900, ridge, first_row, kept)
-        np.testing.assert_allclose(result, truth, rtol=0, atol=1e-11)
+    result = joined(expected(limits, values, 900, ridge, first_row))
+    truth = dense(limits, values, 900, ridge, first_row)
+    np.testing.assert_allclose(result, truth, rtol=0, atol=1e-11)
 
 
 def test_golden_means():
@@ -129,19 +124,6 @@ def test_columns_that_only_the_row_tells_apart_and_columns_that_never_change():
     for ridge in (0.0, 1.0):
         result = expected(limits, np.ones(1), 100, ridge=ridge)
         assert result.coefficients[0, 0] == 0.0
-
-
-def test_each_rule_keeps_its_own_columns():
-    beta, alpha = np.array([[1.0, 0.8, 0.1]]), np.array([[0.02, 0.5, 0.5]])
-    limits = Limits(beta, np.zeros(1), alpha, np.zeros(1))
-    for rule, place in (
-        (("highest_weights",), 0),
-        (("forward_selection",), 1),
-        ((), 1),
-    ):
-        kept = kept_columns(limits, 1, *rule)
-        assert kept.tolist() == [[j == place for j in range(3)]]
-    assert kept_columns(limits, 7).all()
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.functions import Power
-from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw, surrogates
-from propopt.lime.expectations import ExactLimits, bin_profiles
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw, sampled_limits
+from propopt.lime.exact_limits import ExactLimits, bin_profiles
+from propopt.lime.finite_samples import single_run
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.single_runs import single_run
 from propopt.structures.products.families import Pieces
 
 
@@ -33,7 +33,7 @@ def errors(found):
 
 def estimate(function, n_samples=200, seed=0, law=LAW, points=ROW):
     plan = DrawPlan(n_samples, seed)
-    return surrogates.estimate_limits(Answering(function), law, points, draws=plan)
+    return sampled_limits.estimate_limits(Answering(function), law, points, draws=plan)
 
 
 def estimates(name, n_samples, n_runs):
@@ -64,20 +64,20 @@ def test_estimates_are_unbiased_and_their_errors_honest(name):
 def test_terms_are_uncorrelated_and_those_behind_the_bits_vanish_given_bits():
     u = (np.arange(20_000)[None, :, None] + 0.5) / 20_000
     alpha = np.array([[0.3]])
-    T = surrogates.terms(u, alpha, 3)[0]
+    T = sampled_limits.terms(u, alpha, 3)[0]
     np.testing.assert_allclose(T.T @ T / len(T), np.eye(5), atol=1e-4)
     bits = u[0, :, 0] < 0.3
     for some in (bits, ~bits):
         np.testing.assert_allclose(T[some, 1:].mean(axis=0), 0.0, atol=1e-4)
-    np.testing.assert_allclose(surrogates.terms(u, alpha, 0)[0], T[:, :1])
+    np.testing.assert_allclose(sampled_limits.terms(u, alpha, 0)[0], T[:, :1])
     # bits that are rare or never change have none
     u = np.random.default_rng(0).random((1, 100, 3))
-    T = surrogates.terms(u, np.array([[1.0, 0.0, 0.1]]), 1)[0].reshape(100, 3, 3)
+    T = sampled_limits.terms(u, np.array([[1.0, 0.0, 0.1]]), 1)[0].reshape(100, 3, 3)
     assert not T[:, 0, :2].any()  # bits
     assert not T[:, 1, 1:].any()  # within, with too few draws
     assert not T[:, 2, 0].any()
     # uniforms fill each part of each column
-    uniforms = surrogates.stratified_uniforms(3, 50, 4, np.random.default_rng(0))
+    uniforms = sampled_limits.stratified_uniforms(3, 50, 4, np.random.default_rng(0))
     parts = np.sort(np.floor(50 * uniforms).astype(int), axis=1)
     assert (parts == np.arange(50)[None, :, None]).all()
 
@@ -111,7 +111,7 @@ def test_rows_in_the_same_bins_have_the_same_answers():
     with pytest.raises(InvalidInput, match="give at least 28"):
         estimate(BUMP, 27)
     assert np.isfinite(estimate(BUMP, 28).coefficients).all()
-    narrow = surrogates.estimate_limits(Answering(BUMP), fixture.law(0.05), ROW)
+    narrow = sampled_limits.estimate_limits(Answering(BUMP), fixture.law(0.05), ROW)
     assert np.isfinite(narrow.coefficients).all()  # without a warning
 
 
@@ -119,7 +119,7 @@ def test_a_column_of_one_bin_has_no_coefficient():
     pieces = Pieces.of_values(np.array([4.0]))
     one = BinnedColumn(pieces, np.ones(1), np.array([]), ("4",))
     law = TabularLaw.of((fixture.column(), one), 1.0)
-    result = surrogates.estimate_limits(
+    result = sampled_limits.estimate_limits(
         Power(1), law, np.array([[0.0, 4.0]]), draws=DrawPlan(400)
     )
     assert result.coefficients[0, 1] == 0.0
@@ -188,11 +188,12 @@ def test_answers_of_a_row_do_not_depend_on_the_others(lime):
 def test_additive_functions_leave_little_to_chance_and_distances_share_nothing():
     X = np.random.default_rng(0).normal(size=(400, 3))
     law = TabularLaw.from_data(X, kernel_width=1.0)
-    common = surrogates.CommonDraws.of(law, lambda Z: 1.0 + (Z[:, 0] > 0.0) * 2.0)
+    common = sampled_limits.CommonDraws.of(law, lambda Z: 1.0 + (Z[:, 0] > 0.0) * 2.0)
     edges = law.columns[0].edges
     assert edges[0] < 0.0 < edges[2]
     means = common.means(X[:2], law.widths(X[:2]))[0][0]
     assert means[:, [0, 3]] == pytest.approx(np.array([[1.0, 3.0]] * 2), abs=0.02)
     assert (
-        surrogates.CommonDraws.of(GaussianLaw.from_data(X), lambda Z: Z[:, 0]) is None
+        sampled_limits.CommonDraws.of(GaussianLaw.from_data(X), lambda Z: Z[:, 0])
+        is None
     )

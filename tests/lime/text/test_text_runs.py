@@ -14,10 +14,9 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.explainers.lime_package import package_run
-from propopt.lime.single_runs import (
+from propopt.lime.finite_samples import (
     effective_log_weights,
     expected_run,
-    kept_words,
     ranking_chances,
     required_samples,
     single_text_run,
@@ -30,7 +29,6 @@ from propopt.structures.subsets.sets import all_sets
 LAW = TextLaw(0.25)
 SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
 ANY = Enumerated(np.random.default_rng(0).normal(size=2**7))
-SOME = np.array([1, 0, 0, 1, 1, 0, 1], bool)
 
 
 def tree(d):
@@ -47,7 +45,7 @@ def deviations(run):
     return np.sqrt(np.diagonal(run.covariance[0]))
 
 
-def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None):
+def runs(function, law, n, n_runs, ridge=1.0, first_row=True):
     """Intercepts and coefficients of runs, (R, 1 + d)."""
     rng, result = np.random.default_rng(0), []
     for _ in range(n_runs):
@@ -56,7 +54,7 @@ def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None):
             bits = np.concatenate([np.ones((1, function.n_words), bool), bits])
             weights = np.concatenate([[1.0], weights])
         values = function.value(bits)
-        result.append(least_squares(bits, weights, values, ridge, kept))
+        result.append(least_squares(bits, weights, values, ridge))
     return np.array(result)
 
 
@@ -71,20 +69,18 @@ def weights_of_sets(d, log_weights, n_samples, first_row):
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), SETTINGS)
-@pytest.mark.parametrize("kept", [None, SOME], ids=["all", "some"])
-def test_means_solve_the_mean_normal_equations(ridge, first_row, kept):
+def test_means_solve_the_mean_normal_equations(ridge, first_row):
     for nu in (0.1, 0.25, np.inf):
         law = TextLaw(nu)
         masks, _, weights = weights_of_sets(7, law.log_weights(7), 60, first_row)
-        truth = least_squares(masks, weights, ANY.value(masks), ridge, kept)
-        first = mean(ANY, law, None, 60, ridge, first_row, kept, leverage=False)
+        truth = least_squares(masks, weights, ANY.value(masks), ridge)
+        first = mean(ANY, law, None, 60, ridge, first_row, leverage=False)
         np.testing.assert_allclose(first, truth, rtol=0, atol=1e-10)
     # effective weights are a fixed point: π̃ = π / (1 + π q), q the mean over sets of
     # one size of Zᵀ A⁻¹ Z
-    n_kept = None if kept is None else 4
-    logs = effective_log_weights(LAW, 7, 20, ridge, first_row, n_kept)
+    logs = effective_log_weights(LAW, 7, 20, ridge, first_row)
     masks, sizes, weights = weights_of_sets(7, logs, 20, first_row)
-    X = np.column_stack([np.ones(128), masks if kept is None else masks[:, kept]])
+    X = np.column_stack([np.ones(128), masks])
     penalty = ridge * np.eye(X.shape[1])
     penalty[0, 0] = 0.0
     inverse = np.linalg.inv((X.T * weights) @ X + penalty)
@@ -92,8 +88,8 @@ def test_means_solve_the_mean_normal_equations(ridge, first_row, kept):
     mean_q = (np.bincount(sizes, q) / np.bincount(sizes))[:7]
     pi = np.exp(LAW.log_weights(7)[:7])
     np.testing.assert_allclose(np.exp(logs[:7]), pi / (1 + pi * mean_q), rtol=1e-10)
-    truth = least_squares(masks, weights, ANY.value(masks), ridge, kept)
-    full = mean(ANY, LAW, None, 20, ridge, first_row, kept)
+    truth = least_squares(masks, weights, ANY.value(masks), ridge)
+    full = mean(ANY, LAW, None, 20, ridge, first_row)
     np.testing.assert_allclose(full, truth, rtol=0, atol=1e-9)
 
 
@@ -104,12 +100,6 @@ def test_many_samples_give_the_limit_and_limits_the_first_order():
     result = mean(limit, LAW, 1.0, 50)
     truth = mean(tree(29), LAW, None, 50, leverage=False)
     np.testing.assert_allclose(result, truth, rtol=0, atol=1e-12)
-    # K = {1, 2, 6, 8} of 12: a word that matters is left out
-    kept = np.isin(np.arange(12), [0, 1, 5, 7])
-    result = mean(tree(12), LAW, None, 10**6, 0.0, False, kept, leverage=False)
-    known = [0.23185, 0.56931, 0.22677, 0.02666, 0.02666]
-    some = np.concatenate([[True], kept])
-    np.testing.assert_allclose(result[some], known, rtol=0, atol=5e-6)
 
 
 def test_published_numbers_of_the_package():
@@ -230,40 +220,6 @@ def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("n", [30, 3])
-def test_forward_selection_adds_the_best_word(seed, n):
-    f = Enumerated(np.random.default_rng(seed).normal(size=2**7))
-    law, order = TextLaw(0.15), []
-    masks, _, weights = weights_of_sets(7, law.log_weights(7), n, True)
-    root, values = np.sqrt(weights), f.value(masks)
-
-    def left(words):
-        """The weighted squares that a fit to some words leaves."""
-        X = np.column_stack([np.ones(128), masks[:, words]]) * root[:, None]
-        fit = np.linalg.lstsq(X, values * root, rcond=None)[0]
-        return ((values * root - X @ fit) ** 2).sum()
-
-    for k in range(1, 5):
-        others = [j for j in range(7) if j not in order]
-        order.append(min(others, key=lambda j: left([*order, j])))
-        kept = kept_words(f, law, None, k, n_samples=n)
-        np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(order))
-
-
-def test_highest_weights_and_words_that_are_alike():
-    f = Enumerated(np.random.default_rng(0).normal(size=2**8))
-    kept = kept_words(f, LAW, None, 7, n_samples=500)
-    sizes = np.abs(mean(f, LAW, None, 500, 0.01)[1:])
-    assert not kept[np.argmin(sizes)]
-    assert kept.sum() == 7
-    # of words that are alike the first are kept
-    limits = WordRegression(tree(12)).at(np.array([0.25]))
-    for kept in (kept_words(tree(12), LAW, None, 5), kept_words(limits, LAW, 1.0, 5)):
-        np.testing.assert_array_equal(np.flatnonzero(kept), [0, 1, 2, 3, 4])
-    assert kept_words(tree(12), LAW, None, 30).all()
-
-
 def paper_tree(texts):
     """1food + (1 − 1food) 1about 1Everything."""
     result = []
@@ -298,13 +254,6 @@ def test_as_few_samples_as_words():
     # deviations of 200 runs are known to 5 %
     told = deviations(single_text_run(IN_PLACE, LAW, 1.0, 50))
     np.testing.assert_allclose(told, result.runs.std(axis=0, ddof=1), rtol=0.25)
-
-
-def test_a_choice_of_words():
-    result = compared(5, 500, num_features=3)
-    np.testing.assert_array_equal(np.flatnonzero(result.expected[1:]), [0, 10, 11])
-    chosen = (result.runs[:, 1:] != 0).all(axis=0)
-    np.testing.assert_array_equal(np.flatnonzero(chosen), [0, 10, 11])
 
 
 def test_models_that_are_read_and_models_by_all_their_texts():

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -101,39 +101,19 @@ class ExchangeableBits:
         rest = coefficients - level
         return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
 
-    def solved(
-        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
-    ) -> Array:
-        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), 0 for bits that are not kept."""
-        there = self._there(kept)[:, None]
-        size = there.sum(axis=2, keepdims=True)
-        x = there * vectors
-        level = x.sum(axis=2, keepdims=True) / np.maximum(size, 1.0)
-        along, apart = self._eigenvalues(size[:, :, 0])
-        ends = level / (along + penalty[:, None])[:, None]
-        rest = (x - level) / (apart + penalty[:, None])[:, None]
-        return np.asarray(there * (ends + rest))
+    def solved(self, vectors: Array, penalty: Values, /) -> Array:
+        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D)."""
+        level = vectors.mean(axis=2, keepdims=True)
+        ends = level / (self.along + penalty)[:, None, None]
+        rest = (vectors - level) / (self.apart + penalty)[:, None, None]
+        return np.asarray(ends + rest)
 
-    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+    def share_left(self, penalty: Values, /) -> Array:
         """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
-        there = self._there(kept)
-        size = there.sum(axis=1, keepdims=True)
-        along, apart = self._eigenvalues(size)
-        rho, one = penalty[:, None], 1.0 / np.maximum(size, 1.0)
-        left = one * along / (along + rho) + (1.0 - one) * apart / (apart + rho)
-        return np.asarray(there * left)
-
-    def _there(self, kept: Truths | None) -> Array:
-        """1 for bits that are kept, else 0, (n, D)."""
-        if kept is None:
-            return np.ones((len(self.share), self.n_words))
-        return np.asarray(kept, float)
-
-    def _eigenvalues(self, size: Array) -> tuple[Array, Array]:
-        """Of the covariance of k of the bits (n, 1): along, a sum of what is ≥ 0."""
-        part = size / self.n_words
-        apart = self.apart[:, None]
-        return (1.0 - part) * apart + part * self.along[:, None], apart
+        one = 1.0 / self.n_words
+        left = one * self.along / (self.along + penalty)
+        left += (1.0 - one) * self.apart / (self.apart + penalty)
+        return np.repeat(left[:, None], self.n_words, axis=1)
 
 
 # ---- What LIME tends to for a sum of products, exactly
@@ -205,20 +185,17 @@ class Limits:
         """α_j (1 − α_j) b_j, (n, D)."""
         return np.asarray(self.variances * coefficients)
 
-    def solved(
-        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
-    ) -> Array:
+    def solved(self, vectors: Array, penalty: Values, /) -> Array:
         """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
-        return np.asarray(self._steepness(penalty, kept)[:, None] * vectors)
+        return np.asarray(self._steepness(penalty)[:, None] * vectors)
 
-    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+    def share_left(self, penalty: Values, /) -> Array:
         """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
-        return np.asarray(self._steepness(penalty, kept) * self.variances)
+        return np.asarray(self._steepness(penalty) * self.variances)
 
-    def _steepness(self, penalty: Values, kept: Truths | None) -> Array:
+    def _steepness(self, penalty: Values) -> Array:
         with np.errstate(over="ignore"):
-            steep = 1.0 / (self.variances + penalty[:, None])
-        return steep if kept is None else np.where(kept, steep, 0.0)
+            return np.asarray(1.0 / (self.variances + penalty[:, None]))
 
 
 @final

@@ -15,9 +15,9 @@ from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.expectations import ExchangeableBits, Limits
+from propopt.lime.exact_limits import ExchangeableBits, Limits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.surrogates import (
+from propopt.lime.sampled_limits import (
     RUN_DRAWS,
     CommonDraws,
     stratified_uniforms,
@@ -111,7 +111,6 @@ class FiniteFit:
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
-    kept: Truths | None = None  # (n, D): the columns that are fitted; by default all
 
     def __post_init__(self) -> None:
         read_run(self.n_samples, self.ridge, self.values is not None)
@@ -142,13 +141,13 @@ class FiniteFit:
 
     @cached_property
     def pull(self) -> Array:
-        """q, (n, D): 0 for what is not fitted."""
+        """q, (n, D)."""
         return self._solved(1.0 - self.alpha)
 
     @property
     def share_left(self) -> Array:
         """What ridge leaves of a coefficient, (n, D): the diagonal of R S."""
-        return self.bits.share_left(self.penalty, self.kept)
+        return self.bits.share_left(self.penalty)
 
     @cached_property
     def left_by_ridge(self) -> Array:
@@ -157,7 +156,7 @@ class FiniteFit:
 
     def _solved(self, vectors: Array) -> Array:
         """R x of vectors (n, D)."""
-        result = self.bits.solved(vectors[:, None], self.penalty, self.kept)
+        result = self.bits.solved(vectors[:, None], self.penalty)
         return np.ascontiguousarray(result[:, 0])
 
     @cached_property
@@ -200,10 +199,10 @@ class FiniteFit:
         where the row is a sample; else τ = 0 and ψ_0 = 1 − Σ α_j ψ_j.
         """
         centred = bits - self.alpha[rows, None]
-        q, kept = self.pull[rows], None if self.kept is None else self.kept[rows]
+        q = self.pull[rows]
         loads = (centred @ q[..., None])[..., 0]
         tau = (1.0 + loads) * self._row_share[rows, None]
-        own = self.bits.at(rows).solved(centred, self.penalty[rows], kept)
+        own = self.bits.at(rows).solved(centred, self.penalty[rows])
         psi = own - q[:, None] * tau[..., None]
         weight, ends = self._shares
         first = weight[rows, None] - (psi @ ends[rows, :, None])[..., 0]
@@ -333,7 +332,6 @@ def expected(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,  # shape (n, D)
 ) -> FiniteFit:
     """What ``lime`` gives with n samples, to the first order in 1 / n.
 
@@ -344,9 +342,7 @@ def expected(
             "values: where the row itself is a sample, give f at the rows"
         )
     own = values if first_row else None
-    return FiniteFit(
-        limits.coefficients, limits.mean, limits, own, n_samples, ridge, kept
-    )
+    return FiniteFit(limits.coefficients, limits.mean, limits, own, n_samples, ridge)
 
 
 def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
@@ -432,25 +428,23 @@ def effective_log_weights(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    n_kept: int | None = None,
 ) -> Values:
     """Log weights that samples have in the mean of runs, (d + 1,).
 
     A sample with the leverage q = Zᵀ A⁻¹ Z moves the fit to itself, and counts as π̃ =
     π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D: found by fixed-point steps.
     """
-    fitted = 1 + (n_words if n_kept is None else n_kept)
     read_run(n_samples, ridge, first_row)
-    if ridge == 0.0 and n_samples <= fitted:
+    if ridge == 0.0 and n_samples <= n_words + 1:
         raise InvalidInput(
-            f"n_samples: without ridge expected more than {fitted} for as many "
+            f"n_samples: without ridge expected more than {n_words + 1} for as many "
             f"coefficients, got {n_samples}"
         )
     logs, ratio = law.log_weights(n_words), np.ones(n_words + 1)
     for _ in range(_MOST_STEPS):
         before = ratio
         system = _whole_run(logs + np.log(ratio), n_samples, ridge, first_row)
-        ratio = 1.0 / (1.0 + _pulls(*system, logs, n_kept))
+        ratio = 1.0 / (1.0 + _pulls(*system, logs))
         if np.abs(ratio - before).max() < _SETTLED:
             break
     return np.asarray(logs + np.log(ratio))
@@ -469,26 +463,16 @@ def _whole_run(
     return bits, float(np.exp(min(log_penalty, _HEAVIEST)))
 
 
-def _pulls(
-    bits: ExchangeableBits, penalty: float, log_weights: Values, n_kept: int | None
-) -> Values:
-    """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, of a fit to all words or k, (d + 1,).
+def _pulls(bits: ExchangeableBits, penalty: float, log_weights: Values) -> Values:
+    """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, (d + 1,).
 
     Zᵀ A⁻¹ Z = (1 + (m − m̄)² / (d (L + ρ)) + m (d − m) / (d (P + ρ))) / T with the
     eigenvalues L and P of the covariance of bits, along (1, ..., 1) and apart from it.
     """
     weights = np.exp(log_weights - bits.log_weight[0])
-    d, k = bits.n_words, bits.n_words if n_kept is None else n_kept
-    if k == 0:
-        return weights
     along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
-    # of k words m k / d are kept in the mean, and vary by the hypergeometric law
-    part = k / d
-    varies = part * (d - k) / (d - 1.0) * bits.spread
-    level = (1.0 - part) * apart + part * along
-    of_level = (varies + (part * bits.off_mean[0]) ** 2) / (k * level)
-    of_rest = (k - 1.0) / (d - 1.0) * bits.spread / apart
-    return np.asarray(weights * (1.0 + of_level + of_rest))
+    of_level = bits.off_mean[0] ** 2 / (bits.n_words * along)
+    return np.asarray(weights * (1.0 + of_level + bits.spread / apart))
 
 
 def expected_run(
@@ -498,7 +482,6 @@ def expected_run(
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    kept: Truths | None = None,  # shape (d,)
     *,
     leverage: bool = True,
 ) -> FiniteFit:
@@ -513,10 +496,8 @@ def expected_run(
         value = float(function.mean_by_size()[-1]) if value is None else value
         logs = law.log_weights(function.n_words)
         if leverage:
-            n_kept = None if kept is None else int(kept.sum())
-            logs = effective_log_weights(
-                law, function.n_words, n_samples, ridge, first_row, n_kept
-            )
+            d = function.n_words
+            logs = effective_log_weights(law, d, n_samples, ridge, first_row)
         own = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
     if first_row and value is None:
         raise InvalidInput("values: where the text itself is a sample, give f of it")
@@ -528,7 +509,6 @@ def expected_run(
         np.array([value]) if first_row else None,
         n_samples,
         ridge,
-        None if kept is None else kept[None],
     )
 
 
@@ -672,71 +652,3 @@ def exchangeable_matrix(
     result[0], result[:, 0] = one, one
     result[0, 0] = zero
     return result
-
-
-# ---- Which words LIME keeps where it is to keep a few
-
-
-_RIDGE = 0.01
-"""The package's, of the fit whose weights are compared."""
-
-_ALIKE = 1e-12
-
-_FEW = 6
-"""Up to so many, the package adds words one after the other."""
-
-
-def kept_words(
-    function: SizeMeans | WordCoefficients,
-    law: TextLaw,
-    value: float | None,
-    n_kept: int,
-    *,
-    n_samples: int = 5000,
-) -> Truths:
-    """The words that runs of n samples keep, by their mean normal equations, (d,).
-
-    Of words that are alike the first are kept.
-    """
-    few = read_count(n_kept, "n_kept") <= _FEW
-    ridge = 0.0 if few else _RIDGE
-    fit = expected_run(function, law, value, n_samples, ridge, leverage=not few)
-    d = fit.beta.shape[1]
-    if few:
-        order = _forward(fit, min(n_kept, d))
-    else:
-        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
-    return np.isin(np.arange(d), order)
-
-
-def _forward(fit: FiniteFit, n_kept: int) -> Positions:
-    """Words in the order in which they explain most of what is left.
-
-    The covariance of k bits has two eigenvalues, so that k of them explain
-    Σ (c_j − c̄)² / P + k c̄² / L_k for their covariances c with f: of each candidate by
-    its c, Σ c and Σ c² of those that are in.
-    """
-    bits, d = fit.bits, fit.beta.shape[1]
-    assert isinstance(bits, ExchangeableBits)
-    # Cov(z, f) and the eigenvalues of Cov(z), with the document as a sample
-    c, along, apart = bits.covariances(fit.beta)[0], bits.along[0], bits.apart[0]
-    if fit.values is not None:
-        lost, weight = 1.0 - bits.share[0], fit.total[0] + 1.0
-        c = c + lost / weight * float(fit.values[0] - fit.mean[0])
-        along += d * lost**2 / weight
-    order: list[int] = []
-    for k in range(1, n_kept + 1):
-        total = c[order].sum() + c
-        squares = (c[order] ** 2).sum() + c**2
-        level = (1.0 - k / d) * apart + k / d * along
-        explained = (squares - total**2 / k) / apart + total**2 / k / level
-        explained[order] = -np.inf
-        order.append(int(_largest_first(explained)[0]))
-    return np.array(order)
-
-
-def _largest_first(sizes: Values) -> Positions:
-    """Places by size, where rounding is no difference: then the first comes first."""
-    finite = sizes[np.isfinite(sizes)]
-    unit = _ALIKE * float(np.abs(finite).max(initial=0.0)) or 1.0
-    return np.argsort(-np.round(sizes / unit), kind="stable")

@@ -23,7 +23,7 @@ from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
-from propopt.lime.expectations import ExactLimits, Limits, bin_profiles, profile_means
+from propopt.lime.exact_limits import ExactLimits, Limits, bin_profiles, profile_means
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import Draws, LimeLaw, draws_at
