@@ -426,7 +426,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             where X had no names.
         progress : bool, optional
             Show a bar, and before long work what it costs; by default only on a
-            terminal. Sums behind a norm take some .1 s for each document of 150 words.
+            terminal.
 
         Returns
         -------

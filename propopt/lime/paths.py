@@ -16,15 +16,14 @@ from scipy.optimize import elementwise
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
-from propopt.lime.exact_limits import ExactLimits, ExchangeableBits
+from propopt.lime.exact_limits import ExactLimits, ExchangeableBits, Limits
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.lime.laws.lime_law import FactorMeans
 from propopt.lime.text.text_reading import (
     TextLaw,
     WordCoefficients,
     WordRegression,
-    announce_norms,
 )
+from propopt.lime.text.text_samples import WordMeans, limits_of
 from propopt.structures.subsets.sets import SizeMeans
 
 
@@ -57,27 +56,22 @@ class WidthCurve:
     """β_j of one row, or document, as functions of u in (0, 1), which grows with ν."""
 
     widths: Callable[[Values, Values], Values]  # ν at u (n,), given u and 1 − u
-    bounded: Callable[[Values], Bounded]  # from widths (n,) to coefficients there
-    quick: Callable[[Values], Array]  # the same coefficients alone, (n, D)
+    at: Callable[[Values], Array]  # from widths (n,) to coefficients there, (n, D)
+    rounding: Callable[[Values], Array]  # below what these are zero as far as is told
     start: float = 0.0  # the least u that is looked at
     # of β in u times positive factors, which are functions of widths; None if not known
     degree: int | None = None
-    factors: Callable[[Values], Array] | None = None
-
-    def at(self, u: Values, rest: Values) -> Bounded:
-        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
-        widths = self.widths(u, rest)
-        values, rounding = self.bounded(widths)
-        if self.factors is None:
-            return values, rounding
-        factors = self.factors(widths)
-        return values * factors, rounding * factors
+    factors: Callable[[Values], Array] = lambda widths: np.ones((len(widths), 1))
 
     def values(self, u: Values, rest: Values) -> Array:
-        """Values alone, (n, D)."""
+        """Values at u (n,), where 1 − u is ``rest``, (n, D)."""
         widths = self.widths(u, rest)
-        values = self.quick(widths)
-        return values if self.factors is None else values * self.factors(widths)
+        return self.at(widths) * self.factors(widths)
+
+    def bounded(self, u: Values, rest: Values) -> Bounded:
+        """The same, and what rounding may be."""
+        widths = self.widths(u, rest)
+        return self.values(u, rest), self.rounding(widths) * self.factors(widths)
 
 
 def rational_widths(scale: float, u: Values, rest: Values) -> Values:
@@ -92,16 +86,18 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     products = exact.function
     of_sizes = replace(products, values=np.abs(products.values))
 
-    def bounded(widths: Values) -> Bounded:
-        values, rounding = [], []
+    def rounding(widths: Values) -> Array:
+        parts = []
         for some in exact.blocks(len(widths)):
             own = widths[some]
             means = exact.factor_means(repeated(point, len(own)), own)
-            values.append(products.contrasts(*means.measures)[1])
-            rounding.append(ROUNDING * of_sizes.contrasts(*_sizes(means))[1])
-        return np.concatenate(values), np.concatenate(rounding)
+            # sizes of the terms that means and contrasts are made of
+            one, zero = np.abs(means.one), np.abs(means.zero)
+            sizes = means.mixed(one, zero), means.contrast(one, -zero)
+            parts.append(of_sizes.contrasts(*sizes)[1])
+        return ROUNDING * np.concatenate(parts)
 
-    def quick(widths: Values) -> Array:
+    def at(widths: Values) -> Array:
         return exact.of(repeated(point, len(widths)), widths).coefficients
 
     columns = binned_columns(exact.law)
@@ -109,7 +105,7 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
     if len(binned) == 0 or len(binned) < used.sum():
         widths = partial(rational_widths, exact.law.kernel_width)
-        return WidthCurve(widths=widths, bounded=bounded, quick=quick, start=_FIRST)
+        return WidthCurve(widths=widths, at=at, rounding=rounding, start=_FIRST)
     # of the row's bin in each column; 1 where weights are not by bits
     shares = np.array(
         [
@@ -134,8 +130,8 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
 
     return WidthCurve(
         widths=partial(_bit_widths, share),
-        bounded=bounded,
-        quick=quick,
+        at=at,
+        rounding=rounding,
         degree=most - 1,
         factors=factors,
     )
@@ -154,12 +150,6 @@ def _bit_widths(share: float, u: Values, rest: Values) -> Values:
     with np.errstate(divide="ignore"):
         widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
     return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
-
-
-def _sizes(means: FactorMeans) -> tuple[Array, Array]:
-    """Sizes of the terms that means and contrasts are made of."""
-    one, zero = np.abs(means.one), np.abs(means.zero)
-    return means.mixed(one, zero), means.contrast(one, -zero)
 
 
 def repeated(point: Array, n: int) -> Points:
@@ -300,7 +290,7 @@ def _signs_on(curve: WidthCurve, piece: Piece, j: int) -> tuple[Values, Array, A
     near = np.abs(values) <= bounds
     near[[0, -1]] = False
     if near.any():
-        own, rounding = curve.at(turns[near], 1.0 - turns[near])
+        own, rounding = curve.bounded(turns[near], 1.0 - turns[near])
         values[near], bounds[near] = own[:, j], rounding[:, j]
     u = np.concatenate([turns, piece.nodes])
     values, bounds = (
@@ -335,19 +325,6 @@ class ColumnRoots:
         """The widths at which the sign changes, (C,)."""
         return self.widths[self.crosses]
 
-    def sign_at(self, width: float) -> int:
-        """The sign of β_j at a width, away from roots; 0 if it is zero at all."""
-        if self.zero:
-            return 0
-        return int(self.signs[np.searchsorted(self.crossings, width)])
-
-    def nearest(self, width: float) -> float | None:
-        """The crossing with the smallest ratio to a width; None if there is none."""
-        crossings = self.crossings
-        if len(crossings) == 0:
-            return None
-        return float(crossings[np.argmin(np.abs(np.log(crossings / width)))])
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -375,9 +352,9 @@ def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     """
     degree = curve.degree
     if degree is None or degree > LARGEST_DEGREE:
-        pieces, complete = list(adaptive(curve.at, curve.start)), False
+        pieces, complete = list(adaptive(curve.bounded, curve.start)), False
     else:
-        pieces = [_interpolated(curve.at, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
+        pieces = [_interpolated(curve.bounded, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
         complete = pieces[0].resolved
     runs = [_sign_run(curve, pieces, j) for j in range(n_columns)]
     low, high = (np.concatenate([run[k] for run in runs]) for k in (0, 1))
@@ -459,15 +436,35 @@ class BandwidthPath:
         return roots_of(self.curve(), self.coefficients.shape[1])
 
 
+def _path(
+    at: Callable[[Values], Limits | WordCoefficients],
+    curve: Callable[[], WidthCurve],
+    grid: Values,
+) -> BandwidthPath:
+    known = at(grid)
+    errors = known.standard_errors
+    return BandwidthPath(grid, known.coefficients, known.intercept, curve, errors)
+
+
 def bandwidth_path(
     exact: ExactLimits, point: ArrayLike, widths: ArrayLike | None = None
 ) -> BandwidthPath:
     """Coefficients of one row (D,) at many kernel widths (M,), exact at each."""
     row = np.asarray(point, np.float64)
     grid = read_widths(widths, exact.law.kernel_width)
-    limits = exact.of(repeated(row, len(grid)), grid)
-    curve = partial(_curve_of_row, exact, row)
-    return BandwidthPath(grid, limits.coefficients, limits.intercept, curve)
+
+    def at(widths: Values) -> Limits:
+        return exact.of(repeated(row, len(widths)), widths)
+
+    return _path(at, partial(_curve_of_row, exact, row), grid)
+
+
+def word_path(
+    means: WordMeans, bandwidths: ArrayLike | None = None, own: float = 0.25
+) -> BandwidthPath:
+    """Coefficients of the words of one document at many bandwidths (M,)."""
+    grid = read_widths(bandwidths, own)
+    return _path(partial(limits_of, means), partial(_curve_of_words, means), grid)
 
 
 def read_widths(widths: ArrayLike | None, own: float) -> Values:
@@ -483,9 +480,6 @@ def read_widths(widths: ArrayLike | None, own: float) -> Values:
 
 # ---- Changes of sign around one kernel width, for many rows at once
 
-
-REACH: Final = 8.0
-"""Roots are sought from the width over this to infinity."""
 
 _RATIOS: Final = np.append(2.0 ** np.linspace(-3.0, 5.0, 33), LARGEST_WIDTH)
 """Of widths to that of the law, at which signs are read."""
@@ -550,7 +544,7 @@ def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
 
 def signs_of_words(function: SizeMeans, bandwidth: float) -> SignsAround:
     """The same of the words of a document, (1, d)."""
-    limits = WordRegression(TabledMeans(WordRegression(function)))
+    limits = WordRegression(TabledMeans(function))
 
     def at(_: Positions, bandwidths: Values) -> Array:
         return limits.at(bandwidths).coefficients
@@ -580,21 +574,21 @@ class TabledMeans:
     E_m[z_j f] is known from R sums for each word. Others have sums of their own.
     """
 
-    limits: WordRegression  # of f, with E_m f at hand
+    function: SizeMeans  # f
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
-        return self.limits.function.n_words
+        return self.function.n_words
 
-    @property
-    def size(self) -> float:
-        """The largest |E_m f|."""
-        return float(np.abs(self.limits.means).max())
+    @cached_property
+    def means(self) -> Values:
+        """E_m f, known from what sums were taken."""
+        return self.function.mean_by_size()
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
-        return self.limits.means
+        return self.means
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
@@ -603,7 +597,7 @@ class TabledMeans:
         other = off > _APART * np.abs(weights).max(axis=1)
         result = parts @ self._table
         if other.any():
-            result[other] = self.limits.function.kept(weights[other])
+            result[other] = self.function.kept(weights[other])
         return np.asarray(result)
 
     @cached_property
@@ -617,7 +611,7 @@ class TabledMeans:
     @cached_property
     def _table(self) -> Array:
         """The sums for each direction, (R, d)."""
-        return self.limits.function.kept(self._directions)
+        return self.function.kept(self._directions)
 
 
 # ---- Coefficients of one document at any bandwidths, and how far rounding goes
@@ -630,22 +624,20 @@ _NOTHING: Final = 40.0
 """Below exp of less this weights do not count: there is the limit ν → 0."""
 
 
-def _curve_of_words(function: TabledMeans) -> WidthCurve:
+def _curve_of_words(means: SizeMeans) -> WidthCurve:
     """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
-    limits, d = WordRegression(function), function.n_words
+    tabled, d = TabledMeans(means), means.n_words
+    limits = WordRegression(tabled)
     gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
     smallest = abs(gap) / (2.0 * _NOTHING)
 
-    def quick(widths: Values) -> Array:
+    def at(widths: Values) -> Array:
         return limits.at(widths).coefficients
-
-    def bounded(widths: Values) -> Bounded:
-        return quick(widths), _rounding(function, widths)
 
     return WidthCurve(
         widths=partial(rational_widths, _SCALE),
-        bounded=bounded,
-        quick=quick,
+        at=at,
+        rounding=partial(_rounding, tabled),
         start=smallest / (smallest + _SCALE**2),
     )
 
@@ -658,33 +650,6 @@ def _rounding(function: TabledMeans, widths: Values) -> Array:
     # E |m − E m| / Var m is at most two, where sizes are whole numbers
     of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
     of_word = bits.share / bits.apart
-    size = ROUNDING * function.size * (of_slope + of_word)
+    largest = float(np.abs(function.means).max())
+    size = ROUNDING * largest * (of_slope + of_word)
     return np.repeat(size[:, None], d, axis=1)
-
-
-_DIRECTIONS, _ALL = 25, 70
-"""Of weights, in 50 bandwidths and in all of them."""
-
-
-def word_path(
-    function: SizeMeans,
-    bandwidths: ArrayLike | None = None,
-    known: WordCoefficients | None = None,
-) -> BandwidthPath:
-    """Coefficients of the words of one document at many bandwidths (M,).
-
-    What is known at bandwidths is not computed again.
-    """
-    grid = read_widths(bandwidths, TextLaw().bandwidth)
-    limits = WordRegression(function)
-    if known is None:
-        announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-        known = limits.at(grid)
-
-    def curve() -> WidthCurve:
-        announce_norms("signs of coefficients", [function], _ALL)
-        return _curve_of_words(TabledMeans(limits))
-
-    return BandwidthPath(
-        grid, known.coefficients, known.intercept, curve, known.standard_errors
-    )

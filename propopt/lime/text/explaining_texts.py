@@ -29,7 +29,6 @@ from propopt.lime.text.text_reading import (
     DocumentReading,
     ExplainedDocument,
     TextLaw,
-    announce_norms,
     read_documents,
 )
 from propopt.lime.text.text_samples import (
@@ -196,7 +195,6 @@ def explanation_of_texts(
         at = subject.function.of_document(max(some, key=lambda d: len(d.text)))
         cost = cost_of(at, np.ones((1, at.n_words)), Labels(), expected, len(some))
         announced = cost.announced(subject.draws.label("lime"), at.calls, progress)
-    announce_norms("lime", [own.words for own in read], wanted=progress)
     # texts that are asked for, or documents where none is
     with progress_bar("lime", expected or len(read), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])

@@ -25,8 +25,8 @@ from propopt.lime.diagnosis.evidence import MANY_WORDS, LimeFinding, TextEvidenc
 from propopt.lime.diagnosis.rules import TEXT_RULES
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.finite_samples import expected_run, single_text_run
-from propopt.lime.paths import BandwidthPath, read_widths, word_path
-from propopt.lime.text.text_reading import ExplainedDocument, TextLaw, announce_norms
+from propopt.lime.paths import BandwidthPath, word_path
+from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document
@@ -52,9 +52,6 @@ def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
         errors=row.standard_errors,
     )
 
-
-_SIZES: Final = 20
-"""Of weights of sizes that the rules have means for, in each document."""
 
 ROWS_SHOWN: Final = 3
 """Documents with highlighted words on a card."""
@@ -293,9 +290,7 @@ class TextLimeExplanation(
         if means is None:
             raise Refused(f"path: {self.rows[n].reason}")
         width = self.law.bandwidth
-        grid = read_widths(bandwidths, width if np.isfinite(width) else 1.0)
-        known = means.at(grid) if isinstance(means, SampledWords) else None
-        return word_path(means, grid, known)
+        return word_path(means, bandwidths, width if np.isfinite(width) else 1.0)
 
     # ---- what documents have in a way of their own
 
@@ -349,8 +344,6 @@ class TextLimeExplanation(
         }
         if not cases:
             raise Refused("diagnose: LIME says nothing of these documents")
-        short = [own.means for own in cases.values() if len(own.names) <= MANY_WORDS]
-        announce_norms("diagnosis", short, _SIZES, wanted=progress)
         places = {word: j for j, word in enumerate(self.vocabulary)}
 
         def place(n: int, j: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -13,17 +13,14 @@ from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import read_positive, sealed
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.terminal import PlainConsole
 from propopt.base.text import Reason
 from propopt.base.words_of_others import knows_other_words
-from propopt.functions.cost import WORTH_SAYING, in_time
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.exact_limits import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
-from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document
 
 
@@ -328,37 +325,6 @@ class ExplainedDocument:
         if self.standard_errors is not None:
             return self.standard_errors
         return np.where(np.isnan(self.coefficients), np.nan, 0.0)
-
-
-# ---- How long means of sums behind a norm take, said before they are computed
-
-
-_STEP: Final = 1.2e-8
-"""Seconds of a step: some ten multiplications, near the processor."""
-
-
-def n_steps(function: SizeMeans | Reason | None) -> float:
-    """Steps of the means of a function for one row of weights; 0 if quick."""
-    if isinstance(function, NormalisedSum):
-        return function.n_steps
-    if isinstance(function, AddedSets):
-        return sum(n_steps(part) for _, part in function.parts)
-    return 0.0
-
-
-def announce_norms(
-    label: str,
-    functions: Iterable[SizeMeans | Reason | None],
-    n_rows: float = 1.0,
-    wanted: bool | None = None,
-) -> None:
-    """Say on standard error how long norms take, where that is long."""
-    seconds = _STEP * n_rows * sum(map(n_steps, functions))
-    if wanted is not False and seconds > WORTH_SAYING:
-        PlainConsole(stderr=True).print(
-            f"{label}: exact means behind the norm of many words, about "
-            f"{in_time(seconds)}"
-        )
 
 
 # ---- What a model of texts is read as, believed once it is what the model answers

@@ -13,8 +13,6 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.paths import (
-    REACH,
-    ColumnRoots,
     adaptive,
     bandwidth_path,
     sign_changes,
@@ -54,17 +52,10 @@ def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     assert result.complete
     # of a column that is not used nothing is anything but zero
     assert result[2].zero
-    assert result[2].sign_at(1.0) == 0
-    assert result[2].nearest(1.0) is None
     # a path knows them also outside its widths
     path = bandwidth_path(exact, POINT, [1.0, 2.0])
     assert len(path.sign_changes[1].widths) == 1
-    assert path.sign_changes[1].nearest(1.0) == path.sign_changes[1].widths[0]
     assert path.sign_changes is path.sign_changes
-    # the nearest is so by ratio
-    two = ColumnRoots(0, np.array([1.0, 16.0]), np.ones(2, bool), np.array([1, -1, 1]))
-    assert two.nearest(6.0) == 16.0
-    assert [two.sign_at(width) for width in (0.5, 6.0, 20.0)] == [1, -1, 1]
     # and a neighbourhood has the roots of its law
     glime = sign_changes(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
     np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
@@ -215,13 +206,15 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     n_roots = 0
     for n, point in enumerate(points):
         for j, result in enumerate(sign_changes(exact, point).columns):
-            near = result.nearest(width)
-            if near is None or near < width / REACH:
+            own = result.crossings
+            near = own[np.argsort(np.abs(np.log(own / width)))][:1]
+            if len(near) == 0 or near[0] < width / 8.0:
                 assert np.isnan(roots[n, j])
                 continue
             n_roots += 1
-            assert roots[n, j] == pytest.approx(near, rel=1e-6)
-            assert turned[n, j] == (result.sign_at(width) != result.signs[-1])
+            assert roots[n, j] == pytest.approx(near[0], rel=1e-6)
+            sign = result.signs[np.searchsorted(own, width)]
+            assert turned[n, j] == (sign != result.signs[-1])
     assert n_roots > 3
     at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
     np.testing.assert_allclose(found.wide, at_once, rtol=0, atol=1e-14)

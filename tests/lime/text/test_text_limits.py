@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import (
     HashingVectorizer,
     TfidfVectorizer,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -25,16 +25,13 @@ from propopt.lime.diagnosis.evidence import ObservedWords
 from propopt.lime.finite_samples import single_text_run
 from propopt.lime.text.text_reading import (
     WordRegression,
-    announce_norms,
     checked_subsets,
     compared_sets,
-    n_steps,
     read_documents,
 )
 from propopt.lime.text.text_samples import SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
-from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document, PatternWords
 
 
@@ -266,33 +263,6 @@ def test_documents_are_looked_at_in_one_call_and_compared_at_once():
     assert result.sources == ("exact",) * 40
     assert 40 * len(compared_sets(5)) in sizes
     np.testing.assert_array_equal(result.coefficients[:3], alone)
-
-
-def test_norms_of_many_words_are_announced(capsys, monkeypatch):
-    text = words(60, "good")
-    model = make_pipeline(TfidfVectorizer(), LinearRegression())
-    model.fit([text, text[: len(text) // 2]], [1.0, 0.0])
-    f = po.wrap(model, data=[text])
-    (read,) = read_documents(f, list(f.text_schema.documents))
-    norm = read.words
-    assert isinstance(norm, NormalisedSum)
-    # nodes times angles times the number of different idf
-    assert 500 < n_steps(norm) < 100 * 13 * 60**1.5
-    assert n_steps(AddedSets([(1.0, norm), (2.0, norm)])) == 2 * n_steps(norm)
-    assert n_steps(Reason("")) == 0.0
-    text_limits(f, [text])
-    announce_norms("lime", [norm], 1e6, wanted=False)
-    assert capsys.readouterr().err == ""
-    announce_norms("lime", [norm], 1e6)
-    said = "lime: exact means behind the norm of many words, about "
-    assert said in capsys.readouterr().err
-    monkeypatch.setattr("propopt.lime.text.text_reading.WORTH_SAYING", 1e-9)
-    result = text_limits(f, [text])
-    assert "lime: exact means" in capsys.readouterr().err
-    assert result.path(0).sign_changes is not None
-    said = capsys.readouterr().err
-    assert "path: exact means" in said
-    assert "signs of coefficients: exact means" in said
 
 
 # ---- estimates, against all sets of words and what they claim
