@@ -89,7 +89,6 @@ from propopt.losses.maps import (
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.proofs.curvature import (
-    Basis,
     Eigenbasis,
     Quadratic,
     Waves,
@@ -429,7 +428,7 @@ class Diagonal(Curve):
         return columns
 
     @property
-    def bases(self) -> tuple[Basis, Basis]:
+    def bases(self) -> tuple[Eigenbasis, Eigenbasis]:
         """U over points and V over features."""
         return self._over_points, self._over_features
 
