@@ -413,10 +413,10 @@ class Waves:
         return columns.T
 
 
-Eigenbasis: TypeAlias = Eigenbasis | Waves
+QuadraticBasis: TypeAlias = Eigenbasis | Waves
 
 
-def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+def eigenbases(quadratic: Quadratic) -> tuple[QuadraticBasis, QuadraticBasis]:
     """U over points and V over features."""
     n_points, n_features = quadratic.G.shape
     points, features = quadratic.lattices

@@ -60,8 +60,8 @@ from propopt.losses.linear_algebra import (
 from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, is_complete
 from propopt.proofs.curvature import (
-    Eigenbasis,
     Quadratic,
+    QuadraticBasis,
     curvature_refusal,
     eigenbases,
 )
@@ -223,8 +223,8 @@ _REDUCTION, ROUGHLY = 1e-26, 1e-16
 class Diagonalized(Hessian):
     """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V."""
 
-    over_points: Eigenbasis  # U
-    over_features: Eigenbasis  # V
+    over_points: QuadraticBasis  # U
+    over_features: QuadraticBasis  # V
     values: Array  # (N, D): a + bθ_i + cν_j
 
     def turned(self, E: Array) -> Array:
@@ -369,8 +369,8 @@ class QuadraticPart:
     # losses of any kind, of which those that are not squared are left out, as are all
     # bounds but that one
     program: Program
-    # (Eigenbasis, Eigenbasis): U and V, where they were computed before
-    known: tuple[Eigenbasis, Eigenbasis] | None = None
+    # (QuadraticBasis, QuadraticBasis): U and V, where they were computed before
+    known: tuple[QuadraticBasis, QuadraticBasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
         """H, or Π H⁻¹ Π in its place, for weights in the order of the losses."""
@@ -456,7 +456,7 @@ class QuadraticPart:
         return Quadratic.of(self._losses, self.program.shape)
 
     @cached_property
-    def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+    def _bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
         return self.known or eigenbases(self._quadratic)
 
 

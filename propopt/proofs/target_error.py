@@ -45,7 +45,7 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import is_complete
-from propopt.proofs.curvature import Eigenbasis
+from propopt.proofs.curvature import QuadraticBasis
 from propopt.proofs.hessian import (
     ROUGHLY,
     Diagonalized,
@@ -276,7 +276,7 @@ class ReadyTargets:
     program: Program  # its faithfulness losses have targets
     # what a solver knows of its squared losses: bases over points and over features,
     # and E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights
-    bases: tuple[Eigenbasis, Eigenbasis] | None = None
+    bases: tuple[QuadraticBasis, QuadraticBasis] | None = None
     energy: Callable[[Array], Callable[[Array], float]] | None = None
 
     def error(

@@ -91,6 +91,7 @@ from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.proofs.curvature import (
     Eigenbasis,
     Quadratic,
+    QuadraticBasis,
     Waves,
     curve_refusal,
     eigenbases,
@@ -428,7 +429,7 @@ class Diagonal(Curve):
         return columns
 
     @property
-    def bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+    def bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
         """U over points and V over features."""
         return self._over_points, self._over_features
 
