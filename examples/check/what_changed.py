@@ -44,10 +44,11 @@ for name, found in (("broken scale", broken), ("sound scale", sound)):
     print(f"{name}: {found.to_frame().query('beyond')['feature'].tolist()}")
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
+order = [broken.features[j] for j in np.argsort(-broken.distances)]
 for ax, (title, found) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
-    po.plots.plot_changes(found, ax=ax)
+    po.plots.plot_changes(found, features=order, ax=ax)
     ax.set_title(title, loc="left", fontsize="large")
 
 # %%

@@ -59,7 +59,15 @@ figure, axes = plt.subplots(
 order = np.argsort(np.abs(best.attributions[a]))
 rows = range(len(order))
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):
-    ax.hlines(rows, W[a, order], W[b, order], color="#d55e00", lw=3, alpha=0.5)
+    ax.hlines(
+        rows,
+        W[a, order],
+        W[b, order],
+        color="#d55e00",
+        lw=3,
+        alpha=0.5,
+        label="difference",
+    )
     ax.plot(W[a, order], rows, "o", color="#0072b2", label="patient A")
     ax.plot(W[b, order], rows, "o", color="#0072b2", mfc="white", label="patient B")
     ax.axvline(0, color="0.6", lw=1, zorder=0)
@@ -67,7 +75,7 @@ for ax, (name, W) in zip(axes, explanations.items(), strict=True):
 axes[0].set_yticks(rows, X.columns[order])
 axes[1].set_xlabel("contribution to the log-odds of malignant")
 labels = axes[0].get_legend_handles_labels()
-figure.legend(*labels, loc="outside lower center", ncols=2)
+figure.legend(*labels, loc="outside lower center", ncols=3)
 
 # %%
 # The same holds for all pairs that the rule allows, and not for the worst alone.

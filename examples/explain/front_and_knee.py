@@ -57,7 +57,9 @@ figure, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 front.plot(ax=ax)
 at = best.losses["gradient_matching"], best.losses["pairwise_robustness"]
 ax.plot(*at, "D", color="#d55e00", zorder=6)
-ax.annotate("80 % as faithful", at, (12, 20), textcoords="offset points")
+arrow = {"arrowstyle": "-", "color": "0.4"}
+where = {"xytext": (-75, -40), "textcoords": "offset points", "arrowprops": arrow}
+ax.annotate("80 % as faithful", at, **where)
 
 # %%
 # The knee needs no number to be chosen.

@@ -34,7 +34,7 @@ pairs = po.interactions.ILOCO(learner, scheme, progress=False).fit(X, y).result_
 # %%
 # The explanation is that of the model, and adds a note on what it divides.
 model = learner.fit(X, y)
-best = pairs.noted_in(po.explain(model, X.iloc[:60], data=X))
+best = pairs.noted_in(po.explain(model, X.iloc[:60], data=X, outcome="compactness"))
 print(textwrap.fill(best.parameters["notes"], 80))
 print(f"gap {best.gap:.0e}")
 assert "perimeter × area (0.0325) matter jointly" in best.parameters["notes"]

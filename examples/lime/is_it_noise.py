@@ -55,10 +55,11 @@ for item in limit.diagnose().of("sign against the profile"):
         print(item.sentence)
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), layout="constrained")
-axes[0].axvspan(exact - 2 * noise, exact + 2 * noise, color="0.9")
+band = {"color": "0.9", "label": "limit ± 2 standard deviations of a run"}
+axes[0].axvspan(exact - 2 * noise, exact + 2 * noise, **band)
 axes[0].plot(runs, range(1, 21), "o", color="0.55", label="run of 5,000 samples")
 axes[0].axvline(exact, color="#d55e00", lw=2, label="limit, without a sample")
-axes[0].axvline(0, color="0.4", lw=1, ls="--")
+axes[0].axvline(0, color="0.4", lw=1, ls="--", label="no effect")
 axes[0].set(xlabel="LIME's coefficient of the blood pressure", ylabel="seed of the run")
 axes[0].set_yticks([1, 5, 10, 15, 20])
 axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from propopt.base.checks import read_count
+from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
 from propopt.base.words_of_others import knows_other_words
 from propopt.plots.attributions import (
@@ -23,7 +26,11 @@ from propopt.results.comparison import Comparison
 
 @knows_other_words
 def plot_changes(
-    comparison: Comparison, *, n_features: int = 15, ax: Axes | None = None
+    comparison: Comparison,
+    *,
+    n_features: int = 15,
+    features: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw how far two versions are apart in each column, the farthest first.
 
@@ -37,6 +44,9 @@ def plot_changes(
         Of :func:`propopt.compare`.
     n_features : int
         How many columns to draw.
+    features : sequence of str, optional
+        Which columns, in this order: the same in several panels. By default those that
+        are farthest apart.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -51,11 +61,17 @@ def plot_changes(
     True
     """
     shown = largest(comparison.distances, read_count(n_features, "n_features"))
+    if features is not None:
+        unknown = [name for name in features if name not in comparison.features]
+        if unknown:
+            raise InvalidInput(f"features: {unknown[0]!r} is none of the comparison")
+        shown = np.array([comparison.features.index(name) for name in features])
     axes = given_or_new(ax, height=1.4 + 0.3 * len(shown))
     level, beyond = comparison.level, comparison.beyond[shown]
     places, distances = np.arange(len(shown)), comparison.distances[shown]
     colours = np.where(beyond, RAISES, OPTIMIZED_COLOUR).tolist()
     axes.barh(places, distances, 0.6, color=colours, zorder=2)
+    axes.fill_between([], [], color=RAISES, label="beyond the level")
     if level is not None:
         own = level.distances[:, shown]
         where = np.broadcast_to(places, own.shape)
@@ -63,13 +79,15 @@ def plot_changes(
         axes.plot(
             own.ravel(), where.ravel(), "o", color=OTHERS, ms=3, zorder=3, label=dots
         )
-        axes.axvline(level.limit, color="0.25", lw=1.0, ls="--", label="level")
-        legend_below(axes, 2)
+        axes.axvline(
+            level.limit, color="0.25", lw=1.0, ls="--", label="level of chance"
+        )
+        legend_below(axes, 3)
     names = [shortened(drawn(comparison.features[j]), LONGEST) for j in shown]
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     noun = "output" if comparison.quantity is None else comparison.quantity.in_words()
     sides = " and ".join(comparison.names)
-    axes.set_xlabel(f"how far {drawn(sides)} are apart")
+    axes.set_xlabel(f"distance of {drawn(sides)}, in {drawn(comparison.unit)}")
     axes.set_title(drawn(noun), loc="left", fontsize="medium")
     return framed(axes)

@@ -434,9 +434,12 @@ def _draw_lines(
     axes.legend(  # what each kind of line means, once
         kinds.values(),
         kinds.keys(),
-        loc="lower center",
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.02),
         frameon=False,
         fontsize="small",
         ncols=2,
         handlelength=4.0,
+        title="thicker: a larger score; a larger dot: matters more by itself",
+        title_fontsize="small",
     )

@@ -208,10 +208,10 @@ def unfolded_changes(one: Array, other: Array) -> Values:
 # ---- What is found
 
 
-_MOST_NAMED: Final = 3
-
 _ON_PAGE: Final = 15
 """Columns with a bar, those that are farthest apart."""
+
+_MOST_NAMED: Final = 3
 """Columns that have a sentence each; the others share one."""
 
 _MEANS: Final = {
@@ -650,7 +650,7 @@ class Comparison(
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property
-    def _unit(self) -> str:
+    def unit(self) -> str:
         """That of distances."""
         known = self.quantity is not None and self.quantity.kind != "value"
         return self._noun.strip() if known else f"units of the prediction{self._noun}"
@@ -664,7 +664,7 @@ class Comparison(
         (first, *others), order = self.findings(), self._order.tolist()
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
         subtitle = f"how far {' and '.join(self.names)} are apart in each column: "
-        subtitle += f"{_MEANS[self.kind]}, in {self._unit}{level}"
+        subtitle += f"{_MEANS[self.kind]}, in {self.unit}{level}"
         shown, rest = order[:_ON_PAGE], self.distances[order[_ON_PAGE:]]
         bars = Bars([self._row(j) for j in shown], subtitle, rest)
         return Document(
