@@ -236,14 +236,26 @@ def in_words(found: Found) -> str:
     )
 
 
-def wide(found: Found) -> str:
-    """Methods beside each other."""
+def wide(found: Found, is_alone: bool = False) -> str:
+    """Methods beside each other; without a page with a ground and a legend."""
     to, top = Drawing(), 24
+    if is_alone:
+        to.bar(0, 0, 1120, 402, "ground")
     labels(to, found, 124, top)
     for place, method in enumerate(found.attributions):
         dumbbells(to, found, method, (142 + 240 * place, top, 216))
     averages(to, found, (886, top, 234), 66)
     height = top + HEAD + ROW * len(found.names) + FOOT
+    if is_alone:
+        x, y = 142, height + 16
+        for kind, words, room in (("a", "patient A", 90), ("b", "patient B", 90)):
+            to.dot(x, y - 4, kind)
+            to.text(x + 12, y, words, "note")
+            x += room
+        to.line(x, y - 4, x + 24, y - 4, "apart")
+        told = f"differ by more than {FAR:g}; numbers are contributions in log-odds"
+        to.text(x + 34, y, told, "note")
+        height += 32
     return to.svg(1120, height, "wide", in_words(found))
 
 
@@ -291,10 +303,13 @@ def alone(found: Found) -> str:
     )
     lines = [
         "text { font-family: system-ui, sans-serif }",
+        ".ground { fill: var(--pst-color-background, #fff) }",
         *(rule.replace(".hero svg ", "") for rule in rules if "stacked" not in rule),
         f"svg {light} @media (prefers-color-scheme: dark) {{ svg {dark} }}",
     ]
-    return wide(found).replace(">", f"><style>{' '.join(lines)}</style>", 1)
+    return wide(found, is_alone=True).replace(
+        ">", f"><style>{' '.join(lines)}</style>", 1
+    )
 
 
 if __name__ == "__main__":
