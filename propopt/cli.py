@@ -84,7 +84,7 @@ def schema(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """``propopt report RESULT...``: saved results as one page."""
-    from propopt.problems.saved import load_result
+    from propopt.problems.jobs.job import load_result
     from propopt.results.report.page import write_page
 
     results = [load_result(path) for path in options.files]
@@ -153,8 +153,6 @@ def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> 
 def _check(file: str, options: argparse.Namespace) -> int:
     checked = _reader()(file, _code(options))
     checked.check_data()
-    if options.deep:
-        checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
 
@@ -178,12 +176,8 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
         if file.source.files or table in str(error):
             raise
         raise ProblemFileError(f"{table}: {error}") from error
-    if not isinstance(found, po.TradeOffs):
-        return DONE
-    if found.interrupted:
-        return INTERRUPTED
-    certified = found.certified(file.build().tolerance)
-    return DONE if certified and not found.failures else SOLVER_FAILURE
+    is_whole = found is None or file.job.is_whole(found, file)
+    return DONE if is_whole else SOLVER_FAILURE
 
 
 _SETTINGS = (
@@ -408,9 +402,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     subs["audit"].add_argument(
         "--details", action="store_true", help="print all questions, not six lines"
-    )
-    subs["check"].add_argument(
-        "--deep", action="store_true", help="read all rows of tables, not the first"
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)

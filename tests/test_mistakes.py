@@ -244,7 +244,7 @@ data:
   csv: patients.csv  # data.csv: given twice
   target: ill
   categorical: [sex]  # data.categorical: there is no column 'sex'
-model: {kind: logistic, smooth: {scale: -1}}  # model.smooth.scale: expected a number >
+model: {kind: logistic, regularization: -1}  # model.regularization: expected a number >
 objective: {gradient_matching: 1, sparsity: 0.1}
 sweep: {sparsity: [-1]}  # sweep.sparsity.0: expected a number >= 0, got -1
 tolerence: 1  # tolerence: unknown key

@@ -17,7 +17,6 @@ import pandas as pd
 from papers.engine.findings import Claim, Finding
 from papers.engine.frontier import Enclosure, Frontier
 from propopt.base.arrays import Array
-from propopt.base.errors import InvalidInput
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.problems import Problem, ProblemFile, read_problem
 from propopt.results.explanation import Explanation
@@ -104,8 +103,8 @@ class Panel:
     ----------
     column, row : str
         Where it stands: the function, and the set-up.
-    problem : path, ProblemFile or Problem
-        A problem file, or a problem made of objects.
+    problem : path or ProblemFile
+        A problem file.
     statements : tuple
         The statements to check.
     rivals : callable
@@ -121,19 +120,12 @@ class Panel:
 
     column: str
     row: str
-    problem: Path | ProblemFile | Problem
+    problem: Path | ProblemFile
     statements: tuple[Statement, ...]
     rivals: Rivals = no_rivals
     pictures: Pictures = no_pictures
     distances: Distances = enclosed_distances
     seeds: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.seeds and isinstance(self.problem, Problem):
-            raise InvalidInput(
-                "seeds: a problem made of objects has no inputs to draw anew; give the "
-                "panel a problem file"
-            )
 
     @property
     def title(self) -> str:
@@ -168,15 +160,10 @@ class Panel:
 
         Copies compute: nothing of that is sent home with the panel.
         """
-        if isinstance(self.problem, Problem):
-            yield copy(self.problem)
-        else:
-            file = self._file(self.problem)
-            yield file.build()
-            yield from (file.with_seed(seed).build() for seed in self.seeds)
-
-    def _file(self, problem: Path | ProblemFile) -> ProblemFile:
-        return read_problem(problem) if isinstance(problem, Path) else copy(problem)
+        problem = self.problem
+        file = read_problem(problem) if isinstance(problem, Path) else copy(problem)
+        yield file.build()
+        yield from (file.with_seed(seed).build() for seed in self.seeds)
 
     def _solve(self, problem: Problem) -> Solved:
         trade_offs = problem.sweep(problem.baselines(), progress=False)

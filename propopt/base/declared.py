@@ -26,7 +26,7 @@ import reprlib
 import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from functools import cache
 from operator import is_
 from pathlib import Path
@@ -775,12 +775,8 @@ class Declared:
         return again
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        memo[id(self)] = again = copy(self)
-        own = {k: x for k, x in vars(self).items() if k in parts_of(type(self))}
-        # models and programs are shared, and values that nobody has asked for yet
-        own = {k: x for k, x in own.items() if not isinstance(x, Lazy)}
-        again.__setstate__(deepcopy(own, memo))
-        return again
+        del memo  # nobody writes to its arrays; models and programs are shared
+        return copy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         state, reasons = dict(self.settled(pickled=True)), {}
@@ -854,17 +850,10 @@ _UNPICKLED: Final = "_unpickled"
 """Among the attributes of what came from a pickle: why it lacks a field."""
 
 
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, _: Any) -> None:
-        """Take what a pickle would hold."""
-
-
 def _why_no_pickle(value: Any) -> str | None:
     """Why pickle cannot hold a value, such as a user's lambda; None if it can."""
     try:
-        pickle.Pickler(cast("Any", _Nowhere()), pickle.HIGHEST_PROTOCOL).dump(value)
+        pickle.dumps(value)
     except Exception as error:  # noqa: BLE001  # whatever a __reduce__ raises
         return printable(f"{type(error).__name__}: {error}")
     return None

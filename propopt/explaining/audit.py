@@ -18,6 +18,7 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.audited import Audited
 from propopt.explaining.front_chapters import trail_of
 from propopt.explaining.nearest_front import NearestFront
+from propopt.explaining.problem import RowNumbers
 from propopt.explaining.sweeping import sweep
 from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
@@ -554,7 +555,7 @@ def audit(
     X: Any,
     *,
     data: pd.DataFrame | Array | None = None,
-    sample_weight: pd.Series[Any] | Array | None = None,
+    sample_weight: RowNumbers = None,
     output: str | None = None,
     base: float | Array | None = None,
     target: Target = None,

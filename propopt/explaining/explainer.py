@@ -208,15 +208,16 @@ class Explainer(Settings):
         contributions leave out the outer 0.5 % of values on either side. None: columns
         as they are. A column that is constant in ``data`` has no part in distances.
     kind : {"contributions", "slopes"}, optional
-        As above; by default contributions of tables, and effects of words.
+        Parts of the output that add up to f(x) less its mean; or slopes, changes of the
+        output per ``scale``. By default contributions of tables, and effects of words.
     contributions : {"shapley", "slopes"} or attributions (N, D)
         Φ: Shapley values; slopes times steps from the mean row, and effects of
         categories; or what was computed elsewhere, an Explanation or
         ``shap.Explanation`` with its base values, or a table. Where
         Shapley values are sampled, the seed and the values of a row name its draws.
     metric : {"auto", "joint", "uniform", "effects"}
-        ω: as above (``"joint"``); one; or the mean of Φ_d². By default joint beside own
-        values, and one else.
+        How moves of columns count, ω: by what each does jointly with others (as above),
+        alike, or by the mean of Φ_d². By default joint beside own values, and one else.
     law : {"auto", "data", "gaussian", "none"} or TextLaw
         Over what the model is averaged before its slopes are taken: observed values
         near each row; gaussian noise of half of ``scale``; nothing. By default observed

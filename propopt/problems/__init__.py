@@ -4,23 +4,17 @@ from typing import TYPE_CHECKING
 
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.problems.file import read_problem, read_sections
-from propopt.problems.jobs.sweep import run_problem
-from propopt.problems.problem import Inductive, Plan, Problem
+from propopt.problems.problem import Problem
 from propopt.problems.subject.data import ProblemFile
-from propopt.problems.subject.model_sections import Code
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.models import Code
 
 
 __all__ = [
     "Code",
-    "Inductive",
-    "Plan",
     "Problem",
     "ProblemFile",
-    "Subject",
     "read_problem",
     "read_sections",
-    "run_problem",
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object

@@ -38,8 +38,8 @@ from propopt.problems.sources import (
     joint_error,
     yaml_source,
 )
-from propopt.problems.subject.data import FIRST_ROWS, ProblemFile, check_table
-from propopt.problems.subject.model_sections import Code
+from propopt.problems.subject.data import ProblemFile, check_table
+from propopt.problems.subject.models import Code
 from propopt.problems.subject.tables import CsvTable, columns_in_words, missing_numbers
 
 
@@ -424,5 +424,5 @@ def _checked(source: Source, code: Code) -> ProblemFile:
         with mistakes.noted():
             schema = read_schema(source)
         if mistakes.found:
-            check_table(source, FIRST_ROWS)
+            check_table(source)
     return ProblemFile(source, schema, code, read=read_problem)

@@ -1,20 +1,24 @@
-"""Sections on inputs that come later: the prior, and what is known of gradients.
+"""The inductive setting of a problem file: the prior, and what is known of gradients.
 
-A new rule for inducing inputs is a section here and its place in ``AnyInducing``.
+A new rule for inducing inputs is a section here and its place in ``RULES``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
+import numpy as np
 from pydantic import Field
+from sklearn.base import clone
 
 from propopt import inductive
 from propopt.base.errors import InvalidInput
-from propopt.problems.losses import LossSection
-from propopt.problems.problem import Inductive, Plan
+from propopt.explaining.trade_offs import TradeOffs
+from propopt.losses import Objective
+from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     Count,
     Finite,
@@ -22,10 +26,16 @@ from propopt.problems.sections import (
     OneOf,
     Positive,
     Section,
+    part,
     section_of,
     wrong,
 )
 from propopt.problems.subject.data import Extent
+from propopt.results.explanation import Explanation
+
+
+METHOD: Final = "inductive"
+ROBUSTNESS: Final = ("kernel_robustness", "pairwise_robustness")
 
 
 class InducingSection(Section):
@@ -42,20 +52,6 @@ class InducingSection(Section):
             "observation, unless it is one of the observations already",
         ),
     ] = False
-
-    def build(self, number: int) -> Iterator[Plan]:
-        """The plans of this section, the ``number``-th of its list."""
-        for count in getattr(self, "counts", [None]):
-            rule = (
-                None if self.makes is None else self.make(count=count, max_count=count)
-            )
-            yield Plan(
-                rule=self.rule,
-                inducing=rule,
-                n_observations=count if rule is None else None,
-                own_gradients=self.own_gradients,
-                place=("inductive", "inducing", number),
-            )
 
     def check(self, extent: Extent) -> None:
         for number, count in enumerate(getattr(self, "counts", ())):
@@ -130,8 +126,16 @@ _BY_DEFAULT: Final = "by default that of kernel_robustness in the objective, or"
 
 @partial(
     section_of,
-    Inductive,
-    without=("plans",),
+    inductive.GaussianProcessExplainer,
+    without=(
+        *("robustness", "smoothness", "features"),
+        *("scale", "optimize", "random_state"),
+    ),
+    inducing=(
+        Annotated[list[AnyInducing], Field(min_length=1)],
+        "rules, each of which explains the new inputs",
+        [AllInputs(rule="all")],
+    ),
     kernel=(Literal["gaussian", "matern"], None),
     lengthscale=(
         Positive | None,
@@ -151,13 +155,112 @@ class InductiveSection(Section):
     features are similar as in the objective's smoothness.
     """
 
-    inducing: list[AnyInducing] = Field([AllInputs(rule="all")], min_length=1)
+    def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
+        """Add inductive explanations under the weights of every optimum.
 
-    def build(self, robustness: LossSection | None) -> Inductive:
-        """The setting, with what is not said taken from a kernel of the objective."""
+        The certificate of each is the lower bound on what any explanation of these
+        inputs costs, which the optimum brings. After Ctrl-C those that were finished.
+        """
+        if trade_offs.interrupted or not trade_offs.optimized:
+            return trade_offs
+        explanations: list[Explanation] = []
+        interrupted = False
+        try:
+            explanations.extend(self._explanations(trade_offs.optimized, problem))
+        except KeyboardInterrupt:
+            interrupted = True
+        baselines = (*explanations, *trade_offs.baselines)
+        return replace(trade_offs, baselines=baselines, interrupted=interrupted)
+
+    def _explanations(
+        self, optima: tuple[Explanation, ...], problem: Problem
+    ) -> Iterator[Explanation]:
+        losses: Any = problem.losses
+        pairs = [_pair(best) for best in optima]
+        points, others = problem.points, problem.subject.others
+        own = losses["gradient_matching"].G
+        if np.array_equal(np.asarray(points), np.asarray(others)):
+            others, gradients, n_shared = points, own, len(points)
+        else:
+            gradients = np.asarray(problem.subject.gradient(others))
+            n_shared = 0  # rows, from the first, that are in both
+        for rule, inducing, count, place in self._rules():
+            with part("inductive", "inducing", place):
+                explainer = self._explainer(pairs, problem)
+                model = clone(explainer).set_params(inducing=inducing)
+                model.fit(others[:count], gradients[:count])
+                path = model.explain_path(points, pairs)
+                if rule.own_gradients:
+                    known = len(others[:count][:n_shared])
+                    with_own = model.explain_path(points, pairs, gradients=own)
+                    path = [  # the first are observations already
+                        replace(
+                            new,
+                            attributions=np.concatenate(
+                                [old.attributions[:known], new.attributions[known:]]
+                            ),
+                        )
+                        for new, old in zip(with_own, path, strict=True)
+                    ]
+            told = {"rule": rule.rule, "own_gradients": rule.own_gradients}
+            for explanation, best in zip(path, optima, strict=True):
+                parameters = {**told, **explanation.parameters}
+                named = replace(explanation, method=METHOD, parameters=parameters)
+                yield _certified(named, best, losses)
+
+    def _rules(self) -> Iterator[tuple[Any, Any, int | None, int]]:
+        """Each rule, its inducing inputs, on how many observations, and its place."""
+        rules: Any = self.settings()["inducing"]
+        for place, rule in enumerate(rules):
+            for count in getattr(rule, "counts", [None]):
+                if rule.makes is None:
+                    yield rule, None, count, place
+                else:
+                    made = rule.make(count=count, max_count=count)
+                    yield rule, made, None, place
+
+    def _explainer(
+        self, pairs: list[tuple[float, float]], problem: Problem
+    ) -> inductive.GaussianProcessExplainer:
+        """Not fitted; with the weights that need most inducing inputs.
+
+        What is not said of the prior is taken from a kernel of the objective.
+        """
         own, known = self.settings("inducing"), {"mean": "per_feature"}
-        if robustness is not None and robustness.name == "kernel_robustness":
-            known |= {x: robustness.settings()[x] for x in ("lengthscale", "mean")}
+        kernel = problem.keys.losses.get("kernel_robustness")
+        if kernel is not None:
+            known |= {x: kernel.settings()[x] for x in ("lengthscale", "mean")}
         own |= {name: own[name] or known.get(name) for name in ("lengthscale", "mean")}
-        plans = (rule.build(n) for n, rule in enumerate(self.inducing))
-        return Inductive(plans=tuple(plan for some in plans for plan in some), **own)
+        smoothness: Any = problem.losses.get("smoothness")
+        return inductive.GaussianProcessExplainer(
+            min(robust for robust, _ in pairs),
+            max(smooth for _, smooth in pairs),
+            features=None if smoothness is None else smoothness.graph,
+            random_state=problem.keys.seed,
+            **own,
+        )
+
+
+def _pair(best: Explanation) -> tuple[float, float]:
+    """Weights of robustness and of smoothness beside one of gradient matching."""
+    weights = best.weights
+    (robustness,) = (weights[name] for name in ROBUSTNESS if name in weights)
+    unit = weights["gradient_matching"]
+    return robustness / unit, weights.get("smoothness", 0.0) / unit
+
+
+def _certified(explanation: Explanation, best: Explanation, losses: Any) -> Explanation:
+    """Measured at the new inputs, beside the lower bound of their optimum."""
+    terms = tuple((best.weights[name], loss) for name, loss in losses.items())
+    measured = replace(
+        explanation.measured(Objective(terms)),
+        weights=best.weights,
+        quantity=best.quantity,
+    )
+    bound = best.certificate
+    if bound is None:
+        return measured
+    value = float(measured.objective or 0.0)
+    scale = max(value, bound.scale)
+    certificate = replace(bound, value=value, scale=scale, distance=None)
+    return replace(measured, certificate=certificate)

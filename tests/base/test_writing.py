@@ -215,7 +215,7 @@ def test_what_can_be_written_is_and_the_next_file_is_solved(file, out):
     kept = [f"{n}.{s}" for n in ("cubic", "other") for s in ("json", "npz", "svg")]
     assert names(out) == kept
     with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
-        po.problems.run_problem(po.problems.read_problem(file).build(), out, quiet=True)
+        po.problems.read_problem(file).run(out, quiet=True)
     assert len(caught.value.result.optimized) == 3
 
 

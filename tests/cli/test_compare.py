@@ -8,7 +8,7 @@ from exact_csv import read_csv
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.subject.learning import fit
+from propopt.problems.subject.subject import fit
 
 
 FILE = """\
@@ -79,23 +79,18 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
 
 def test_a_section_says_what_it_is_held_against(two, capsys):
     own = FILE.partition("explain:{{")[0].replace("explain: {{kind", "compare: {{kind")
-    own = own.replace("robustness", "before: old.yaml, level: bootstraps, robustness")
+    own = own.replace("robustness", "before: old.yaml, level: none, robustness")
     path = write(two, "both", own.format(name="new", weight=1))
     assert main(["check", path]) == 0
     assert compare(path, "-o", two / "out", "-q") == 0
     found = loaded(two / "out", "both")
-    assert found.level.kind == "bootstraps"
-    assert found.level.n_models == 5
+    assert found.level is None
     assert found.parameters["robustness"] == 1.0
-    bare = write(
-        two, "bare", own.format(name="new", weight=1).replace("boots", "foots")
-    )
+    bare = write(two, "bare", own.format(name="new", weight=1).replace("none", "all"))
     assert compare(bare, "-o", two / "out") == 2
-    assert "compare.level: expected 'auto', 'halvings'" in capsys.readouterr().err
-    few = own.replace("bootstraps", "halvings, times: 9").format(name="new", weight=1)
-    assert main(["check", write(two, "few", few)]) == 2
-    told = "compare.times: expected 10 halvings or more, got 9"
-    assert told in capsys.readouterr().err
+    assert (
+        "compare.level: expected 'auto' or 'none', got 'all'" in capsys.readouterr().err
+    )
 
 
 def test_categories_that_are_new_do_not_change_the_codes_of_others(two):
@@ -177,12 +172,7 @@ def test_a_formula_has_no_level_and_says_so(tmp_path, capsys):
     both = write(tmp_path, "both", f"{more}compare: {{before: one.yaml}}\n")
     assert compare(both, "-o", tmp_path / "out") == 0
     assert "No refits were given" in capsys.readouterr().out
-    level = f"{more}compare: {{before: one.yaml, level: halvings}}\n"
-    assert compare(write(tmp_path, "both", level), "-o", tmp_path / "out") == 2
-    assert "compare.level: one.yaml has a function or a" in capsys.readouterr().err
-    lost = f"{more}compare: {{before: none.yaml, level: none, times: 9}}\n"
+    lost = f"{more}compare: {{before: none.yaml, level: none}}\n"
     assert main(["check", write(tmp_path, "both", lost)]) == 2
-    assert "times has no effect with level none" in capsys.readouterr().err
-    assert main(["check", write(tmp_path, "both", lost.replace(", times: 9", ""))]) == 2
     assert "compare.before: there is no file none.yaml; " in capsys.readouterr().err
     assert one.endswith("one.yaml")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from command_line import names, sweep, write
 from exact_csv import read_csv
-from interaction_scores import made_up_scores
 from sklearn.datasets import load_iris
 
 import propopt as po
@@ -15,7 +14,6 @@ from papers.__main__ import main as reproduce
 from propopt.base.text import Reason
 from propopt.cli import main
 from propopt.problems.file import sections_of_table
-from propopt.problems.subject.subject import Subject
 
 
 LOOK = """\
@@ -154,18 +152,15 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     assert stored["gradient"] == exact.removeprefix("target ")
 
 
-@pytest.mark.parametrize(
-    ("rows", "reference"), [("explain: 1", ""), ("explain: 9", ", reference: 60")]
-)
-def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
-    text = TREES.replace("{}", f"{{kind: contributions, metric: effects{reference}}}")
-    trees = done(text.replace("explain: 40", rows))
+@pytest.mark.parametrize("rows", [1, 9])
+def test_rows_by_themselves_add_up_to_what_is_written(done, rows):
+    text = TREES.replace("{}", "{kind: contributions, metric: effects}")
+    trees = done(text.replace("explain: 40", f"explain: {rows}"))
     result, subject = trees.load(), trees.subject
     assert result.solver == "conditional"
     total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     settings = {"kind": "contributions", "metric": "effects"}
-    settings["graph"] = po.graphs.Nearest(n_reference=60 if reference else 500)
     explainer = po.Explainer(subject.function, subject.others, **settings).fit()
     alone = explainer.explain(subject.points.iloc[[0]]).attributions[0]
     np.testing.assert_array_equal(result.attributions[0], alone)
@@ -192,17 +187,6 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
     assert "target exact (read from the model)" in of_data.printed
     assert "pairs" in gaussian.stored["picked"]["target_error"]["in_words"]
     assert 0 < precise.stored["picked"]["target_error"]["relative"] <= 0.5
-
-
-def test_smooth_chooses_the_slopes_of_an_explanation(done):
-    text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
-    trees = done(text.replace("explain: {}", "explain: {kind: slopes}"), "-q")
-    subject, result = trees.subject, trees.load().gradient
-    sizes = subject.others.std(ddof=0).to_numpy()
-    mean = po.functions.smoothed(subject.function.function, sizes, 500, 0)
-    expected = mean.gradient(subject.points) * sizes
-    np.testing.assert_allclose(result, expected, atol=1e-12)
-    assert np.abs(result).max() > 0.1
 
 
 # ---- reasons
@@ -259,89 +243,6 @@ def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, 
         f"{look}:3: explain: reasons are contributions to the output, and "
         "these are slopes; write kind: contributions\n"
     )
-
-
-# ---- with scores of interactions: what matters jointly
-JOINTLY = (
-    LOOK.partition("explain: {")[0] + "explain:\n  interactions: found/scores.npz\n"
-)
-
-
-def scores(**fields):
-    """Of the columns of iris, of which the last two clearly matter jointly."""
-    estimates = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 9.0])
-    columns = tuple(load_iris().feature_names)
-    own = {"names": columns, "estimates": estimates, **fields}
-    return made_up_scores(np.random.default_rng(0), 4, **own)
-
-
-@pytest.fixture
-def jointly(tmp_path):
-    (tmp_path / "found").mkdir()
-    scores().save(tmp_path / "found" / "scores.npz")
-    return write(tmp_path, "jointly", JOINTLY)
-
-
-@pytest.mark.parametrize("settings", ["robustness: 0.5", "reference: 40"])
-def test_a_sentence_names_what_matters_jointly(
-    tmp_path, jointly, out, capsys, settings
-):
-    text = JOINTLY + f"  {settings}\n"
-    write(tmp_path, "jointly", text)
-    assert main(["check", jointly]) == 0
-    assert explain(jointly, "-o", out) == 0
-    told = "petal length (cm) × petal width (cm) (9) matter jointly, which no additive"
-    assert told in capsys.readouterr().out
-    stored = json.loads((out / "jointly.json").read_text())
-    saved = po.results.Explanation.load(out / "jointly.npz")
-    assert told in saved.parameters["notes"]
-    assert stored["picked"]["parameters"]["notes"] == saved.parameters["notes"]
-    # without the file nothing is said, and numbers are the same
-    plain = write(tmp_path, "plain", text.replace("found/scores.npz", "null"))
-    assert explain(plain, "-o", out, "-q") == 0
-    other = po.results.Explanation.load(out / "plain.npz")
-    np.testing.assert_array_equal(saved.attributions, other.attributions)
-    assert "notes" not in other.parameters
-
-
-ONES = dict.fromkeys(("estimates", "standard_errors", "monte_carlo", "counts"))
-SINGLE = {name: np.ones(4) for name in ONES} | {"sets": np.arange(4)[:, None]}
-OTHERS = {
-    "their columns": {"names": ("a", "b", "c", "d")},
-    "expected scores of pairs or larger sets, got those of si": SINGLE,
-}
-
-
-@pytest.mark.parametrize("told", OTHERS)
-@pytest.mark.parametrize("command", ["explain", "check"])
-def test_scores_of_something_else_are_refused_before_anything_is_fitted(
-    tmp_path, jointly, out, capsys, monkeypatch, told, command
-):
-    monkeypatch.setattr(Subject, "function", property(lambda _: pytest.fail("fitted")))
-    scores(**OTHERS[told]).save(tmp_path / "found" / "scores.npz")
-    output = ["-o", str(out)] if command == "explain" else []
-    assert main([command, jointly, *output]) == 2
-    place = f"{jointly}:4: explain.interactions: "
-    assert capsys.readouterr().err.startswith(place + told)
-
-
-def test_what_is_no_file_of_scores_is_refused(tmp_path, jointly, capsys):
-    (tmp_path / "odd.npz").write_bytes(b"PK\x03\x04")
-    for name, told in [
-        ("nowhere.npz", "there is no file "),
-        ("jointly.yaml", "path: expected the "),
-        ("odd.npz", ""),
-        ("..", "path: expected the name of a file, got "),
-    ]:
-        write(tmp_path, "jointly", JOINTLY.replace("found/scores.npz", name))
-        assert main(["check", jointly]) == 2
-        place = f"{jointly}:4: explain.interactions: "
-        assert capsys.readouterr().err.startswith(place + told)
-    # nor is what is read written over
-    (tmp_path / "found" / "scores.npz").rename(tmp_path / "jointly.npz")
-    write(tmp_path, "jointly", JOINTLY.replace("found/scores", "jointly"))
-    assert explain(jointly, "-o", tmp_path) == 2
-    assert "it is read here; choose another folder" in capsys.readouterr().err
 
 
 # ---- a table of one's own that holds documents

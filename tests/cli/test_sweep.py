@@ -149,7 +149,7 @@ baselines:
 @pytest.fixture
 def curve(tmp_path):
     path = write(tmp_path, "iris", IRIS)
-    return po.problems.read_problem(path).build()
+    return po.problems.read_problem(path)
 
 
 def manifest(out, name="iris"):
@@ -161,7 +161,8 @@ def read(out, name="iris"):
 
 
 def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys):
-    solved = po.problems.run_problem(curve, out)
+    solved = curve.run(out)
+    curve = curve.build()
     front, saved = solved.front(), po.TradeOffs.load(out / "iris.npz")
     assert len(saved.baselines) < len(solved.baselines) == 2
     for mine, same in zip(front.explanations, saved.explanations, strict=True):
@@ -174,7 +175,6 @@ def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys
     pd.testing.assert_frame_equal(read(out), knee.to_frame(), check_exact=True)
     assert list(read(out)) == list(curve.points)
     stored = manifest(out)
-    assert stored["pick"] == "knee"
     assert stored["picked"]["weights"] == knee.weights
     assert stored["left_out"] == []
     # reading attributions moves last digits: the losses do not depend on it
@@ -183,28 +183,6 @@ def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys
     again.to_csv(out / "again.csv")
     tables = [pd.read_csv(out / f"{f}.csv", dtype=str) for f in ("iris", "again")]
     pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
-
-
-@pytest.mark.parametrize(("value", "weight"), [(0.001, 0.001), (90, 100), (1000, 1000)])
-def test_the_table_is_that_of_the_weights_nearest_to_the_pick(
-    tmp_path, out, value, weight
-):
-    pick = f"pick: {{pairwise_robustness: {value}}}\n"
-    path = write(tmp_path, "iris", IRIS.partition("baselines")[0] + pick)
-    assert sweep(path, "-o", out, "-q") == 0
-    problem = po.problems.read_problem(path).build()
-    best = po.solve(problem.objective.with_weights({"pairwise_robustness": weight}))
-    np.testing.assert_allclose(read(out), best.attributions, rtol=1e-6, atol=1e-9)
-    weights = manifest(out)["picked"]["weights"]
-    assert weights["pairwise_robustness"] == pytest.approx(weight)
-
-
-def test_a_limit_can_be_picked(tmp_path, out):
-    text = FILE.replace("sweep:", "limits:").replace("[0.1, 1, 10]", "[0.5, 1, 2]")
-    path = write(tmp_path, "cubic", f"{text}pick: {{pairwise_robustness: 1}}\n")
-    assert sweep(path, "-o", out, "-q") == 0
-    losses = manifest(out, "cubic")["picked"]["losses"]
-    assert losses["pairwise_robustness"] == pytest.approx(1.0)
 
 
 LARGE = "attributions of the front are not written (.npz): "
@@ -239,7 +217,7 @@ def test_stopped_while_attributions_are_written_the_losses_stay(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(po.TradeOffs, "save", stop)
-    solved = po.problems.run_problem(curve, out, quiet=True)
-    assert solved.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        curve.run(out, quiet=True)
     assert names(out) == ["iris.csv", "iris.json", "iris.svg"]
     assert manifest(out)["left_out"] == ["attributions: interrupted"]

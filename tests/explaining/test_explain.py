@@ -559,9 +559,9 @@ def test_what_is_no_result_of_these_features_is_refused(call, message, T):
 
 
 DECLARED = {field.name: field for field in fields(problem.Settings)}
-OF_ROWS = {"reference", "same_pattern", "precision", "max_evaluations"}
-"""Keys of problem files that are settings of Nearest and Sampling."""
-OF_PRINTOUTS = {"reasons", "interactions"}
+OF_ROWS = {"precision", "max_evaluations"}
+"""Keys of problem files that are settings of Sampling."""
+OF_PRINTOUTS = {"reasons"}
 """Keys of what is made of an explanation afterwards."""
 
 

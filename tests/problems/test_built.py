@@ -6,7 +6,6 @@ from problem_texts import FILE, LOSSES, instead
 
 import propopt as po
 from propopt.base.errors import InvalidInput, ProblemFileError
-from propopt.functions import Power
 
 
 EVERY_LOSS = """\
@@ -150,8 +149,6 @@ baselines:
     assert [explainer.scale for explainer in built.methods] == [0.1, 0.1]
 
 
-X = np.linspace(-1, 1, 5)[:, None]
-CUBE = Power(3)
 GRID = {"low": -1, "high": 1, "per_dimension": 5, "dimensions": 1}
 GAUSSIAN = {"graph": {"kind": "gaussian", "lengthscale": 0.5}}
 SECTIONS = {
@@ -163,58 +160,15 @@ SECTIONS = {
 }
 
 
-def of_objects(**settings):
-    robust = po.PairwiseRobustness(po.graphs.gaussian_graph(X, 0.5))
-    objective = po.GradientMatching(CUBE.estimate(X)) + robust
-    made = {"points": X, "function": CUBE, "objective": objective} | settings
-    return po.problems.Problem(**made)
+def test_an_error_knows_the_part_of_the_problem(monkeypatch):
+    def refuse(*_, **__):
+        raise InvalidInput("no")
 
-
-def test_objects_give_what_sections_give(tmp_path):
-    noisy = [po.explainers.SmoothGrad(scale=s, n_samples=5) for s in (0.5, 1.0)]
-    weights = {"pairwise_robustness": [0.1, 1]}
-    mine = of_objects(weights=weights, baselines=[noisy], name="mine")
-    same = po.problems.read_sections(SECTIONS).build()
-    tables = [p.sweep(p.baselines()).to_frame() for p in (mine, same)]
-    for column in set(tables[0]) - {"seconds"}:
-        assert tables[0][column].equals(tables[1][column]), column
-    curve = po.problems.run_problem(mine, tmp_path, quiet=True)  # like a file
-    saved = po.TradeOffs.load(tmp_path / "mine.npz")
-    assert len(curve.optimized) == len(saved.optimized) == 2
-
-
-@pytest.mark.parametrize("values", [0.5, [0.5], np.array([0.5])])
-def test_weights_and_limits_are_numbers_lists_or_arrays(values):
-    weights = of_objects(weights={"pairwise_robustness": values}).weights
-    assert weights == {"pairwise_robustness": [0.5]}
-    limited = of_objects(limits={"pairwise_robustness": values}).sweep()
-    (best,) = limited.optimized
-    assert best.losses["pairwise_robustness"] == pytest.approx(0.5, rel=1e-6)
-
-
-def test_nothing_is_computed_before_it_is_asked_for():
-    def fail():
-        pytest.fail("computed")
-
-    made = po.problems.Problem(subject=fail, objective=fail, name="later")
-    assert made.name == "later"
-    assert made.swept == []
-
-
-@pytest.mark.parametrize(
-    "settings", [{"points": None}, {"function": None}, {"subject": object()}]
-)
-def test_a_subject_or_points_with_a_function(settings):
-    with pytest.raises(InvalidInput, match="expected a subject, or points and a fun"):
-        of_objects(**settings)
-
-
-def test_an_error_knows_the_part_of_the_problem():
-    greedy = po.explainers.Shap(data=np.zeros((1, 7)))
-    made = of_objects(baselines=[po.explainers.Gradient(), greedy])
+    made = po.problems.read_sections(SECTIONS).build()
+    monkeypatch.setattr(po.explainers.SmoothGrad, "explain", refuse)
     with pytest.raises(InvalidInput) as caught:
         list(made.baselines())
-    assert caught.value.part == ("baselines", 1)
+    assert caught.value.part == ("baselines", 0)
 
 
 def test_mistakes_in_sections_have_keys_and_no_line():

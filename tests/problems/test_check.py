@@ -31,18 +31,19 @@ def said(tmp_path, capsys):
     return run
 
 
-def test_only_deep_checks_read_later_rows(said, tmp_path, rng, monkeypatch):
+def test_a_check_reads_all_rows_and_fits_nothing(said, tmp_path, rng, monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     table = pd.DataFrame(rng.normal(size=(2000, 2)), columns=list("ab"))
     table["whole"] = (np.arange(2000) > 1900) * 1
-    table.loc[1500, "a"] = np.inf
     table.to_csv(tmp_path / "table.csv", index=False)
     for explain in ("10", "1500"):
         assert said(FILE.replace("10", explain), "check") == (0, "")
     code, message = said(FILE.replace("10", "2000"), "check")
     assert code == 2
     assert "expected fewer than the 2000 rows" in message
-    assert said(FILE, "check", "--deep") == (
+    table.loc[1500, "a"] = np.inf
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert said(FILE, "check") == (
         2,
         "file.yaml:1: data.csv: numbers must be finite, and in these columns some are "
         "infinite: a",
@@ -54,7 +55,6 @@ data: {{grid: {{low: {low}, high: {high}, per_dimension: {n}, dimensions: 1}}}}
 function: {{name: exponential}}
 objective: {{gradient_matching: 1, {loss}}}
 """
-NO_EDGES = "max_difference_robustness: {graph: {kind: threshold, threshold: 0}}"
 TOO_MANY = "kernel_robustness: {lengthscale: 1}"
 
 
@@ -64,14 +64,11 @@ TOO_MANY = "kernel_robustness: {lengthscale: 1}"
         (-1, 1000, 2000, "sparsity: 1", "2: function: .*not finite in 1 of 1001 rows"),
         (-1000, 1e5, 2000, "sparsity: 1", "2: func.*not finite in 967 of 1001 rows"),
         (-1, 1, 9_000_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
-        (-1, 1, 2000, NO_EDGES, "3: objective.max_difference_robustness: graph: has"),
     ],
 )
-def test_overflow_and_graphs_without_edges_are_told(said, low, high, n, loss, told):
+def test_overflow_and_what_needs_too_much_are_told(said, low, high, n, loss, told):
     text = FORMULA.format(low=low, high=high, n=n, loss=loss)
-    if loss is NO_EDGES:
-        assert said(text, "check") == (0, "")
-    code, message = said(text, "check", *["--deep"] * (loss is NO_EDGES))
+    code, message = said(text, "check")
     assert code == 2
     assert re.match(f"file.yaml:{told}", message)
 

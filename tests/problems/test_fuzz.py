@@ -75,11 +75,10 @@ def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
     for seed in seeds:
         made = case(seed)
         path = write(folder, made)
-        for deep in ((), ("--deep",)):
-            code, complaints = ending("check", *deep, path)
-            assert code in (0, 2), (seed, made.changes)
-            assert bool(complaints) == bool(code)
-            assert_has_places(complaints, path)
+        code, complaints = ending("check", path)
+        assert code in (0, 2), (seed, made.changes)
+        assert bool(complaints) == bool(code)
+        assert_has_places(complaints, path)
         if not code:
             yield made, path
 
@@ -113,7 +112,7 @@ def used(tmp_path_factory):
     folder = tmp_path_factory.mktemp("used")
     for base in BASES:
         path = write(folder, Case(dump(base), "table.csv", TABLE, ()))
-        assert main(["check", "--deep", str(path)]) == 0
+        assert main(["check", str(path)]) == 0
 
 
 @pytest.mark.sampled(2)

@@ -154,8 +154,8 @@ def test_a_sweep_tells_what_is_kept_and_of_a_family_the_nearest_to_the_front(pro
 def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path):
     write(f"{NOTES}price,no\n", "notes.csv")
     path = write(f"{FILE}baselines: [{{method: exact_lime}}, {{method: gradient}}]\n")
-    built = po.problems.read_problem(path).build()
-    curve = po.problems.run_problem(built, tmp_path / "out", quiet=True)
+    built = po.problems.read_problem(path)
+    curve = built.run(tmp_path / "out", quiet=True)
     lime, effects = curve.baselines
     texts = built.subject.points
     (row,) = [n for n, text in enumerate(texts) if text == "price"]

@@ -83,16 +83,14 @@ def told(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.parametrize("depth", [[], ["--deep"]])
-def test_without_mistakes_nothing_is_told_nor_fitted(told, name, depth):
-    assert told(PLAIN[name], "check", *depth, code=0) == []
+def test_without_mistakes_nothing_is_told_nor_fitted(told, name):
+    assert told(PLAIN[name], "check", code=0) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), list(mistakes()))
 def test_each_mistake_is_told_before_any_work(told, tmp_path, text, expected):
     job = (re.findall(r"(?m)^(explain|lime|interactions):", text) or ["sweep"])[0]
     assert told(text, "check") == expected
-    assert told(text, "check", "--deep") == expected
     assert told(text, job, "-q", "-o", str(tmp_path / "out")) == expected
 
 

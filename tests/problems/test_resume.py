@@ -34,7 +34,6 @@ JOBS = {
     + "- {method: lime, scale: [0.2, 0.5], n_samples: 60}\n",
     "explain": NETWORK + "explain: {kind: slopes, law: gaussian, precision: 0.01}\n",
     "exact": TREES + "explain: {kind: contributions}\n",
-    "reference": NETWORK + "explain: {kind: contributions, reference: 12}\n",
     "lime": NETWORK + "lime: {rows: 3, n_samples: 200, path: [0.5, 1]}\n",
     "words": "data: {csv: texts.csv, target: y, text: words, explain: 6}\n"
     "model: {kind: mlp, hidden: [4], task: regression, "

@@ -12,7 +12,6 @@ from propopt import losses
 from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.problems import losses as loss_sections
-from propopt.problems.baselines import BASELINE_SECTIONS
 from propopt.problems.inductive import RULES
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
@@ -21,8 +20,9 @@ from propopt.problems.jobs.interactions import (
     SplitSection,
 )
 from propopt.problems.jobs.lime import LimeSection
+from propopt.problems.losses import BASELINE_SECTIONS
 from propopt.problems.sections import sentences_of
-from propopt.problems.subject.model_sections import (
+from propopt.problems.subject.models import (
     VECTORIZERS,
     BoostingModel,
     ForestModel,

@@ -52,7 +52,7 @@ from propopt.base.files import name_of_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
-from propopt.problems.saved import load_result
+from propopt.problems.jobs.job import load_result
 from propopt.results.report.page import page_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels

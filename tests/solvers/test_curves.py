@@ -536,8 +536,8 @@ REPORTED = FILE.partition("baselines:")[0].replace(
 
 def run(tmp_path):
     (tmp_path / "cubic.yaml").write_text(REPORTED)
-    problem = po.problems.read_problem(tmp_path / "cubic.yaml").build()
-    return problem, po.problems.run_problem(problem, tmp_path, quiet=True)
+    file = po.problems.read_problem(tmp_path / "cubic.yaml")
+    return file.build(), file.run(tmp_path, quiet=True)
 
 
 def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys):

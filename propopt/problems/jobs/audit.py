@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -12,34 +13,57 @@ from pydantic import Field
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.explaining.audit import audit
-from propopt.problems.jobs.job import Answer, JobSection, digest_of_file, manifest
+from propopt.problems.jobs.job import (
+    Answer,
+    JobRun,
+    JobSection,
+    digest_of_file,
+    manifest,
+)
 from propopt.problems.sections import (
-    Count,
     Finite,
     Nonnegative,
     Section,
     part,
+    section_of,
     wrong,
 )
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
-from propopt.problems.subject.tables import CsvTable, read_columns, weights_of_table
+from propopt.problems.subject.tables import CsvTable, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
 from propopt.tables.imported import SUFFIXES
 
 
+@partial(section_of, Decision, threshold=Finite, below=str, above=str)
 class DecisionSection(Section):
     """What follows from a prediction on either side of a threshold."""
 
-    makes = Decision
 
-    threshold: Finite = Field(description="in the unit of the predictions")
-    below: str = Field("below", description="the decision below the threshold")
-    above: str = Field(
-        "at or above", description="the decision at the threshold and above"
-    )
-
-
+@partial(
+    section_of,
+    audit,
+    also=Audit.to_sign,
+    without=(
+        *("self", "model", "X", "sample_weight", "target", "outcome", "graph"),
+        *("rng", "record"),
+    ),
+    attributions=(
+        str | None,
+        "path, from that of this file, of a .csv or .npz with a number for each row "
+        "and column of the table; the command line may name another",
+        None,
+    ),
+    output=Literal["log_odds", "probability", "margin", "value"] | None,
+    base=Finite | None,
+    data=(
+        str | None,
+        "path of a CSV with the background rows; by default the audited rows",
+    ),
+    n_neighbors="how many rows each is compared with",
+    tolerance=Nonnegative | None,
+    decision=DecisionSection | None,
+)
 class AuditSection(JobSection):
     """Attributions from elsewhere, asked in an auditor's order: :func:`propopt.audit`.
 
@@ -63,32 +87,6 @@ class AuditSection(JobSection):
         ".json",
     )
 
-    attributions: str | None = Field(
-        None,
-        description="path, from that of this file, of a .csv or .npz with a number for "
-        "each row and column of the table; the command line may name another",
-    )
-    output: Literal["log_odds", "probability", "margin", "value"] | None = Field(
-        None,
-        description="the output whose parts the numbers are; required for classifiers",
-    )
-    base: Finite | None = Field(
-        None, description="what the numbers are added to, where their file has no base"
-    )
-    data: str | None = Field(
-        None,
-        description="path of a CSV with the background rows; by default the audited "
-        "rows",
-    )
-    n_neighbors: Count = Field(8, description="how many rows each is compared with")
-    tolerance: Nonnegative | None = Field(
-        None,
-        description="by how much a value may differ from the exact one, and a sum from "
-        "the prediction, for its row to pass",
-    )
-    decision: DecisionSection | None = Field(
-        None, description="a threshold on predictions: what is decided in each row"
-    )
     details: bool = Field(
         False, description="whether all questions are printed, not six lines"
     )
@@ -115,49 +113,43 @@ class AuditSection(JobSection):
                 raise wrong(f"expected a .csv or .npz file, got {path.name}", key)
 
     def others_read(self, file: ProblemFile) -> Sequence[Path]:
-        folder = file.source.path.parent
-        named = (self.attributions, self.data)
+        folder, own = file.source.path.parent, self.settings()
+        named = (own["attributions"], own["data"])
         return [folder / name for name in named if name is not None]
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
         """The audit of all rows, in the order of the table."""
         del progress
         subject, folder = file.subject, file.source.path.parent
+        own = self.settings("details")
+        decision, tolerance = own.pop("decision"), own.pop("tolerance")
         X: Any = subject.points
         if isinstance(X, pd.DataFrame):
             X = X.sort_index()  # as the file has them
         with part(self.key):
-            if self.attributions is None:
+            if own["attributions"] is None:
                 raise wrong(
                     "required, and missing; or name the file behind this one: "
                     "propopt audit FILE ATTRIBUTIONS.csv",
                     "attributions",
                 )
-            data, weights = None, subject.sample_weight
-            if self.data is not None:
-                path, column = folder / self.data, file.schema.data.sample_weight
+            path, weights = folder / own.pop("attributions"), subject.sample_weight
+            if own["data"] is not None:
                 with part("data"):
-                    data = self._rows(path, file, list(X))
-                    if column is not None:
-                        table = CsvTable.of(path)
-                        self._refuse_lacking(table, [column])
-                        weights = weights_of_table(table, column)
+                    background = folder / own["data"]
+                    own["data"], weights = _background(background, file, list(X))
             found = audit(
-                folder / self.attributions,
+                path,
                 subject.function,
                 X,
-                data=data,
                 sample_weight=weights,
-                output=self.output,
-                base=self.base,
-                n_neighbors=self.n_neighbors,
                 rng=file.schema.seed,
+                **own,
             )
-        decision = None if self.decision is None else self.decision.model_dump()
         return found.to_sign(
-            tolerance=self.tolerance,
-            decision=None if decision is None else Decision(**decision),
-            record=self._record(file, X, data),
+            tolerance=tolerance,
+            decision=None if decision is None else decision.make(),
+            record=self._record(file, X, own["data"]),
         )
 
     def _record(self, file: ProblemFile, X: Any, data: Any) -> Record:
@@ -170,20 +162,8 @@ class AuditSection(JobSection):
         }
         return Record.of(file.subject.estimator, X=X, data=data, digests=digests)
 
-    def _rows(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
-        """The rows of a CSV with the columns of the table."""
-        table = CsvTable.of(path)
-        self._refuse_lacking(table, columns)
-        return read_columns(table.read(columns), file.schema.data)[columns]
-
-    @staticmethod
-    def _refuse_lacking(table: CsvTable, columns: list[Any]) -> None:
-        """Refuse a table without some of the columns."""
-        lacking = [str(c) for c in columns if str(c) not in table.columns]
-        if lacking:
-            raise InvalidInput(f"{table.path.name} has no column {lacking[0]!r}")
-
-    def answers(self, found: Audit, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: Audit, run: JobRun) -> Iterator[Answer]:
+        file: ProblemFile = run.file
         writers: dict[str, Callable[[str], None]] = {
             ".npz": found.save,
             "_findings.csv": found.to_csv,
@@ -202,3 +182,18 @@ class AuditSection(JobSection):
             "settings": dict(found.settings),
         }
         yield Answer(writers, told, [], [found.document()])
+
+
+def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any, Any]:
+    """The rows of a CSV with the columns of the table, and their weights."""
+    data, table = file.schema.data, CsvTable.of(path)
+    weight = data.sample_weight
+    asked = [*map(str, columns), *([] if weight is None else [weight])]
+    lacking = [name for name in asked if name not in table.columns]
+    if lacking:
+        raise InvalidInput(f"{path.name} has no column {lacking[0]!r}")
+    rows, weights = table.read(asked), None
+    if weight is not None:
+        weights = rows.pop(weight)
+        check_weights(weights)
+    return read_columns(rows, data)[columns], weights

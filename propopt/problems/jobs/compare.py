@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -17,14 +17,13 @@ from propopt.base.text import printable
 from propopt.explaining.comparison import compare
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
-from propopt.explaining.null_models import NullModels, bootstraps, halvings
+from propopt.explaining.null_models import NullModels, halvings
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import Answer, JobRun, JobSection, Writer, manifest
-from propopt.problems.sections import Nonnegative, part, section_of, wrong
+from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
-from propopt.problems.subject.learning import is_unfitted
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.subject import Subject, is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import listed
@@ -38,10 +37,8 @@ from propopt.tables.frames import listed
         *("target", "output", "outcome", "sample_weight", "graph", "scale"),
         *("sampling", "groups", "metric", "beside"),
     ),
-    kind="changes of the output per scale, or parts of the output that add up to f(x) "
-    "less its mean in every row",
-    contributions=(ContributionChoice, "what is compared in units of the output"),
-    law=(LawChoice, "over what both versions are averaged before slopes are taken"),
+    contributions=ContributionChoice,
+    law=LawChoice,
     robustness=(
         Nonnegative | None,
         "its weight in both; by default that at the knee of the old version",
@@ -72,22 +69,11 @@ class CompareSection(JobSection):
         description="path, from that of this file, of the problem file of the old "
         "version"
     )
-    level: Literal["auto", "halvings", "bootstraps", "none"] = Field(
+    level: Literal["auto", "none"] = Field(
         "auto",
         description="what columns are held against: refits of the old model on halves "
-        "of its table, or on bootstraps; by default halves where its file fits it",
+        "of its table, where its file fits it, or nothing",
     )
-    times: Annotated[int, Field(ge=5, le=1000)] | None = Field(
-        None,
-        description="how often the table is halved, 10 by default, or drawn, 5 by "
-        "default; fewer are refused",
-    )
-
-    def conflicts(self) -> Iterator[PropoptError]:
-        if self.level == "none":
-            yield from self.without_effect("level none", "times")
-        elif self.level != "bootstraps" and self.times is not None and self.times < 10:
-            yield wrong(f"expected 10 halvings or more, got {self.times}", "times")
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         if schema.data.text is not None:
@@ -147,30 +133,19 @@ class CompareSection(JobSection):
             )
 
     def refitted(self, old: ProblemFile) -> NullModels | None:
-        """Models of the old file, on halves or bootstraps of its table."""
-        subject, kind = old.subject, self.level
-        learner = None if old.schema.model is None else old.subject.make_learner
-        is_fitted_here = learner is not None and is_unfitted(learner())
-        if kind == "none" or (kind == "auto" and not is_fitted_here):
+        """Models of the old file, on halves of its table; None where none is fitted."""
+        subject = old.subject
+        learner = None if old.schema.model is None else subject.make_learner
+        if self.level == "none" or learner is None or not is_unfitted(learner()):
             return None
-        if not is_fitted_here:
-            raise wrong(
-                f"{old.source.path.name} has a function or a fitted model, which "
-                "is not fitted again; expected none",
-                "level",
-            )
 
         def fit(X: Any, y: Any) -> Any:
             return old.function_of(X, y, subject.columns).function
 
-        make: Any = bootstraps if kind == "bootstraps" else halvings
-        how = {} if self.times is None else {"times": self.times}
-        X, y = subject.others, subject.others_target
-        with part("times"):
-            models: NullModels = make(fit, X, y, rng=old.schema.seed, **how)
-        return models
+        return halvings(fit, subject.others, subject.others_target, rng=subject.seed)
 
-    def answers(self, found: Comparison, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: Comparison, run: JobRun) -> Iterator[Answer]:
+        file: ProblemFile = run.file
         told = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
@@ -273,7 +248,8 @@ def compare_archives(
     ProblemFileError
         If a file is none, or they are of other rows; the message names it.
     """
-    run = JobRun(CompareSection, new.stem, (old, new), folder, quiet=quiet)
+    suffixes = CompareSection.suffixes
+    run = JobRun("compare", new.stem, suffixes, (old, new), folder, quiet=quiet)
 
     def solve() -> Comparison:
         found = []
@@ -292,5 +268,4 @@ def compare_archives(
         )
 
     found: Comparison = run.do(solve, answers)
-    run.end(found)
     return found

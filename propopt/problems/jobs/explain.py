@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.files import archive_path
+from propopt.base.errors import PropoptError
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
-from propopt.interactions.scores import InteractionScores, explained_members
 from propopt.lime import TextLaw
-from propopt.losses.graphs.neighbours import Nearest
-from propopt.problems.baselines import NO_EFFECT
-from propopt.problems.jobs.job import Answer, JobSection, manifest, page_writers
-from propopt.problems.losses import PointGraph
+from propopt.problems.jobs.job import (
+    Answer,
+    JobRun,
+    JobSection,
+    manifest,
+    page_writers,
+)
+from propopt.problems.losses import NO_EFFECT, PointGraph
 from propopt.problems.sections import (
-    MOST_NUMBERS,
     Nonnegative,
     Positive,
     Section,
@@ -38,7 +38,6 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
-from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.results.reasons import Reasons
@@ -72,39 +71,16 @@ class ReasonsSection(Section):
     told=Explainer,
     also=Sampling,
     without=(
-        "target",
-        "output",
-        "outcome",
-        "batch_rows",
-        "rng",
-        "sample_weight",
-        "sampling",
+        *("target", "output", "outcome", "sample_weight", "sampling"),
+        *("batch_rows", "rng"),
     ),
-    scale=(
-        Literal["std", "none"] | dict[str, Positive],
-        "attributions are changes per so much of each feature: its standard deviation, "
-        "one, or a number for each",
-    ),
+    scale=Literal["std", "none"] | dict[str, Positive],
     graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
-    robustness=(
-        Annotated[
-            Nonnegative | Literal["knee"] | Smaller | None,
-            Shaped("a weight, knee, or a share such as -50%"),
-        ],
-        "its weight, knee, or by how much differences are to be smaller, such as -50%; "
-        "by default contributions move a quarter of the way to the nearest rows, and "
-        "slopes take the knee of the whole curve",
-    ),
-    same_pattern=(
-        bool,
-        "leave out neighbours in which other columns are missing",
-        False,
-    ),
-    beside=(
-        Literal["auto", "own_value"] | None,
-        "what similar rows may differ in: by default what a column's own value "
-        "contributes, and nothing of slopes; null for nothing",
-    ),
+    robustness=Annotated[
+        Nonnegative | Literal["knee"] | Smaller | None,
+        Shaped("a weight, knee, or a share such as -50%"),
+    ],
+    beside=Literal["auto", "own_value"] | None,
     law=(
         Literal[LawChoice, "lime"],
         "over what a model is averaged before its slopes are taken: observed values "
@@ -112,25 +88,8 @@ class ReasonsSection(Section):
         "it jumps. Of documents none, for effects of words, which is the default, or "
         "lime, for what the lime package tends to",
     ),
-    kind="contributions, parts of the output that add up to f(x) less its mean in "
-    "every row; or slopes, changes of the output per scale",
-    metric="how moves of columns count in contributions: over what each does jointly "
-    "with others, alike, or over the mean square of its contributions",
-    contributions=(
-        ContributionChoice,
-        "what attributions in units of the output are close to",
-    ),
-    groups=(
-        dict[str, list[str]] | None,
-        "columns that are one player, as lists by the name of the group: contributions "
-        "are Shapley values of the game among groups",
-    ),
-    interactions=(
-        str | None,
-        "path, from that of this file, of the .npz that propopt interactions writes, "
-        "or their save: a sentence names what matters jointly",
-        None,
-    ),
+    contributions=ContributionChoice,
+    groups=dict[str, list[str]] | None,
 )
 class ExplainSection(JobSection):
     """One explanation, by the defaults of :func:`propopt.explain`.
@@ -157,37 +116,23 @@ class ExplainSection(JobSection):
         ".json",
     )
 
-    reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
-        None,
-        description="explain each row by itself, given so many reference rows, drawn "
-        "from those that the model is fitted on: the same whoever else is explained",
-    )
-
     reasons: ReasonsSection | None = Field(
         None,
         description="the largest contributions of each row towards a decision, and "
         "whether they are clear; of kind: contributions; {} takes all defaults",
     )
 
-    of_tables: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
-        **dict.fromkeys((*_OF_DRAWS, "interactions", "beside", "groups"), NO_EFFECT),
-        "reference": "documents are explained together; leave it out",
-    }
+    of_tables: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("scale", "metric", *_OF_DRAWS, "beside", "groups"), NO_EFFECT
+    )
 
     def conflicts(self) -> Iterator[PropoptError]:
         own: Any = self
-        slopes = own.kind == "slopes" and "kind slopes"
-        for setting, others, reason in (
-            (self.reference and "reference", ("graph", "same_pattern"), _BY_THEMSELVES),
-            (self.reference and "reference", ("beside",), _ALONE),
-            (self.reference and "reference", _OF_DRAWS, _ALONE),
-            (slopes, ("contributions", "metric", "beside", "groups"), _NEEDS_OUTPUT),
-            (own.graph and "graph", ("same_pattern",), _OF_NEAREST),
-        ):
-            unused = [name for name in others if name in self.model_fields_set]
-            if setting and unused:
-                yield wrong(f"{setting} and {', '.join(unused)}: {reason}")
+        others = ("contributions", "metric", "beside", "groups")
+        unused = [name for name in others if name in self.model_fields_set]
+        if own.kind == "slopes" and unused:
+            needs = "these are of kind: contributions"
+            yield wrong(f"kind slopes and {', '.join(unused)}: {needs}")
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """A law that is none of words, or of columns, or told twice."""
@@ -207,13 +152,11 @@ class ExplainSection(JobSection):
         if schema.data.text is not None and own.law in ("data", "gaussian"):
             words = "words are deleted, not moved"
             yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *place)
-        smoothed = schema.model is not None and schema.model.smooth is not None
-        if smoothed and "law" in self.model_fields_set:
-            yield wrong("model.smooth chooses a law too; leave one out", *place)
-        elif schema.data.text is None and own.law != "lime":
+        if schema.data.text is None and own.law != "lime":
             unused = own.kind != "slopes" and own.contributions == "shapley"
             if unused and "law" in self.model_fields_set:
-                yield wrong(f"contributions shapley and law: {_NEEDS_SLOPES}", self.key)
+                needs = "this is of slopes, and none are taken; leave it out"
+                yield wrong(f"contributions shapley and law: {needs}", self.key)
 
     def check(self, extent: Extent) -> None:
         own: Any = self
@@ -226,69 +169,38 @@ class ExplainSection(JobSection):
         if own.reasons is not None and own.reasons.groups and extent.features:
             with part("reasons"):
                 group_sums(own.reasons.groups, extent.features)
-        scores = self.scores(extent.folder)
-        if scores is not None:
-            with part("interactions"):
-                names = extent.features or None
-                explained_members(scores, names, extent.n_features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)
 
-    def scores(self, folder: Path) -> InteractionScores | None:
-        """What the file of interactions holds, if one is named."""
-        path = self.scores_file(folder)
-        with part("interactions"):
-            try:
-                return None if path is None else InteractionScores.load(path)
-            except FileNotFoundError:
-                raise InvalidInput(
-                    f"there is no file {path}; propopt interactions writes one"
-                ) from None
-
-    def scores_file(self, folder: Path) -> Path | None:
-        """The file of interactions, if one is named."""
-        named = self.settings()["interactions"]
-        with part("interactions"):
-            return None if named is None else archive_path(folder / named)
-
-    def others_read(self, file: ProblemFile) -> Sequence[Path]:
-        with part(self.key):
-            scores = self.scores_file(file.source.path.parent)
-        return () if scores is None else (scores,)
-
     def build(self, subject: Subject) -> dict[str, Any]:
-        """What ``explain`` or ``Explainer`` takes, but of files and runs."""
-        own = self.settings("reference", "interactions", "reasons")
-        smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
-        parts = own["kind"] != "slopes" and own["contributions"] == "shapley"
+        """What ``explain`` takes, but of files and runs."""
+        own = self.settings("reasons")
         if own["scale"] == "none":
             own["scale"] = None
-        if smoothed and not parts:
-            own["law"] = "none"
-        elif own["law"] == "lime":
+        if own["law"] == "lime":
             own["law"] = TextLaw()
         draws = {name: own.pop(name) for name in _OF_DRAWS}
-        nearest = Nearest(same_pattern=own.pop("same_pattern"))
-        if self.reference is not None:
-            nearest = replace(nearest, n_reference=self.reference)
-        graph, X = own["graph"], subject.coordinates
-        own["graph"] = nearest if graph is None else graph.build(X, len(X))
-        return {**own, "sampling": Sampling(**draws)}
+        if own["graph"] is not None:
+            X = subject.coordinates
+            own["graph"] = own["graph"].build(X, len(X))
+        return {**own, "sampling": Sampling(**draws, rng=subject.seed)}
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
-        """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
-        subject, function = file.subject, file.subject.function
+        """The explanation, by :func:`propopt.explain`."""
+        subject = file.subject
         with part(self.key):
-            scores = self.scores(file.source.path.parent)
-            how = self.build(subject)
-            how["sampling"] = replace(how["sampling"], rng=file.schema.seed)
-            how["sample_weight"] = subject.sample_weight
-            points, others = subject.points, subject.others
-            best = explain(function, points, others, progress=progress, **how)
-            return best if scores is None else scores.noted_in(best)
+            return explain(
+                subject.function,
+                subject.points,
+                subject.others,
+                sample_weight=subject.sample_weight,
+                progress=progress,
+                **self.build(subject),
+            )
 
-    def answers(self, found: Explanation, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: Explanation, run: JobRun) -> Iterator[Answer]:
+        file: ProblemFile = run.file
         aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
         words = attributions_in_words(found, file.subject)
         told = {
@@ -312,16 +224,6 @@ class ExplainSection(JobSection):
         """The same, with reasons by their defaults if it asks for none."""
         reasons = self.reasons or ReasonsSection()
         return self.model_copy(update={"reasons": reasons})
-
-
-_BY_THEMSELVES = (
-    "rows by themselves are compared with the nearest reference rows; leave the graph "
-    "out"
-)
-_ALONE = "rows are explained together there; leave one out"
-_NEEDS_OUTPUT = "these are of kind: contributions"
-_OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
-_NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 
 
 _SHOWN: Final = 12

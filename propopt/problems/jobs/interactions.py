@@ -260,10 +260,11 @@ class InteractionsSection(JobSection):
         _ = self._scheme(file)  # what cannot go on is refused
         n_rows, n_columns = all_rows(file.subject)[0].shape
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
-        run.say(*filter(None, (file.table_in_words, file.task_in_words)))
+        run.say(*filter(None, file.told))
 
-    def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: ILOCO, run: JobRun) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
+        file: ProblemFile = run.file
         result, main_effects = found.result_, found.main_effects_
         patches = found.left_out_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
@@ -317,7 +318,6 @@ _REFITTED: Final = "has no effect: predictions are judged, of all classes"
 _NOT_OF_REFITS: Final = {
     "output": _REFITTED,
     "target_class": _REFITTED,
-    "smooth": "has no effect: no slopes are taken",
 }
 
 
@@ -345,16 +345,13 @@ def _judged(fitted: ILOCO, y: Any) -> tuple[float, float, str]:
     return mean, float(error.of(target, known[:, None, :]).mean()), error.name
 
 
-# ---- The picture of interactions: pairs as cells, sets and features with intervals
+# ---- The picture of interactions: pairs as cells, features and sets with intervals
 
 
 _DRAWN: Final = 20
 """Sets with their intervals, and features of cells."""
 _WIDTH: Final = 11.0
 """Inches: 1,056 pixels of a screen, on which letters are as large as in its text."""
-_FEW: Final = 12
-_LONG: Final = 14
-"""Cells, and letters of a name, that have room in half of that width."""
 _LETTERS: Final[Any] = {"font.size": 10.5}
 
 
@@ -365,7 +362,7 @@ def write_interactions_figure(
     name: str,
     path: str,
 ) -> None:
-    """Draw pairs as cells, the strongest sets, and features by themselves."""
+    """Draw pairs as cells, features by themselves, and the strongest sets."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -374,51 +371,32 @@ def write_interactions_figure(
 
     own = section.settings()
     how: dict[str, Any] = {name: own[name] for name in ("level", "adjust")}
-    intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
+    some = [main_effects, result] if result.order > 1 else [result]
+    heights = [max(3.4, 1.2 + 0.26 * min(len(one), _DRAWN)) for one in some]
+    if result.order == 2:
+        heights.insert(0, 2.4 + 0.28 * min(len(result.names), _DRAWN))
     with rc_context(_LETTERS):
-        figure = Figure(layout="constrained")
-        positions, heights = _places(result, len(main_effects))
-        panels = figure.subplot_mosaic(positions, height_ratios=heights)
-        figure.set_size_inches(_WIDTH, 1.2 + sum(heights))
+        figure = Figure((_WIDTH, 1.2 + sum(heights)), layout="constrained")
+        panels = figure.subplots(len(heights), height_ratios=heights, squeeze=False)
         if result.order == 2:
-            interaction_heatmap(result, ax=panels["cells"], **how)
-            panels["cells"].set_title(_counted(result, "features"), loc="left")
-        if result.order > 1:
-            intervals(main_effects, ax=panels["features"])
-            panels["features"].set_title(_counted(main_effects), loc="left")
-        intervals(result, ax=panels["sets"])
-        panels["sets"].set_title(_counted(result), loc="left")
-        intervals_are = intervals_in_words(result, **how)
+            interaction_heatmap(result, ax=panels[0, 0], **how)
+            panels[0, 0].set_title(
+                _counted(len(result.names), "features, in pairs"), loc="left"
+            )
+        for scores, axes in zip(some, panels[-len(some) :, 0], strict=True):
+            interaction_intervals(scores, ax=axes, n_sets=_DRAWN, **how)
+            noun = SET_NOUNS.get(scores.order, "set") + "s"
+            axes.set_title(_counted(len(scores), noun), loc="left")
         title = (
             capitalised(result.explained),
-            f"{result.n_rows:,} rows; {intervals_are}",
+            f"{result.n_rows:,} rows; {intervals_in_words(result, **how)}",
         )
         figure.suptitle("\n".join(map(drawn, title)), x=0.01, ha="left")
-        write_figure(figure, panels.values(), name, path)
+        write_figure(figure, panels.ravel(), name, path)
 
 
-def _places(result: InteractionScores, n_features: int) -> tuple[Any, list[float]]:
-    """Where panels are, and how high their rows: room for each line and each cell."""
-    sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(result), n_features))
-    if result.order == 1:
-        return [["sets"]], [max(3.4, sets)]
-    if result.order > 2:
-        return [["features", "sets"]], [max(3.4, sets, features)]
-    n_cells = min(len(result.names), _DRAWN)
-    longest = min(max(len(str(name)) for name in result.names), _LONG)
-    cells = 1.2 + 0.28 * n_cells + 0.08 * longest
-    if (n_cells > _FEW and longest > 4) or longest == _LONG:
-        lower = max(3.4, sets, features)
-        return [["cells", "cells"], ["features", "sets"]], [cells, lower]
-    grown = max(1.0, sets / (cells + features))
-    return [["cells", "sets"], ["features", "sets"]], [grown * cells, grown * features]
-
-
-def _counted(result: InteractionScores, noun: str = "") -> str:
+def _counted(count: int, noun: str) -> str:
     """How many of how many are drawn."""
-    kind = SET_NOUNS.get(result.order, "set") + "s"
-    number = len(result.names) if noun else len(result)
-    if number <= _DRAWN:
-        return f"All {kind}" if result.order > 1 else "Features by themselves"
-    strongest = f"{_DRAWN} strongest of {number:,} {noun or kind}"
-    return f"Pairs of the {strongest}" if noun else f"The {strongest}"
+    if count <= _DRAWN:
+        return f"All {noun}"
+    return f"The {_DRAWN} strongest of {count:,} {noun}"

@@ -25,7 +25,9 @@ from propopt.base.document import Chapter, Document, Markup
 from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
 from propopt.base.extras import require
 from propopt.base.files import (
+    archive_path,
     forget_drafts,
+    format_of,
     require_free_name,
     writable_folder,
     write_svg,
@@ -34,7 +36,7 @@ from propopt.base.files import (
 from propopt.base.html import HighlightedText
 from propopt.base.resources import keeping
 from propopt.base.terminal import PlainConsole, silent
-from propopt.base.text import plural, printable, printable_lines
+from propopt.base.text import enumerated, plural, printable, printable_lines
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
@@ -43,6 +45,7 @@ from propopt.problems.subject.subject import Subject
 from propopt.proofs.optimum import target_in_words
 from propopt.results.explanation import Explanation
 from propopt.results.report.page import write_page
+from propopt.results.result import Result
 
 
 # ---- What a job is: the section that asks for it, and what it refuses before it runs
@@ -75,9 +78,6 @@ class JobSection(Section):
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
 
-    def check_all(self, subject: Callable[[], Subject]) -> None:
-        """Refuse what needs all rows and no fitted model."""
-
     def others_read(self, file: ProblemFile) -> Sequence[Path]:
         """Files that are read besides those of the subject."""
         del file
@@ -88,17 +88,21 @@ class JobSection(Section):
         with run.console.status("the function"):
             _ = file.subject.function
         run.introduce(file.subject)
-        run.say(*filter(None, (file.schema.description,)))
-        run.say(*[f"model: {words}" for words in [file.model] if words])
-        run.say(*filter(None, (file.table_in_words, file.task_in_words)))
+        told = (file.schema.description, file.model and f"model: {file.model}")
+        run.say(*filter(None, (*told, *file.told)))
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
         """What is found of the subject of a file."""
 
-    def answers(self, found: Any, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: Any, run: JobRun) -> Iterator[Answer]:
         """What writes it, what is known of the run, and what is printed of it."""
-        del found, file
+        del found, run
         yield Answer()
+
+    def is_whole(self, found: Any, file: ProblemFile) -> bool:
+        """Whether another run would find no more."""
+        del found, file
+        return True
 
     def documents(self, found: Any, file: ProblemFile) -> Sequence[Document]:
         """What a report has of it."""
@@ -113,64 +117,62 @@ class JobSection(Section):
         )
         return [replace(document, more=lambda: [*document.more(), shaded])]
 
-    def report(self, found: Any, file: ProblemFile) -> Answer:
-        """What writes the page of it."""
-
-        def write(path: str) -> None:
-            score = None if self.refits else file.subject.score
-            about = [
-                file.schema.description,
-                None if score is None else f"The model: {score.in_words()}.",
-                file.schema.data.standardize
-                and "Values of columns are in standard deviations from their mean.",
-            ]
-            try:
-                documents = self.documents(found, file)
-            except SolverFailure as failure:  # a point on a curve that is not found
-                raise Unwritten(f"cannot write {path}: {failure}") from failure
-            write_page(path, documents, about=[x for x in about if x])
-
-        return Answer({".html": write}, is_lazy=True)
-
-    def all_answers(self, found: Any, file: ProblemFile) -> Iterator[Answer]:
-        """The answers, and a report where one is asked for."""
-        yield from self.answers(found, file)
-        if file.report:
-            yield self.report(found, file)
+    def write_report(self, found: Any, file: ProblemFile, path: str) -> None:
+        """Write the page of it."""
+        score = None if self.refits else file.subject.score
+        about = [
+            file.schema.description,
+            None if score is None else f"The model: {score.in_words()}.",
+            file.schema.data.standardize
+            and "Values of columns are in standard deviations from their mean.",
+        ]
+        try:
+            documents = self.documents(found, file)
+        except SolverFailure as failure:  # a point on a curve that is not found
+            raise Unwritten(f"cannot write {path}: {failure}") from failure
+        write_page(path, documents, about=[x for x in about if x])
 
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Do it, write files, print; what was found, None if finished before."""
+        """Do it, write files, print; what was found, None if finished before.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder or the names cannot be written, or are those of files that the
+            problem reads, before any work.
+        Unwritten
+            If a file cannot be written at the end: what was found is printed, and is
+            the ``result`` of the error.
+        """
+        files, suffixes = (*file.files, *self.others_read(file)), self.suffixes
         if file.report:
             require("jinja2")
-        files = (*file.files, *self.others_read(file))
-        run = JobRun(type(self), file.name, files, folder, quiet=quiet)
-        if file.report:
-            require_free_name(f"{run.target}.html", files)
-            forget_drafts(f"{run.target}.html")
-        run.problem = digest_of_problem(file, files)
+            suffixes = (*suffixes, ".html")
+        run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        run.file, run.problem = file, digest_of_problem(file, files)
+        run.verbose = bool(vars(self).get("details"))
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
             run.say(
                 f"finished before, and whole: {run.target}.json; nothing is done", ""
             )
             return None
-        with keeping(kept_folder(file, run.problem)) as kept:
-            found = self.do(file, run)
-        if kept is not None and run.is_finished:
-            kept.forget()
-        return found
-
-    def do(self, file: ProblemFile, run: JobRun) -> Any:
-        """All of it that comes after names are tried; what was found."""
 
         def solve() -> Any:
             self.introduce(file, run)
             return self.solve(file, run.progress)
 
-        found = run.do(solve, lambda found: self.all_answers(found, file))
-        run.end(found)
-        if run.interrupted:
-            raise KeyboardInterrupt
+        def answers(found: Any) -> Iterator[Answer]:
+            run.is_whole = self.is_whole(found, file)
+            yield from self.answers(found, run)
+            if file.report:
+                page = partial(self.write_report, found, file)
+                yield Answer({".html": page}, is_lazy=True)
+
+        with keeping(kept_folder(file, run.problem)) as kept:
+            found = run.do(solve, answers)
+        if kept is not None and run.is_finished:
+            kept.forget()
         return found
 
 
@@ -192,8 +194,7 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     is_code = dict(file.schema.model or ()).get("kind") == "imported"
     if is_code or not all(path.is_file() for path in read):
         return None
-    asked = (file.solver, file.report) if file.report else file.solver
-    said = repr((versions(), file.job.key, file.name, asked, file.schema))
+    said = repr((versions(), file.job.key, file.name, file.report, file.schema))
     digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
     for path in read:
         digest.update(digest_of_file(path).encode())
@@ -247,10 +248,19 @@ class Answer(NamedTuple):
 class JobRun:
     """The files of one run, a suffix for each, and what it prints."""
 
+    file: Any = None
+    """The problem file, where it is of one."""
+    problem: str | None = None
+    """What tells it from others, where something does."""
+    is_whole = True
+    """Whether another run would find no more."""
+    interrupted = False
+
     def __init__(
         self,
-        job: type[JobSection],
+        job: str,
         name: str,
+        suffixes: Iterable[str],
         files: Sequence[Path],
         folder: str | Path,
         *,
@@ -258,8 +268,8 @@ class JobRun:
     ) -> None:
         self.began: float = time.perf_counter()
         self.target: Path = writable_folder(folder) / name
-        for suffix in job.suffixes:
-            require_free_name(f"{self.target}{suffix}", tuple(files))
+        for suffix in suffixes:
+            require_free_name(f"{self.target}{suffix}", files)
             forget_drafts(f"{self.target}{suffix}")
         self.quiet: bool = quiet
         self.verbose = False
@@ -268,7 +278,7 @@ class JobRun:
         self.unwritten: list[str] = []
         self.written: list[str] = []
         self.manifest: dict[str, Any] = {
-            "job": job.key,
+            "job": job,
             "name": name,
             "inputs": {
                 os.path.relpath(path, files[0].parent): digest_of_file(path)
@@ -277,11 +287,6 @@ class JobRun:
             },
             "versions": dict(versions()),
         }
-        self.interrupted: bool = False
-        self.is_whole = True
-        """Whether another run would find no more."""
-        self.problem: str | None = None
-        """What tells it from others, where something does."""
         self.say(name, end=" ")
         self.say(f"({files[0]})" if files else "")
 
@@ -294,7 +299,23 @@ class JobRun:
             for answer in answers(found):
                 self.take(answer)
             self.write_manifest()
+        if self.unwritten:
+            raise Unwritten("; ".join(self.unwritten), found)
+        seconds = time.perf_counter() - self.began
+        where = f"{printable(self.target)}{listed_words(self.written)}"
+        self.console.print(f"{self.cost}wrote {where} in {seconds:.1f} s\n")
+        if self.interrupted:
+            raise KeyboardInterrupt
         return found
+
+    @property
+    def cost(self) -> str:
+        """How often a model was asked, where one was."""
+        if self.file is None or self.file.job.refits:
+            return ""
+        calls = self.file.subject.function.calls
+        rows = calls.rows + calls.trials
+        return f"{rows:,} model evaluations, " if rows else ""
 
     def take(self, answer: Answer) -> None:
         """Write a part of the answer, and print it."""
@@ -382,14 +403,6 @@ class JobRun:
             }
         except (OSError, ValueError, LookupError, TypeError):  # it is of something else
             return False
-
-    def end(self, found: Any, cost: str = "") -> None:
-        """Say what was written, or that not all was, with what was found."""
-        if self.unwritten:
-            raise Unwritten("; ".join(self.unwritten), found)
-        seconds = time.perf_counter() - self.began
-        where = f"{printable(self.target)}{listed_words(self.written)}"
-        self.console.print(f"{cost}wrote {where} in {seconds:.1f} s\n")
 
 
 # ---- What is written: the manifest, a page of documents, a figure with one legend
@@ -483,3 +496,48 @@ def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> No
         [*looks.values()], [*looks], loc="outside lower left", ncols=3, frameon=False
     )
     write_svg(figure, path, salt=printable(name))
+
+
+# ---- Saved results of any kind, by what their files say that they are
+
+
+def load_result(path: str | Path) -> Result:
+    """The result that a file holds, whatever kind it is of.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is not there, or holds none.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, propopt as po
+    >>> best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     best.save(f"{folder}/best.npz")
+    ...     same = load_result(f"{folder}/best.npz")
+    >>> type(same).__name__, same.losses
+    ('Explanation', {'gradient_matching': 0.0})
+    """
+    file = archive_path(path)
+    if not file.is_file():
+        raise InvalidInput(f"{path}: there is no such file; results save() to .npz")
+    kinds = {kind.form.name: kind for kind in _kinds(Result)}
+    name = format_of(file)
+    if name not in kinds:
+        known = enumerated(sorted(kinds), "or")
+        raise InvalidInput(f"{path}: expected a saved result ({known})")
+    return kinds[name].load(file)
+
+
+def _kinds(base: Any) -> Iterator[type[Result]]:
+    """All kinds of results that are saved; rooms that have some are loaded for it."""
+    import propopt.explaining.trade_offs
+    import propopt.interactions
+    import propopt.lime
+    import propopt.results.comparison  # noqa: F401
+
+    for kind in base.__subclasses__():
+        if hasattr(kind, "form"):
+            yield kind
+        yield from _kinds(kind)

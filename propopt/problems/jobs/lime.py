@@ -24,14 +24,23 @@ from propopt.lime import TextLaw, TextLimeExplanation, limits, text_limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
 from propopt.lime.text.text_explanation import AnyLime
-from propopt.problems import baselines
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
+    JobRun,
     JobSection,
     Writer,
     manifest,
     write_figure,
+)
+from propopt.problems.losses import (
+    BANDWIDTH,
+    LAW,
+    NO_EFFECT,
+    NO_WIDTH,
+    OF_TEXTS,
+    Bins,
+    Samples,
 )
 from propopt.problems.sections import (
     MOST_NUMBERS,
@@ -65,17 +74,17 @@ RowChoice: TypeAlias = Annotated[
     ExactLime,
     without=("units", "data"),
     law=(
-        baselines.LAW,
+        LAW,
         "bins weighted by bits, as in the lime package; or normal numbers weighted by "
         "distance; of the rows that are fitted on",
     ),
-    n_bins=baselines.Bins,
+    n_bins=Bins,
     kernel_width=(
         Positive | None,
         "of tables; by default the package's, 0.75 √D",
     ),
     n_samples=(
-        Annotated[baselines.Samples, Field(ge=2)],
+        Annotated[Samples, Field(ge=2)],
         "of one run of LIME, for its noise and its mean; and draws around each row "
         "where nothing is known exactly",
     ),
@@ -110,7 +119,7 @@ class LimeSection(JobSection):
         description="how many of the rows to explain, from the first; or the numbers "
         "of rows of the table, from 0, whether a model was fitted on them or not",
     )
-    bandwidth: Positive = Field(0.25, description=baselines.BANDWIDTH)
+    bandwidth: Positive = Field(0.25, description=BANDWIDTH)
     words: Literal["lime", "model"] = Field(
         "lime",
         description="of documents, what is deleted: words as the package has them, or "
@@ -125,12 +134,10 @@ class LimeSection(JobSection):
         True, description="look for what coefficients hide, which takes a while"
     )
 
-    of_texts: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("bandwidth", "words"), baselines.OF_TEXTS
-    )
+    of_texts: ClassVar[dict[str, str]] = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
     of_tables: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("law", "n_bins", "weights"), baselines.NO_EFFECT),
-        "kernel_width": baselines.NO_WIDTH,
+        **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
+        "kernel_width": NO_WIDTH,
     }
 
     def conflicts(self) -> Iterator[PropoptError]:
@@ -196,7 +203,8 @@ class LimeSection(JobSection):
             raise wrong(told, "words")
         return rule
 
-    def answers(self, found: AnyLime, file: ProblemFile) -> Iterator[Answer]:
+    def answers(self, found: AnyLime, run: JobRun) -> Iterator[Answer]:
+        file: ProblemFile = run.file
         widths = [] if self.path is None else listed_values(self.path)
         writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
         rules, more = None, []

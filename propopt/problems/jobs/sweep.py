@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import prod
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -24,14 +23,11 @@ from propopt.base.errors import (
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import plural, printable
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
-from propopt.losses import Objective
-from propopt.problems.baselines import AnyBaseline
-from propopt.problems.inductive import InductiveSection
+from propopt.problems.inductive import ROBUSTNESS, InductiveSection
 from propopt.problems.jobs.job import (
     Answer,
     JobRun,
@@ -40,8 +36,8 @@ from propopt.problems.jobs.job import (
     manifest,
     page_writers,
 )
-from propopt.problems.losses import Losses, LossSection
-from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
+from propopt.problems.losses import AnyBaseline, Losses, LossSection
+from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     Interval,
@@ -91,7 +87,7 @@ def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
 
 
 def _in_aims(schema: SweepKeys) -> Iterator[PropoptError]:
-    """What chooses the weights, or the pick, stands alone."""
+    """What chooses the weights stands alone."""
     if schema.error is not None:
         for name in ("sweep", "limits"):
             if getattr(schema, name):
@@ -99,8 +95,6 @@ def _in_aims(schema: SweepKeys) -> Iterator[PropoptError]:
         if not 2 <= len(schema.losses) <= MOST_LOSSES:
             message = f"expected 2 to {MOST_LOSSES} losses, whose front has an error"
             yield wrong(f"{message}, got {len(schema.losses)}", "objective")
-    if schema.aim is not None and "pick" in schema.model_fields_set:
-        yield wrong("has no effect beside aim, which is picked", "pick")
 
 
 def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
@@ -162,6 +156,9 @@ def _in_columns(schema: SweepKeys) -> Iterator[PropoptError]:
             message = f"needs columns that are numbers, and there is data.{name}"
             yield wrong(message, "objective", "function_matching")
             return
+
+
+_CHECKS = (_in_names, _in_aims, _in_weights, _in_words, _in_columns)
 
 
 # ---- the inductive setting
@@ -260,12 +257,6 @@ class Plot(Section):
     scale: Literal["linear", "log"] = "linear"
 
 
-PickSection: TypeAlias = Annotated[
-    Literal["knee"] | dict[str, Nonnegative],
-    Shaped("'knee', or a mapping of each loss swept to a value"),
-]
-
-
 AimChoice: TypeAlias = Annotated[
     Literal["knee"] | AimSection,
     Shaped("'knee', or a mapping with shares, order or regret"),
@@ -304,11 +295,6 @@ class SweepKeys(CommonKeys, JobSection):
     )
     baselines: list[AnyBaseline] = Field([])
     plot: Plot | None = None
-    pick: PickSection = Field(
-        "knee",
-        description="whose attributions are written as a table: those at the knee, or "
-        "at the weights and limits nearest to one given for each loss swept",
-    )
     aim: AimChoice | None = Field(
         None,
         description="what is solved besides and picked: the exact knee, shares, losses "
@@ -339,33 +325,9 @@ class SweepKeys(CommonKeys, JobSection):
                 groups.append(baseline.build(is_text=self.data.text is not None))
         return groups
 
-    def problem(self, file: ProblemFile) -> Problem:
+    def build(self, file: ProblemFile) -> Problem:
         """The problem of a file; its parts are made when they are first asked for."""
-        same = ("solver", "tolerance", "seed", "pick", "attributions", "error")
-        setting, plot = None, self.plot
-        if self.setting == "inductive":
-            robust = [self.losses[name] for name in ROBUSTNESS if name in self.losses]
-            setting = self.inductive.build(robust[0])
-
-        def objective() -> Objective:
-            assert self.objective is not None
-            with file.source.blaming():
-                return self.objective.build(file.subject)
-
-        return Problem(
-            subject=lambda: file.subject,
-            objective=objective,
-            weights=_listed(self.sweep),
-            limits=_listed(self.limits),
-            baselines=self.build_baselines(),
-            aim=self.aim.build() if isinstance(self.aim, AimSection) else self.aim,
-            setting=setting,
-            name=file.name,
-            axes=None if plot is None else (plot.x, plot.y),
-            scale="linear" if plot is None else plot.scale,
-            files=file.files,
-            **{name: getattr(self, name) for name in same},
-        )
+        return Problem(file)
 
     @classmethod
     def own_keys(cls) -> set[str]:
@@ -373,7 +335,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         del schema  # it is this
-        for some in (_in_names, _in_aims, _in_weights, _in_words, _in_columns):
+        for some in _CHECKS:
             yield from some(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
@@ -382,8 +344,6 @@ class SweepKeys(CommonKeys, JobSection):
         mistakes = Mistakes()
         with mistakes.noted("solver"):
             find_solver(self.solver)
-        with mistakes.noted():
-            check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):
             with mistakes.noted("baselines", place):
                 baseline.build(is_text=self.data.text is not None)
@@ -395,26 +355,94 @@ class SweepKeys(CommonKeys, JobSection):
         if "function_matching" in self.losses:
             function.value(points)
 
-    def check_all(self, subject: Callable[[], Subject]) -> None:
-        for name, loss in self.losses.items():
-            of_words = self.data.text is not None and loss.of_features
-            if self.function is not None or not (loss.needs_function or of_words):
-                with part("objective", name):
-                    loss.build(subject())
+    def introduce(self, file: ProblemFile, run: JobRun) -> None:
+        problem, subject = file.build(), file.subject
+        with run.console.status("the function and its gradients"):
+            _ = problem.objective
+        slopes = "effects of words" if subject.is_text else "slopes"
+        known = f"slopes known at {len(subject.others)} inputs"
+        run.introduce(
+            subject,
+            plural(len(problem.methods), "baseline"),
+            known if self.setting == "inductive" else None,
+            slopes=f"{slopes}: {subject.sloped.gradient_method}",
+        )
 
-    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
-        find_solver(file.solver or self.solver)  # a typo costs no work
-        return super().run(file, folder, quiet=quiet)
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> TradeOffs:
+        """The trade-offs, some of them certified from attributions; all if stopped."""
+        problem, console = file.build(), PlainConsole(quiet=progress is False)
+        found = problem.sweep(_watched(problem, console), progress=progress)
+        if found.interrupted:
+            return found
+        with console.status("the curve, certified from attributions"):
+            try:
+                found.prove()
+            except KeyboardInterrupt:
+                return replace(found, interrupted=True)
+        return found
 
-    def do(self, file: ProblemFile, run: JobRun) -> TradeOffs:
-        report = partial(self.report, file=file) if file.report else None
-        return _run(self.problem(file), run, file.n_jobs, file.solver, report)
+    def is_whole(self, found: TradeOffs, file: ProblemFile) -> bool:
+        del file
+        is_done = not (found.interrupted or found.failures)
+        return is_done and bool(found.certified(self.tolerance))
+
+    def answers(self, found: TradeOffs, run: JobRun) -> Iterator[Answer]:
+        """Losses first, as reading attributions moves last digits; then the picked."""
+        problem = run.file.build()
+        plot = partial(_write_plot, found, problem)
+        writers: dict[str, Writer] = {".csv": found.to_csv, ".svg": plot}
+        documents = [found.document()]
+        yield Answer(writers, documents=documents, interrupted=found.interrupted)
+        with run.console.status("attributions"):
+            writers, picked, left_out = self._attributions(found, problem)
+            yield Answer(writers, is_lazy=True)
+        if run.interrupted and not found.interrupted:
+            left_out.append("attributions: interrupted")
+        subject = problem.subject
+        told = manifest(subject, picked, subject.sloped.gradient_method)
+        if self.aim is not None and picked is not None:
+            told["aim"] = picked.parameters["aim"]
+        if found.error is not None:
+            told["front_error"] = found.error
+        yield Answer({}, {**told, "left_out": left_out}, left_out)
+        if picked is not None:
+            yield Answer(documents=[] if is_lazy(picked) else [picked.document()])
+
+    def _attributions(
+        self, found: TradeOffs, problem: Problem
+    ) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
+        """What writes them, the picked optimum, and sentences on what is left out."""
+        if self.attributions == "none":
+            return {}, None, ["attributions are not written: none are asked for"]
+        try:
+            best = problem.picked(found)
+        except InvalidInput as error:
+            return {}, None, [f"attributions are not written: {error}"]
+        front, writers = found.front(), page_writers(best, problem.subject)
+        n_numbers = len(problem.points) * problem.subject.n_features
+        of_front = n_numbers * (len(front.optimized) + len(front.baselines))
+        left_out = []
+        for suffix, label, count, most, writer in (
+            (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
+            (
+                *("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
+                partial(_write_table, best),
+            ),
+        ):
+            if self.attributions == "all" or count <= most:
+                writers[suffix] = writer
+            else:
+                left_out.append(
+                    f"attributions {label} are not written ({suffix}): {count:,} "
+                    f"numbers are more than {most:,}; `attributions: all` writes them"
+                )
+        return writers, best, left_out
 
     def documents(self, found: TradeOffs, file: ProblemFile) -> Sequence[Document]:
-        return super().documents(with_rows(found, file.subject), file)
+        return super().documents(_with_rows(found, file.subject), file)
 
 
-def with_rows(found: TradeOffs, subject: Subject) -> TradeOffs:
+def _with_rows(found: TradeOffs, subject: Subject) -> TradeOffs:
     """The optima with the values of the rows that they explain."""
     if subject.is_text:
         return found
@@ -430,7 +458,7 @@ def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
     return {name: listed_values(values) for name, values in swept.items()}
 
 
-# ---- Which attributions of a sweep are written, and which are too many
+# ---- What is written, and what is printed meanwhile
 
 
 _MOST_OF_A_FRONT = 10_000_000
@@ -440,36 +468,6 @@ _MOST_OF_A_TABLE = 1_000_000
 """Numbers in the table of one explanation."""
 
 
-def _attributions(
-    trade_offs: TradeOffs, problem: Problem
-) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
-    """What writes them, the picked optimum, and sentences on what is left out."""
-    if problem.attributions == "none":
-        return {}, None, ["attributions are not written: none are asked for"]
-    try:
-        best = problem.picked(trade_offs)
-    except InvalidInput as error:
-        return {}, None, [f"attributions are not written: {error}"]
-    front, page = trade_offs.front(), page_writers(best, problem.subject)
-    n_numbers = len(problem.points) * problem.subject.n_features
-    of_front = n_numbers * (len(front.optimized) + len(front.baselines))
-    table: Writer = partial(_write_table, best)
-    writers: dict[str, Writer] = {}
-    left_out = []
-    for suffix, label, count, most, writer in (
-        (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
-        ("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE, table),
-    ):
-        if problem.attributions == "all" or count <= most:
-            writers[suffix] = writer
-        else:
-            left_out.append(
-                f"attributions {label} are not written ({suffix}): {count:,} numbers "
-                f"are more than {most:,}; `attributions: all` writes them"
-            )
-    return writers | page, best, left_out
-
-
 def _write_table(best: Explanation, path: str) -> None:
     try:
         best.to_csv(path)
@@ -477,139 +475,14 @@ def _write_table(best: Explanation, path: str) -> None:
         raise Unwritten(f"cannot write {path}: {failure}") from failure
 
 
-# ---- A sweep that is run: what is written, and what is printed meanwhile
+def _write_plot(found: TradeOffs, problem: Problem, path: str) -> None:
+    from matplotlib.figure import Figure
 
-
-@knows_other_words
-def run_problem(
-    problem: Problem,
-    folder: str | Path,
-    *,
-    n_jobs: int | None = None,
-    solver: str | None = None,
-    quiet: bool = False,
-) -> TradeOffs:
-    """Solve a problem for all its weights and limits, write files, print the front.
-
-    =========================== =======================================================
-    ``<name>.csv``              one row for each explanation: :meth:`TradeOffs.to_frame`
-    ``<name>.svg``              the two losses of the axes
-    ``<name>.npz``              the front with attributions: :meth:`TradeOffs.save`
-    ``<name>_attributions.csv`` of the optimum at ``problem.pick``, with their names
-    ``<name>.html``             of documents: the first with their words highlighted;
-                                with ``--report`` a page of what was found
-    ``<name>.json``             what was explained and picked; the score of the model
-    =========================== =======================================================
-
-    Attributions of a curve are computed for these files. More than 10 million numbers
-    for the front, or one million for the table, are left out, as the printout and
-    ``<name>.json`` then say; ``attributions="all"`` writes them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Made of objects, or by :func:`propopt.problems.read_problem` and ``build()``.
-    folder : path
-        Where to write; made if it is not there.
-    n_jobs, solver
-        As for :func:`propopt.sweep`; by default the solver of the problem.
-    quiet : bool
-        Print nothing but warnings, which go to standard error.
-
-    Returns
-    -------
-    TradeOffs
-        Of an interrupted sweep what was finished, which is written all the same.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder or the names cannot be written, or are those of files that the
-        problem reads, before any work.
-    Unwritten
-        If a file cannot be written at the end: the front is printed, and the error has
-        the trade-offs as ``result``.
-    """
-    find_solver(solver or problem.solver)  # a typo costs no work
-    run = JobRun(SweepKeys, problem.name, problem.files, folder, quiet=quiet)
-    return _run(problem, run, n_jobs, solver, None)
-
-
-def _run(
-    problem: Problem,
-    run: JobRun,
-    n_jobs: int | None,
-    solver: str | None,
-    report: Callable[[TradeOffs], Answer] | None,
-) -> TradeOffs:
-    """The same, once the names of files are tried."""
-    found: TradeOffs = run.do(
-        partial(_solved, problem, run, n_jobs, solver),
-        partial(_answers, problem, run, report),
-    )
-    if run.interrupted:
-        found = replace(found, interrupted=True)
-    calls = problem.function.calls
-    rows = calls.rows + calls.trials
-    run.end(found, f"{rows:,} model evaluations, " if rows else "")
-    return found
-
-
-def _answers(
-    problem: Problem,
-    run: JobRun,
-    report: Callable[[TradeOffs], Answer] | None,
-    found: TradeOffs,
-) -> Iterator[Answer]:
-    """Losses first, as reading attributions moves last digits; then what is picked."""
-    whole = not (found.interrupted or found.failures)
-    run.is_whole = whole and bool(found.certified(problem.tolerance))
-    yield Answer(_of_losses(found, problem), documents=[found.document()])
-    with run.console.status("attributions"):
-        writers, picked, left_out = _attributions(found, problem)
-        yield Answer(writers, is_lazy=True)
-    left_out += ["attributions: interrupted"] * run.interrupted
-    gradient = problem.subject.sloped.gradient_method
-    told = manifest(problem.subject, picked, gradient)
-    if problem.aim is not None and picked is not None:
-        told["aim"] = picked.parameters["aim"]
-    if found.error is not None:
-        told["front_error"] = found.error
-    yield Answer({}, {**told, "pick": problem.pick, "left_out": left_out}, left_out)
-    if picked is not None:
-        yield Answer(documents=[] if is_lazy(picked) else [picked.document()])
-    if report is not None:
-        yield report(found)
-
-
-def _solved(
-    problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
-) -> TradeOffs:
-    """The trade-offs, some of them certified from attributions; all if stopped."""
-    subject = problem.subject
-    with run.console.status("the function and its gradients"):
-        _ = problem.objective
-    slopes = "effects of words" if subject.is_text else "slopes"
-    run.introduce(
-        subject,
-        plural(len(problem.methods), "baseline"),
-        problem.setting and f"slopes known at {len(subject.others)} inputs",
-        slopes=f"{slopes}: {subject.sloped.gradient_method}",
-    )
-    trade_offs = problem.sweep(
-        _watched(problem, run.console),
-        solver=solver,
-        n_jobs=n_jobs,
-        progress=run.progress,
-    )
-    if trade_offs.interrupted:
-        return trade_offs
-    with run.console.status("the curve, certified from attributions"):
-        try:
-            trade_offs.prove()
-        except KeyboardInterrupt:
-            return replace(trade_offs, interrupted=True)
-    return trade_offs
+    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+    plot: Plot | None = problem.keys.plot
+    scale = "linear" if plot is None else plot.scale
+    found.plot(*problem.axes, ax=figure.subplots(), scale=scale)
+    write_svg(figure, path, salt=printable(problem.name))
 
 
 def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
@@ -620,16 +493,3 @@ def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
             method = printable(explanation.method)
             status.update(Text(f"baselines: {number} of {total}, {method}"))
             yield explanation
-
-
-def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
-    """Table and plot."""
-
-    def plot(path: str) -> None:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-        trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
-        write_svg(figure, path, salt=printable(problem.name))
-
-    return {".csv": trade_offs.to_csv, ".svg": plot}

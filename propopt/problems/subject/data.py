@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
-from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_NUMBERS,
     Section,
@@ -28,17 +27,23 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.sources import Source
-from propopt.problems.subject.learning import LearningTask, check_learning, task_of
-from propopt.problems.subject.model_sections import (
+from propopt.problems.subject.models import (
     TFIDF,
+    AnyModel,
     Code,
     ModelSection,
     VectorizerSection,
 )
-from propopt.problems.subject.models import AnyModel
-from propopt.problems.subject.subject import Formula, ModelFunction, Subject, learn
+from propopt.problems.subject.subject import (
+    Formula,
+    LearningTask,
+    ModelFunction,
+    Subject,
+    check_learning,
+    learn,
+    task_of,
+)
 from propopt.problems.subject.tables import (
-    CsvTable,
     Data,
     Rows,
     missing_numbers,
@@ -49,7 +54,7 @@ from propopt.problems.subject.tables import (
 )
 from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
-from propopt.tables.schema import Groups, TableSchema
+from propopt.tables.schema import TableSchema
 
 
 # ---- How large a problem is, and what does not fit its size; nothing is fitted for it
@@ -80,11 +85,6 @@ class Extent:
     def n_features(self) -> int:
         """Attributions of a point: columns that encode one count once."""
         return len(self.features) or self.n_columns
-
-    @property
-    def n_numbers(self) -> int:
-        """Columns that neither are categories nor encode one."""
-        return len(self.data.numeric(self.columns)) if self.columns else self.n_columns
 
 
 def extent_of_formula(data: Data, folder: Path) -> Extent:
@@ -155,12 +155,8 @@ def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | 
 # ---- A problem file: what is wrong with it, its subject, its job
 
 
-Known: TypeAlias = Any
-"""What ``data`` of :func:`propopt.wrap` is: a schema, a Series of documents, None."""
-
-
 FIRST_ROWS: Final = 1_000
-"""Of a table, that a check reads."""
+"""At which a check evaluates a formula."""
 
 
 @knows_other_words
@@ -178,8 +174,6 @@ class ProblemFile:
         Whether Python objects that it names may be imported.
     n_jobs : int, optional
         Workers of a run; numbers do not depend on them.
-    solver : str, optional
-        That of a sweep, instead of the one in the file.
     resume : path, optional
         A folder in which fits are kept, so that a run that ended early goes on; what
         was finished is not done again.
@@ -193,7 +187,6 @@ class ProblemFile:
     schema: CommonKeys
     code: Code = Code.REFUSED
     n_jobs: int | None = None
-    solver: str | None = None
     resume: str | Path | None = None
     report: bool = False
     read: Callable[[Path, Code], ProblemFile] | None = None
@@ -230,28 +223,18 @@ class ProblemFile:
         unused = {"output"} if self.job.refits else set()
         return settings_in_words(self.schema.model, unused)
 
-    def asked(
-        self,
-        rows: Sequence[int] | None = None,
-        attributions: str | None = None,
-        reasons: bool = False,
-        details: bool = False,
-        **how: Any,
-    ) -> ProblemFile:
-        """The same, of other rows or numbers, with reasons, or run otherwise."""
-        schema = self.schema
+    def asked(self, *, reasons: bool = False, **said: Any) -> ProblemFile:
+        """The same with settings of the command line, of its job or of its run."""
+        named = {x: said.pop(x) for x in [*said] if x in type(self.job).model_fields}
+        job = self.job.model_copy(update={k: x for k, x in named.items() if x})
         if reasons:
-            other = self.job.with_reasons()
-            schema = schema.model_copy(update={self.job.key: other})
-            for error in other.mistakes(schema):
-                raise error
-        said: dict[str, Any] = {"rows": rows and [*rows], "attributions": attributions}
-        said["details"] = details or None
-        update = {name: value for name, value in said.items() if value is not None}
-        if update:
-            other = self.job.model_copy(update=update)
-            schema = schema.model_copy(update={self.job.key: other})
-        return replace(self, schema=schema, **how)
+            job = job.with_reasons()
+        schema = self.schema.model_copy(update={job.key: job})
+        if self.job is self.schema:
+            schema = job
+        for error in job.mistakes(schema):
+            raise error
+        return replace(self, schema=schema, **said)
 
     def with_seed(self, seed: int) -> ProblemFile:
         """The same with other draws of whatever is random."""
@@ -264,7 +247,7 @@ class ProblemFile:
             raise self.source.error((self.job.key,), message)
         return self.job
 
-    def build(self) -> Problem:
+    def build(self) -> Any:
         """The problem to sweep; its parts are made when they are first asked for.
 
         Raises
@@ -272,7 +255,11 @@ class ProblemFile:
         ProblemFileError
             If the file has another job than ``objective``.
         """
-        return self.require("sweep").problem(self)
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> Any:
+        return self.require("sweep").build(self)
 
     def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
         """Do its job: find, write files, print what is read first.
@@ -293,10 +280,9 @@ class ProblemFile:
         return self.job.run(self, folder, quiet=quiet)
 
     def check_data(self) -> None:
-        """Refuse what a run would, as far as the first rows of a table show.
+        """Refuse what a run would, as far as shows before anything is fitted.
 
-        Its headers are read, the number of its rows, its target, and the values of
-        these rows; a formula is evaluated at as many points. Nothing is fitted.
+        All of its table is read; a formula is evaluated at some points.
 
         Raises
         ------
@@ -306,7 +292,7 @@ class ProblemFile:
         """
         function = self.schema.function
         with self.source.blaming():
-            rows = self._rows(FIRST_ROWS)
+            rows = self._rows()
             if function is not None:
                 with part("function"):
                     made = function.build()
@@ -321,19 +307,13 @@ class ProblemFile:
         first = rows.features[:FIRST_ROWS]
         return standardized(first, first, data)[0] if data.standardize else first
 
-    def check_all_data(self) -> None:
-        """The same with all rows, and all that needs no fitted model."""
-        with self.source.blaming():
-            self.job.check_all(lambda: self.subject)
-        _ = self.subject
-
     # ---- its subject: read, and refused as far as that shows before anything is fitted
 
     @cached_property
     def subject(self) -> Subject:
         """What is explained; all jobs share it, and no model is fitted yet."""
         with self.source.blaming():
-            rows = self._rows(None)
+            rows = self._rows()
         data, seed = self.schema.data, self.schema.seed
         if rows is None:
             points, others = data.points(seed)
@@ -356,8 +336,8 @@ class ProblemFile:
             seed=seed,
         )
 
-    def _rows(self, n_rows: int | None) -> Rows | None:
-        """The table, if there is one that can be explained, or its first rows."""
+    def _rows(self) -> Rows | None:
+        """The table, if there is one that can be explained."""
         schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):
@@ -365,11 +345,13 @@ class ProblemFile:
             self._check_sizes(extent)
             self._check_model([str(number) for number in range(extent.n_columns)], None)
             return None
-        rows = checked_rows(data, folder, n_rows)
-        order = order_of_rows(schema.seed, rows.n_rows)
+        rows = self._table
+        assert rows is not None, "data of a table"
+        n_rows = len(rows.features)
+        order = order_of_rows(schema.seed, n_rows)
         learned = order[data.explain or 0 :]
         target = None if rows.target is None else rows.target.iloc[learned]
-        sized = partial(Extent, data=data, folder=folder, n_rows=rows.n_rows)
+        sized = partial(Extent, data=data, folder=folder, n_rows=n_rows)
         with together() as mistakes:
             if data.text is not None:
                 texts, rule = rows.features, PatternWords()
@@ -434,33 +416,26 @@ class ProblemFile:
         )
 
     @cached_property
+    def _table(self) -> Rows | None:
+        """The table of the file, if it has one."""
+        data = self.schema.data
+        return read_rows(data, self.source.path.parent) if data.is_table else None
+
+    @cached_property
     def _task(self) -> LearningTask | None:
         """What the model learns, as said or as all values of the target show."""
-
-        def target() -> pd.Series[Any] | None:
-            data = self.schema.data
-            if data.csv is None or data.target is None:
-                return None
-            table = CsvTable.of(self.source.path.parent / data.csv)
-            return table.read([data.target])[data.target]
-
-        spec = self.schema.model
+        spec, table = self.schema.model, self._table
+        target = None if table is None else table.target
         return None if spec is None else task_of(spec, self.schema.data.sklearn, target)
 
     @property
-    def task_in_words(self) -> str:
-        """What was inferred of the task; nothing where the file says it."""
-        task = self._task
-        return "" if task is None else task.in_words(self.schema.data.target)
+    def told(self) -> tuple[str, ...]:
+        """What was inferred of the task, and how its CSV is read otherwise."""
+        data, task, table = self.schema.data, self._task, self._table
+        words = "" if table is None else table.told
+        return words, "" if task is None else task.in_words(data.target)
 
-    @property
-    def table_in_words(self) -> str:
-        """What of its CSV is read otherwise than by commas and all columns."""
-        name = self.schema.data.csv
-        path = self.source.path.parent
-        return "" if name is None else CsvTable.of(path / name).told
-
-    def function_of(self, table: Any, target: Any, known: Known) -> ModelFunction:
+    def function_of(self, table: Any, target: Any, known: Any) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
@@ -469,7 +444,7 @@ class ProblemFile:
             model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
-    def _wrapped(self, table: Any, known: Known, model: Any) -> Function:
+    def _wrapped(self, table: Any, known: Any, model: Any) -> Function:
         spec, outcome = self.schema.model, self.schema.data.outcome
         assert spec is not None  # by the schema
         function = wrap(
@@ -477,10 +452,8 @@ class ProblemFile:
         )
         if getattr(model, "is_flat", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
-        if spec.smooth is None:
-            spec.check_table(model, table)
-            return function
-        return spec.smooth.build(function, table, self.schema.seed)
+        spec.check_table(model, table)
+        return function
 
 
 def settings_in_words(section: Section | None, unused: Iterable[str] = ()) -> str:
@@ -508,15 +481,7 @@ def _names(table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def checked_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
-    """The table, of which some rows are left to fit on."""
-    with part("data"):
-        rows = read_rows(data, folder, n_rows)
-        data.check_explain(rows.n_rows)
-    return rows
-
-
-def check_table(source: Source, n_rows: int) -> None:
+def check_table(source: Source) -> None:
     """Refuse a table that cannot be, whatever else is wrong with the file."""
     content = source.content
     try:
@@ -525,9 +490,9 @@ def check_table(source: Source, n_rows: int) -> None:
         return
     if data.is_table:
         with source.blaming():
-            checked_rows(data, source.path.parent, n_rows)
+            read_rows(data, source.path.parent)
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:
-    groups: Groups = dict(data.groups.items())
+    groups: Any = data.groups
     return TableSchema.of(table, data.categorical, groups)

@@ -1,38 +1,369 @@
-"""All sections of models, imported ones and ONNX files too."""
+"""The section ``model``: what a problem file may name, each kind is one class."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+import warnings
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial, reduce
 from importlib import import_module
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
+from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from propopt.base import extras
-from propopt.base.arrays import Array
-from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.resources import require_memory
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import Label, OneOf, part, refused, wrong
-from propopt.problems.subject.model_sections import (
-    BoostingModel,
-    Code,
-    ForestModel,
-    LinearModel,
-    LogisticModel,
-    ModelSection,
-    NetworkModel,
+from propopt.problems.sections import (
+    MOST_NUMBERS,
+    Count,
+    Label,
+    Nonnegative,
+    OneOf,
+    Positive,
+    Section,
+    part,
+    refused,
+    section_of,
+    wrong,
 )
+from propopt.problems.subject.onnx import read_onnx
 from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.tables.frames import listed, read_table
+
+
+# ---- What all models of a problem file have in common
+
+
+MOST_OF_A_GRAM: Final = 20
+
+
+class VectorizerSection(Section):
+    """What counts words: settings and defaults are those of scikit-learn's class.
+
+    ``import`` a pipeline for its other settings.
+    """
+
+    ngram_range: list[Annotated[int, Field(ge=1, le=MOST_OF_A_GRAM)]] = Field(
+        [1, 1], description="the fewest words in a row that are counted, and the most"
+    )
+    min_df: Count = Field(1, description="in how many documents it stands at least")
+    max_features: Count | None = Field(None, description="those that come most often")
+    binary: bool = Field(False, description="whether it is there, not how often")
+
+    def conflicts(self) -> Iterator[PropoptError]:
+        lengths = self.ngram_range
+        if len(lengths) != 2 or lengths[0] > lengths[1]:
+            expected = "expected two numbers, the smaller first, such as [1, 2]"
+            yield wrong(f"ngram_range: {expected}")
+
+    def make(self, **others: Any) -> Any:
+        lengths = tuple(self.ngram_range)
+        return super().make(ngram_range=lengths, dtype=np.float64, **others)
+
+    def vocabulary(self, texts: Sequence[str]) -> list[str]:
+        """The words that are counted in documents, or runs of words."""
+        least, most = self.ngram_range
+        n_grams = sum(map(len, texts)) / 2.0 * (most - least + 1)
+        n_bytes = n_grams * (60.0 + 6.0 * most)
+        require_memory(n_bytes, "so many n-grams", "take shorter ones")
+        try:
+            with warnings.catch_warnings(action="ignore"):  # they come with the model
+                return [*self.make().fit(texts).vocabulary_]
+        except ValueError as error:
+            raise InvalidInput(f"in the documents to fit on: {error}") from None
+
+
+VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
+    section_of(
+        CountVectorizer,
+        VectorizerSection,
+        "CountVectorizerSection",
+        "How often each word comes.",
+        kind=Literal["counts"],
+    ),
+    section_of(
+        TfidfVectorizer,
+        VectorizerSection,
+        "TfidfVectorizerSection",
+        "How often each word comes, more where few documents have it, to length one.",
+        kind=Literal["tfidf"],
+        norm=Literal["l1", "l2"] | None,
+    ),
+)
+AnyVectorizer: TypeAlias = Annotated[VectorizerSection, OneOf("kind", VECTORIZERS)]
+TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
+"""What documents are learned by where nothing else is said."""
+
+
+# ---- Whether a problem file may run Python code that it names
+
+
+class Code(Enum):
+    """Python objects that a problem file names: imported, or refused.
+
+    Importing a module runs it. A file from elsewhere therefore imports nothing unless
+    whoever runs it says so.
+    """
+
+    REFUSED = "refused"
+    ALLOWED = "allowed"
+
+
+TaskKind: TypeAlias = Literal["classification", "regression"]
+
+
+class ModelSection(Section):
+    """A model, and the output of it that is explained.
+
+    A subclass has a ``kind``, and settings with their defaults; ``make`` gives an
+    estimator, to be fitted or fitted already, or a callable. It may take the ``folder``
+    of the problem file, its ``columns`` and those that are ``categorical``, its
+    ``task``, a ``seed``, a ``vectorizer``, and whether ``code`` may run. Its place in
+    ``AnyModel`` makes it one of the models that a file may name.
+    """
+
+    of_texts: ClassVar[dict[str, str]] = {
+        "vectorizer": "has no effect without data.text"
+    }
+    words: ClassVar[str] = "a model"
+    """What messages call it."""
+    needs_target: ClassVar[bool] = True
+    """Whether it is fitted, to a table and its target."""
+    takes_texts: ClassVar[bool] = False
+    """Whether it learns documents, or may have learned them."""
+    takes_missing: ClassVar[bool] = False
+    """Whether numbers may be missing, as far as this is known before it is fitted."""
+
+    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
+
+    @property
+    def chosen_class(self) -> Label | None:
+        """The class to explain, where there are classes."""
+        return vars(self).get("target_class")
+
+    @classmethod
+    def takes(cls, setting: str) -> bool:
+        """Whether it has this setting."""
+        return setting in cls.model_fields
+
+    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
+        """Refuse, before it is fitted, a model that would not fit into memory."""
+
+    def check_missing(self, columns: Sequence[str]) -> None:
+        """Refuse columns of numbers in which some are missing, where that is known."""
+        if columns and not self.takes_missing:
+            raise InvalidInput(
+                f"{self.words} takes no missing numbers, and some are in "
+                f"{listed(columns)}; take kind: hist_gradient_boosting, or import a "
+                "pipeline that imputes them first"
+            )
+
+    def check_table(self, model: Any, table: Any) -> None:
+        """Refuse a table on which the model has no gradient worth its name."""
+
+
+# ---- Models that are fitted here, to a table or documents
+
+
+class LearnedModel(ModelSection):
+    """A model that learns numbers, or labels, behind what makes numbers of columns."""
+
+    takes_texts: ClassVar[bool] = True
+    is_scaled: ClassVar[bool] = True
+    """Whether numbers are brought to one size first."""
+    takes_sparse: ClassVar[bool] = True
+    """Whether it learns counts of words as they come."""
+
+    vectorizer: AnyVectorizer | None = Field(
+        None,
+        description="of documents: what is counted, and how; by default kind: tfidf",
+    )
+
+    def estimator(self, task: str | None, seed: int | None) -> Any:
+        """What learns."""
+
+    def make(self, **others: Any) -> Any:
+        own = self.estimator(others["task"], others["seed"])
+        if others["vectorizer"] is not None:
+            dense = FunctionTransformer(_dense, accept_sparse=True)
+            between = [] if self.takes_sparse else [dense]
+            return make_pipeline(others["vectorizer"].make(), *between, own)
+        numbers: Any = StandardScaler() if self.is_scaled else "passthrough"
+        columns = list(others["categorical"])
+        if columns:
+            # a category that occurs only in rows to explain has no indicator
+            encoder = OneHotEncoder(
+                handle_unknown="ignore", sparse_output=self.is_scaled
+            )
+            parts = [("categories", encoder, columns)]
+            numbers = ColumnTransformer(parts, remainder=numbers)
+        elif not self.is_scaled:
+            numbers = FunctionTransformer(_array)
+        return make_pipeline(numbers, own)
+
+
+def _dense(counts: Any) -> Any:
+    return counts.toarray() if issparse(counts) else np.asarray(counts)
+
+
+def _array(table: Any) -> Any:
+    return np.asarray(table, dtype=float)
+
+
+class LinearModel(LearnedModel):
+    """Least squares."""
+
+    words = "a linear model"
+
+    kind: Literal["linear"]
+
+    def estimator(self, task: str | None, seed: int | None) -> Any:
+        del task, seed
+        return LinearRegression()
+
+
+class LogisticModel(LearnedModel):
+    """Logistic regression."""
+
+    words = "a logistic regression"
+
+    kind: Literal["logistic"]
+    target_class: Label | None = Field(None, description="label to explain")
+    regularization: Nonnegative = Field(1e-2, description="1/C")
+
+    def estimator(self, task: str | None, seed: int | None) -> Any:
+        del task, seed
+        strength = 1 / self.regularization if self.regularization else np.inf
+        return LogisticRegression(C=strength, max_iter=10_000)
+
+
+class TaskModel(LearnedModel):
+    """A model that learns classes or numbers, as told."""
+
+    target_class: Label | None = Field(None, description="label to explain")
+    task: TaskKind | None = Field(
+        None,
+        description="by default as the target shows: fractions, and more than 10 "
+        "different whole numbers, are for regression, all else for classification",
+    )
+
+
+class NetworkModel(TaskModel):
+    """A multi-layer perceptron."""
+
+    words = "an mlp"
+
+    kind: Literal["mlp"]
+    hidden: list[Count] = Field([32, 32], max_length=20)
+    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
+    regularization: Nonnegative = Field(1e-2, description="alpha")
+    target: Literal["as_is", "standardized"] = Field(
+        "as_is",
+        description="what a regression is fitted to; standardized, the same alpha "
+        "means the same in any units",
+    )
+
+    def estimator(self, task: str | None, seed: int | None) -> Any:
+        is_scaled = self.target == "standardized"
+        if is_scaled and task == "classification":
+            raise wrong("labels of classes cannot be standardized", "target")
+        kind = MLPClassifier if task == "classification" else MLPRegressor
+        network = kind(
+            hidden_layer_sizes=tuple(self.hidden),
+            activation=self.activation,
+            alpha=self.regularization,
+            solver="lbfgs",  # tables are small: it converges, least by chance
+            max_iter=20_000,
+            random_state=seed,
+        )
+        if not is_scaled:
+            return network
+        return TransformedTargetRegressor(network, transformer=StandardScaler())
+
+    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
+        """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
+        widths = (n_columns, *self.hidden, n_outputs)
+        n_weights = sum((1 + one) * other for one, other in pairwise(widths))
+        # 42 copies of the weights: ten pairs of steps and changes, and a step
+        n_bytes = 8.0 * (42 * n_weights + 3 * n_rows * sum(widths))
+        with part("hidden"):
+            if n_weights > MOST_NUMBERS:
+                raise InvalidInput(
+                    f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
+                )
+            require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
+
+
+Trees: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+Depth: TypeAlias = Annotated[int, Field(ge=1, le=1_000)]
+Leaf: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
+
+
+class TreesModel(TaskModel):
+    """Trees: settings and defaults are those of scikit-learn's estimators."""
+
+    takes_missing: ClassVar[bool] = True
+    is_scaled: ClassVar[bool] = False
+    classifier: ClassVar[type[Any]]
+    regressor: ClassVar[type[Any]]
+
+    def estimator(self, task: str | None, seed: int | None) -> Any:
+        kind = self.classifier if task == "classification" else self.regressor
+        return kind(**self.settings("kind", *TaskModel.model_fields), random_state=seed)
+
+
+@partial(
+    section_of,
+    RandomForestClassifier,
+    kind=Literal["forest"],
+    n_estimators=Trees,
+    max_depth=Depth | None,
+    min_samples_leaf=Leaf,
+)
+class ForestModel(TreesModel):
+    """A random forest."""
+
+    words = "a forest"
+    classifier, regressor = RandomForestClassifier, RandomForestRegressor
+
+
+@partial(
+    section_of,
+    HistGradientBoostingClassifier,
+    kind=Literal["hist_gradient_boosting"],
+    max_iter=Trees,
+    max_depth=Depth | None,
+    max_leaf_nodes=Leaves | None,
+    learning_rate=Positive,
+    min_samples_leaf=Leaf,
+)
+class BoostingModel(TreesModel):
+    """Gradient boosting."""
+
+    words, takes_sparse = "gradient boosting", False
+    classifier = HistGradientBoostingClassifier
+    regressor = HistGradientBoostingRegressor
 
 
 # ---- A model of your own: an object of a Python module
@@ -84,169 +415,6 @@ class ImportedModel(ModelSection):
                 ) from error
             except AttributeError as error:
                 raise InvalidInput(f"{self.path}: {error}") from None
-
-
-# ---- Models in files of ONNX, with the methods that other models have
-
-
-_FLOATS: Final = {"tensor(float)": np.float32, "tensor(double)": np.float64}
-_MAPS: Final = "seq(map("
-_LABELS: Final = {"tensor(int64)", "tensor(string)"}
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxEstimator:
-    """A session of onnxruntime, and the output of it that is read."""
-
-    file: str
-    session: Any  # on one thread: tables are small, and sums always in one order
-    output: str  # of numbers, or a mapping of labels to numbers for each row
-    feature_names_in_: tuple[str, ...]  # the columns of the table
-    inputs: dict[str, Any]  # of the session: the type of each, by its name
-    is_flat: bool  # whether it is made of trees
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many columns there are."""
-        return len(self.feature_names_in_)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether what is asked is rounded to single precision."""
-        return np.float32 in self.inputs.values()
-
-    def rounded(self, answer: Any) -> Array:
-        """An answer in the precision of what was asked, which differences depend on."""
-        return np.asarray(answer, dtype=np.float32 if self.is_single else None)
-
-    def answer(self, X: Any) -> Any:
-        """The output for the whole table, or for each column by its name."""
-        table = np.asarray(X)
-        names = list(self.inputs)
-        if len(names) > 1:
-            columns = [self.feature_names_in_.index(name) for name in names]
-            parts = [table[:, [column]] for column in columns]
-        else:
-            parts = [table]
-        own = zip(names, parts, strict=True)
-        asked = {name: x.astype(self.inputs[name]) for name, x in own}
-        try:
-            return self.session.run([self.output], asked)[0]
-        except _errors() as error:
-            raise InvalidInput(f"{self.file} cannot be run: {error}") from error
-
-    def predict(self, X: Any) -> Array:
-        """Values (n,) or (n, K), in the precision of the file."""
-        return self.rounded(self.answer(X))
-
-
-class OnnxClassifier(OnnxEstimator):
-    """A model whose output are probabilities."""
-
-    @cached_property
-    def classes_(self) -> NDArray[Any]:
-        """Those of one row that is answered, or positions where the file names none."""
-        answer = self.answer(np.zeros((1, self.n_features_in_)))
-        if isinstance(answer, list):
-            return np.array(sorted(answer[0]))
-        return np.arange(max(2, np.asarray(answer).size))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, K), in the precision of the file."""
-        answer = self.answer(X)
-        if isinstance(answer, list):  # a mapping for each row
-            rows = [[row[label] for label in self.classes_] for row in answer]
-            return np.array(rows, dtype=np.float32)
-        p = self.rounded(answer).reshape(len(answer), -1)
-        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
-
-
-def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEstimator:
-    """What :func:`propopt.wrap` takes of a file, for a table with these columns."""
-    if not path.is_file():
-        raise InvalidInput(f"there is no file {path}")
-    runtime = extras.require("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are ours to tell
-    try:
-        session = runtime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
-    except _errors() as error:
-        raise InvalidInput(f"{path} is no model of ONNX: {error}") from error
-    name, output = path.name, _output(session, tensor, path.name)
-    # where labels stand beside the output it holds probabilities
-    beside = {one.type for one in session.get_outputs()} & _LABELS
-    # a type of node stands in the file as it is written
-    is_flat = b"TreeEnsemble" in path.read_bytes()
-    inputs = _inputs(session.get_inputs(), columns, name)
-    own = (name, session, output.name, tuple(columns), inputs, is_flat)
-    if not (beside or output.type.startswith(_MAPS)):
-        return OnnxEstimator(*own)
-    model = OnnxClassifier(*own)
-    _ = model.classes_  # a file that cannot be run is refused here
-    return model
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises, which has no common name."""
-    state = extras.require("onnxruntime.capi.onnxruntime_pybind11_state")
-    kinds = [kind for kind in vars(state).values() if isinstance(kind, type)]
-    return tuple(kind for kind in kinds if issubclass(kind, Exception))
-
-
-def _output(session: Any, tensor: str | None, file: str) -> Any:
-    """The output of that name, or the only one that holds numbers."""
-    outputs = {output.name: output for output in session.get_outputs()}
-    numbers = [
-        name
-        for name, output in outputs.items()
-        if output.type in _FLOATS or output.type.startswith(_MAPS)
-    ]
-    if tensor is None and len(numbers) == 1:
-        return outputs[numbers[0]]
-    if tensor in numbers:
-        return outputs[tensor]
-    if not numbers:
-        raise InvalidInput(f"{file} has no output of floating-point numbers")
-    if tensor is None:
-        raise InvalidInput(
-            f"{file} has {len(numbers)} outputs of numbers; name one of them in "
-            f"`tensor`: {listed(numbers)}"
-        )
-    raise InvalidInput(
-        f"tensor: {file} has no output {tensor!r} of numbers"
-        f"{did_you_mean(tensor, numbers)}; it has {listed(numbers)}"
-    )
-
-
-def _inputs(inputs: Any, columns: Sequence[str], file: str) -> dict[str, Any]:
-    """What a session takes of a table: a matrix with any number of rows, or several."""
-    for one in inputs:
-        if one.type not in _FLOATS:
-            raise InvalidInput(
-                f"{file} takes {one.type} as {one.name!r}; expected float or double"
-            )
-        if len(one.shape) != 2:
-            raise InvalidInput(
-                f"{file} takes {one.name!r} of shape {one.shape}; expected (rows, "
-                "columns)"
-            )
-        if isinstance(one.shape[0], int):
-            raise InvalidInput(
-                f"{file} takes {one.shape[0]} rows at a time; export it with a first "
-                "axis of any length"
-            )
-    width = inputs[0].shape[1]
-    if len(inputs) > 1 and {one.name for one in inputs} != set(columns):
-        raise InvalidInput(
-            f"{file} takes the columns {listed([one.name for one in inputs])}; got "
-            f"{listed(list(columns))}"
-        )
-    if len(inputs) == 1 and isinstance(width, int) and width != len(columns):
-        raise InvalidInput(f"{file} takes {width} columns, got {len(columns)}")
-    return {one.name: _FLOATS[one.type] for one in inputs}
 
 
 # ---- A model of your own: a file of ONNX

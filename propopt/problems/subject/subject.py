@@ -1,41 +1,50 @@
-"""What all jobs share: points, a table with its target, a function."""
+"""What all jobs share: points, a table with its target, a function and its model."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
+from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, PropoptError
+from propopt.base.resources import threads_of_run
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
-from propopt.functions.function import EXACT, read_function
-from propopt.functions.outputs import Output, Target
-from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrap
-from propopt.losses.faithfulness import Estimate
-from propopt.problems.sections import Section, wrong
-from propopt.problems.subject.learning import (
-    MAYBE_FITTED,
-    ModelScore,
-    fit,
-    is_unfitted,
-    require_learner,
-    score_of,
+from propopt.functions.function import EXACT, OfFunction
+from propopt.functions.outputs import (
+    check_model,
+    one_label,
+    read_class,
+    read_index,
+    read_output,
 )
-from propopt.problems.subject.model_sections import SmoothGradients
-from propopt.problems.subject.tables import order_of_rows
+from propopt.functions.texts import TextFunction
+from propopt.interactions.learning import free_seeds
+from propopt.losses.faithfulness import Estimate
+from propopt.problems.sections import Missing, Section, wrong
+from propopt.problems.subject.models import ModelSection, TaskKind
+from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import has_method
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import document_coordinates, is_documents, word_counts
+from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -51,7 +60,6 @@ class ModelFunction(NamedTuple):
     """On how many rows it was fitted here; None if it came as it is."""
 
 
-@knows_other_words
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
     """What is explained. Nothing is fitted before it is asked for.
@@ -80,20 +88,6 @@ class Subject:
         Of ``points`` the numbers that the file has, where columns are standardized.
     sample_weight : Series or None
         Of ``others``: weights of the background.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> subject = Subject.of_model(LinearRegression(), X, y, explain=100)
-    >>> subject.points.shape, subject.others.shape
-    ((100, 10), (342, 10))
-    >>> subject.score.in_words()
-    'R² 0.493 on 100 held-out rows'
-    >>> Subject.of(X, po.wrap(LinearRegression().fit(X, y))).score is None
-    True
     """
 
     points: Any
@@ -106,87 +100,6 @@ class Subject:
     seed: int = 0
     unscaled: pd.DataFrame | None = None
     sample_weight: pd.Series[Any] | None = None
-
-    @classmethod
-    def of(cls, X: Any, function: Function) -> Subject:
-        """A function at points.
-
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The points.
-        function : Function
-            f; see :func:`propopt.wrap`.
-
-        Raises
-        ------
-        InvalidInput
-            If the function was not wrapped.
-        """
-        same = ModelFunction(read_function(function))
-        return cls(points=X, others=X, make=lambda: same, columns=function.schema)
-
-    @classmethod
-    def of_model(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        explain: int | None = None,
-        target: Target = None,
-        output: Output = "auto",
-        columns: TableSchema | None = None,
-        seed: int = 0,
-    ) -> Subject:
-        """An estimator and a table, as a problem file has them.
-
-        Parameters
-        ----------
-        model : estimator or callable
-            Fitted, or an estimator that is then fitted, a copy of it.
-        X : array or DataFrame (N, D)
-            The table.
-        y : Series or array (N,), optional
-            Its target, which an estimator needs that is not fitted.
-        explain : int, optional
-            So many rows, drawn by the seed, are explained, and the model is fitted on
-            the others; by default all are, and it is fitted on all.
-        target, output
-            As for :func:`propopt.wrap`.
-        columns : TableSchema, optional
-            What the columns hold; by default as they are, where some are text,
-            categories or booleans.
-        seed : int
-            For the rows, and for the model where it has no seed.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no target to fit to, or there are too few rows.
-        """
-        if y is None and is_unfitted(model):
-            raise InvalidInput(f"{type(model).__name__} is not fitted: give y too")
-        explained, rest = _rows(len(X), explain, seed)
-        points, others = _taken(X, explained), _taken(X, rest)
-        if explain is None:
-            others = points
-        schema = columns
-        if schema is None and isinstance(others, pd.DataFrame):
-            of_table = TableSchema.of(others)
-            schema = of_table if of_table.categorical.any() else None
-        labels = None if y is None else _taken(y, rest)
-        wrapped = partial(wrap, target=target, output=output, data=schema)
-        return cls(
-            points=points,
-            others=others,
-            make=partial(learn, model, others, labels, wrapped, seed),
-            columns=schema,
-            target=None if y is None else _taken(y, explained),
-            others_target=labels,
-            make_learner=lambda: model,
-            seed=seed,
-        )
 
     @property
     def all_points(self) -> Any:
@@ -290,14 +203,13 @@ class Subject:
         trees.
         """
         function = self.function
-        known = function.gradient_method == EXACT
-        if known or isinstance(function, SmoothGradients):  # as model.smooth says
+        if function.gradient_method == EXACT:
             return function
         reference = reference_of(function, self.others)
         if not jumps(function, reference):
             return function
         mean = smoothed(function, law="data", data=reference, rng=self.seed)
-        return SmoothGradients(function, mean)
+        return _Sloped(function, mean)
 
     def gradient(self, X: Any) -> Any:
         """The slopes at X of ``sloped``.
@@ -322,6 +234,48 @@ class Subject:
             return self.sloped.estimate(X)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Sloped(OfFunction):
+    """The values of a function that jumps, and the gradients of its mean."""
+
+    function: Function
+    mean: Function
+
+    def __repr__(self) -> str:
+        return repr(self.mean)
+
+    @property
+    def gradient_method(self) -> str:
+        return self.mean.gradient_method
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """Those of the function."""
+        return self.function.boxes
+
+    @property
+    def margin_boxes(self) -> Boxes | None:
+        """Those of the function."""
+        return self.function.margin_boxes
+
+    @property
+    def products(self) -> SumOfProducts | Reason:
+        """Those of the function."""
+        return self.function.products
+
+    def products_in(self, n_columns: int) -> SumOfProducts | Reason:
+        return self.function.products_in(n_columns)
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        return self.mean.estimate_at(points, labels)
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return self.function.value_at(points, labels)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self.mean.gradient_at(points, labels)
+
+
 @contextmanager
 def _refused_if_flat() -> Iterator[None]:
     """Refuse a function that turns out to have no slope anywhere."""
@@ -332,8 +286,7 @@ def _refused_if_flat() -> Iterator[None]:
         except FlatFunctionWarning:
             raise InvalidInput(
                 "the model has a gradient of zero everywhere, and no jump was found; "
-                "add `smooth: {law: data}` to the model for slopes of its mean over "
-                "observed values, or take function_matching"
+                "take function_matching"
             ) from None
 
 
@@ -351,30 +304,217 @@ def learn(
     return ModelFunction(wrapped(own), own, len(table))
 
 
-def _rows(n_rows: int, explain: int | None, seed: int) -> tuple[Any, Any]:
-    """The rows to explain, and those to fit on."""
-    if explain is None:
-        return np.arange(n_rows), np.arange(n_rows)
-    if not 1 <= explain < n_rows:
-        raise InvalidInput(
-            f"explain: expected fewer than the {n_rows} rows there are, so that some "
-            f"are left to fit on, and at least 1; got {explain}"
-        )
-    order = order_of_rows(seed, n_rows)
-    return order[:explain], order[explain:]
-
-
-def _taken(table: Any, rows: Any) -> Any:
-    if isinstance(table, pd.DataFrame | pd.Series):
-        return table.iloc[rows]
-    return np.asarray(table)[rows]
-
-
 def joined_rows(first: Any, second: Any) -> Any:
     """The rows of two tables, or targets."""
     if isinstance(first, pd.DataFrame | pd.Series):
         return pd.concat([first, second])
     return np.concatenate([first, second])
+
+
+# ---- Models of a problem file: what they can learn and give, and how they are fitted
+
+
+_MOST_CLASSES: Final = 10
+"""Different whole numbers of a target that are taken for classes."""
+
+
+@dataclass(frozen=True)
+class LearningTask:
+    """What a model learns, and why where no file says so."""
+
+    kind: TaskKind
+    why: str = ""
+
+    @classmethod
+    def of_target(cls, target: pd.Series[Any]) -> LearningTask:
+        """By its values: text and two values are classes, fractions are numbers."""
+        numbers = pd.api.types.is_numeric_dtype(target.dtype)
+        if not numbers or pd.api.types.is_bool_dtype(target.dtype):
+            return cls("classification", "its values are no numbers")
+        n_values = target.nunique()
+        if (target % 1 != 0).any():
+            return cls("regression", "some of its values are no whole numbers")
+        if n_values <= 2:
+            return cls("classification", "it has two values")
+        few = n_values <= _MOST_CLASSES
+        kind: TaskKind = "classification" if few else "regression"
+        other = "regression" if few else "classification"
+        why = f"it has {n_values:,} different whole numbers; write task: {other} "
+        return cls(kind, f"{why}if that is meant")
+
+    def in_words(self, target: str | None) -> str:
+        """A sentence on what was inferred; nothing where a file says it."""
+        if not self.why:
+            return ""
+        return f"task: {self.kind}, inferred from the target {target!r}: {self.why}"
+
+
+def task_of(
+    spec: ModelSection, table: str | None, target: pd.Series[Any] | None
+) -> LearningTask | None:
+    """What a model learns: as the file says, or scikit-learn's table is for.
+
+    Of one's own table it follows from the values of the target.
+    """
+    if not spec.takes("task"):
+        return None
+    known: Any = None if table is None else SKLEARN_TABLES[table][0]
+    told: TaskKind | None = spec.settings()["task"] or known
+    if told is not None:
+        return LearningTask(told)
+    if target is None:
+        message = f"required for {spec.words} without data.target, and missing"
+        raise wrong(message, Missing("task"))
+    return LearningTask.of_target(target)
+
+
+def is_unfitted(model: Any) -> bool:
+    """Whether a model is an estimator of scikit-learn's kind and not fitted."""
+    if not (isinstance(model, BaseEstimator) and has_method(model, "fit")):
+        return False
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return True
+    return False
+
+
+def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
+    """A fitted copy of an estimator, seeded where nothing else is said."""
+    seeded = clone(model)
+    seeded.set_params(**dict.fromkeys(free_seeds(model), seed))
+    try:
+        with threads_of_run(len(table)):
+            return seeded.fit(table, target)
+    except ValueError as error:  # such as numbers whose squares are too large
+        raise InvalidInput(_not_fitted(target, _why(error, table))) from None
+
+
+def check_learning(
+    model: Any,
+    spec: ModelSection,
+    target: pd.Series[Any] | None,
+    n_columns: int,
+    *,
+    refits: bool,
+) -> None:
+    """Refuse a target that a model cannot learn, and an output that it cannot give."""
+    if refits:
+        require_learner(model)
+    elif not is_unfitted(model):
+        fitted = FittedModel.of(model)
+        check_model(fitted)
+        fitted, chosen, _ = one_label(fitted, spec.chosen_class)
+        read_index(fitted, read_output(fitted, spec.output), chosen)
+        return
+    if target is None:
+        raise InvalidInput(
+            f"{type(model).__name__} is not fitted, and data has no target to fit "
+            "it to; name the column in data.target, or give a fitted one"
+        )
+    estimator = FittedModel.of(model).final
+    if not refits:
+        read_output(FittedModel.of(estimator), spec.output)
+    labels: list[Any] = [None]  # of a classifier, or one output
+    if is_classifier(estimator):
+        labels = _classes(target)
+    else:
+        _check_regression(target, spec)
+    spec.check_size(n_columns, len(labels), len(target))
+    if is_classifier(estimator) and not refits:
+        read_class(labels, spec.chosen_class)
+
+
+def require_learner(model: Any) -> BaseEstimator:
+    """The model, if it is an estimator of scikit-learn's kind."""
+    if isinstance(model, BaseEstimator) and has_method(model, "fit"):
+        return model
+    raise InvalidInput(
+        "expected an estimator of scikit-learn's kind, which can be fitted again, got "
+        f"{type(model).__name__}"
+    )
+
+
+def _classes(target: pd.Series[Any]) -> list[Any]:
+    """The labels of a classifier, as it will know them."""
+    labels = np.unique(target.to_numpy()).tolist()
+    if len(labels) < 2:
+        why = f"a classifier needs two classes, and these rows have {labels[0]!r} alone"
+        raise InvalidInput(_not_fitted(target, why))
+    try:
+        check_classification_targets(target)
+    except ValueError as error:  # such as measurements
+        raise InvalidInput(_not_fitted(target, error)) from None
+    return labels
+
+
+def _check_regression(target: pd.Series[Any], spec: ModelSection) -> None:
+    if spec.chosen_class is not None:
+        raise InvalidInput("target_class has no effect with regression")
+    if not pd.api.types.is_numeric_dtype(target):
+        why = "a regression needs numbers, and some are text"
+        raise InvalidInput(_not_fitted(target, why))
+    if not np.isfinite(target.to_numpy(dtype=float)).all():
+        raise InvalidInput(_not_fitted(target, "some values are infinite"))
+
+
+def _why(error: ValueError, table: Any) -> str:
+    """What an estimator says; of a table with missing numbers, that it has some."""
+    columns = missing_numbers(table) if isinstance(table, pd.DataFrame) else []
+    if not columns:
+        return str(error)
+    said = str(error).partition("\n")[0]
+    return (
+        f"numbers are missing in {listed(columns)}, and {said} An estimator that takes "
+        "them would do, or a pipeline that imputes them first"
+    )
+
+
+def _not_fitted(target: Any, why: object) -> str:
+    return f"cannot be fitted to the target {getattr(target, 'name', 'y')!r}: {why}"
+
+
+# ---- How well a fitted model does on rows that it was not fitted on
+
+
+HELD_OUT: Final = "held-out rows"
+MAYBE_FITTED: Final = "rows that it may have been fitted on"
+
+
+@dataclass(frozen=True)
+class ModelScore:
+    """A score of a fitted model."""
+
+    name: str
+    value: float
+    n_rows: int
+    rows: str = HELD_OUT
+    constant: float = 0.0  # of the commonest label, or of the mean, whose R² is 0
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
+        """That of a fitted estimator on rows with their target."""
+        with threads_of_run(len(X)):
+            answers = model.predict(X)
+        if is_classifier(model):
+            value, commonest = accuracy_score(y, answers), Counter(y).most_common(1)
+            return cls("accuracy", float(value), len(y), rows, commonest[0][1] / len(y))
+        return cls("R²", float(r2_score(y, answers)), len(y), rows)
+
+    def in_words(self) -> str:
+        """On one line."""
+        verdict = "" if self.value > self.constant else ", no better than a constant"
+        return f"{self.name} {self.value:.3f} on {self.n_rows:,} {self.rows}{verdict}"
+
+
+def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Reason:
+    """The score of an estimator, or why there is none."""
+    if not is_classifier(model) and len(y) < 2:
+        return Reason("one held-out row, too few for R²")
+    try:
+        return ModelScore.of(model, X, y, rows)
+    except ValueError as error:  # such as labels of another kind
+        return Reason(f"no score: {error}")
 
 
 # ---- The section ``function``: one of the paper's formulas

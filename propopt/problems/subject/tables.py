@@ -53,7 +53,6 @@ class CsvTable:
     path: Path  # UTF-8 text
     columns: tuple[str, ...]
     n_rows: int
-    n_characters: int
     separator: str = ","  # or a semicolon or a tab
     numbers_rows: bool = False  # whether a first column without a name is left out
 
@@ -96,7 +95,7 @@ class CsvTable:
         place = f"{path}:{reader.line_num}"
         may_number = len(headers) > 1 and headers[0].strip() in ("", "Unnamed: 0")
         _check_headers(headers[may_number:], place)
-        n_rows = n_characters = 0
+        n_rows = 0
         numbers = array("q")
         for row in rows:
             if len(row) != len(headers):
@@ -114,31 +113,26 @@ class CsvTable:
                 if may_number:
                     numbers.append(int(float(row[0])))
             n_rows += 1
-            n_characters += sum(map(len, row))
         if n_rows == 0:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
         may_number &= 0 < len(numbers) == len(set(numbers))
         _check_headers(headers[may_number:], place)
         own = tuple(headers[may_number:])
-        return cls(path, own, n_rows, n_characters, separator, may_number)
+        return cls(path, own, n_rows, separator, may_number)
 
-    def read(
-        self, columns: list[str] | None = None, n_rows: int | None = None
-    ) -> pd.DataFrame:
-        """Some columns and the first rows; all of them by default."""
-        asked = self.n_rows if n_rows is None else min(n_rows, self.n_rows)
-        n_bytes = 64.0 * asked * len(columns or self.columns)
+    def read(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """Some columns; all of them by default."""
+        n_bytes = 64.0 * self.n_rows * len(columns or self.columns)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
-        frame = self._parsed(usecols=columns or [*self.columns], nrows=n_rows)
-        return self._of_length(frame, asked)
+        return self._parsed(usecols=columns or [*self.columns])
 
     def read_texts(self, column: str) -> pd.Series[str]:
         """A column as it is written, such as ``1e3`` or ``NA``."""
-        require_memory(4.0 * self.n_characters, f"{self.path}", "leave rows out")
-        frame = self._parsed(
+        n_bytes = 4.0 * self.path.stat().st_size
+        require_memory(n_bytes, f"{self.path}", "leave rows out")
+        texts = self._parsed(
             usecols=[column], dtype=str, keep_default_na=False, na_values=[""]
-        )
-        texts = self._of_length(frame, self.n_rows)[column]
+        )[column]
         empty = texts.index[texts.isna()].tolist()
         if empty:
             others = f", and of {len(empty) - 1:,} more" if len(empty) > 1 else ""
@@ -150,7 +144,7 @@ class CsvTable:
 
     def _parsed(self, **options: Any) -> pd.DataFrame:
         try:
-            return pd.read_csv(
+            frame = pd.read_csv(
                 self.path,
                 sep=self.separator,
                 compression=None,
@@ -163,10 +157,7 @@ class CsvTable:
             if "out of memory" in str(error):
                 raise MemoryError(f"{self.path}: {error}") from None
             raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
-
-    def _of_length(self, frame: pd.DataFrame, asked: int) -> pd.DataFrame:
-        """Refuse another number of rows than by commas alone."""
-        if len(frame) != asked:
+        if len(frame) != self.n_rows:
             raise InvalidInput(
                 f"{self.path} is not a CSV table: {self.n_rows} rows by its commas and "
                 f"{len(frame)} by its quotes"
@@ -455,21 +446,25 @@ def check_declared(columns: Sequence[Hashable], data: Data) -> None:
 class Rows:
     """A table as it is read."""
 
-    features: Any  # all, or the first; all documents where there are such
-    n_rows: int
-    target: pd.Series[Any] | None  # of all rows
-    weights: pd.Series[Any] | None = None  # of all rows, as background
+    features: Any  # a table, or documents
+    target: pd.Series[Any] | None
+    weights: pd.Series[Any] | None = None  # as background
+    told: str = ""  # what of a CSV was read otherwise than by commas and all columns
 
 
-def read_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
-    """The table of a problem file."""
-    if data.csv is not None:
-        return _of_csv(data, folder / data.csv, n_rows)
-    bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
-    target = bunch.target
-    if data.outcome is None:
-        target = target.map(dict(enumerate(map(str, bunch.target_names))))
-    return Rows(bunch.data, len(bunch.data), target)
+def read_rows(data: Data, folder: Path) -> Rows:
+    """The table of a problem file, of which some rows are left to fit on."""
+    with part("data"):
+        if data.csv is not None:
+            rows = _of_csv(data, folder / data.csv)
+        else:
+            bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
+            target = bunch.target
+            if data.outcome is None:
+                target = target.map(dict(enumerate(map(str, bunch.target_names))))
+            rows = Rows(bunch.data, target)
+        data.check_explain(len(rows.features))
+    return rows
 
 
 def order_of_rows(seed: int, n_rows: int) -> Any:
@@ -479,7 +474,7 @@ def order_of_rows(seed: int, n_rows: int) -> Any:
 
 def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
     """A table shuffled by the seed, split and scaled, by the names of a ``Subject``."""
-    order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
+    order, is_split = order_of_rows(seed, len(rows.features)), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
     points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
     unscaled = None
@@ -511,7 +506,7 @@ def standardized(
     return scaled[0], scaled[1]
 
 
-def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
+def _of_csv(data: Data, path: Path) -> Rows:
     target = weights = None
     with part("csv"):
         table = CsvTable.of(path)
@@ -531,25 +526,24 @@ def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
             elif names == (data.target,):
                 raise InvalidInput(f"{path.name} has no column beside the target")
             else:
-                features = table.read(n_rows=n_rows)
+                features = table.read()
         if data.target is not None:  # a formula learns nothing
             if data.text is None:
-                features = features.drop(columns=data.target)
-            with part("csv"):
-                target = table.read([data.target])[data.target]
+                target = features.pop(data.target)
+            else:
+                with part("csv"):
+                    target = table.read([data.target])[data.target]
             if missing := int(target.isna().sum()):
                 mistakes.add(f"{missing} values are missing", "target")
         if data.sample_weight is not None:
-            features = features.drop(columns=data.sample_weight)
-            weights = weights_of_table(table, data.sample_weight)
+            weights = features.pop(data.sample_weight)
+            check_weights(weights)
         if data.text is None:
             features = read_columns(features, data)
-    return Rows(features, table.n_rows, target, weights)
+    return Rows(features, target, weights, table.told)
 
 
-def weights_of_table(table: CsvTable, column: str) -> pd.Series[Any]:
-    """The weights of all rows, refused where they cannot be such."""
-    weights = table.read([column])[column]
+def check_weights(weights: pd.Series[Any]) -> None:
+    """Refuse what cannot be the weights of rows."""
     with part("sample_weight"):
         _ = weights_of_rows(weights, None, len(weights))
-    return weights

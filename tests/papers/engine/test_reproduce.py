@@ -32,8 +32,7 @@ from papers.properties import induction
 from papers.properties.own_table import panel_of_table
 from papers.properties.paper import PROPERTIES
 from propopt.base.errors import InvalidInput
-from propopt.functions import Power
-from propopt.problems import Problem
+from propopt.problems import Problem, read_sections
 
 
 @pytest.fixture
@@ -411,28 +410,27 @@ def test_the_cheapest_panel_of_the_paper_holds():
     assert (result.distances["saved"] >= 0).all()
 
 
-class Slope(po.explainers.Gradient):
-    """The gradient by another name, and a little off."""
-
-    name = "slope_of_$a$"
-
-    def explain(self, function, X, **settings):
-        W = 1.1 * super().explain(function, X, **settings).attributions
-        return po.results.Explanation(attributions=W, method=self.name)
+OF_A_CHAIN = {
+    "data": {"uniform": {"low": -2, "high": 2, "points": 12, "dimensions": 4}},
+    "function": {"name": "power", "degree": 2},
+    "objective": {"gradient_matching": 1, "smoothness": {"graph": {"kind": "chain"}}},
+    "sweep": {"smoothness": [0.1, 1, 10]},
+}
 
 
-@pytest.mark.parametrize("baselines", [(), (Slope(),)])
-def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(baselines, tmp_path):
-    X, square = np.random.default_rng(0).normal(size=(12, 4)), Power(2)
-    smooth = po.Smoothness(po.graphs.chain_graph(4))
-    objective = po.GradientMatching(square.gradient(X)) + smooth
-    swept = {"weights": {"smoothness": [0.1, 1, 10]}, "baselines": baselines}
-    problem = Problem(points=X, function=square, objective=objective, **swept)
+@pytest.mark.parametrize("method", [None, "slope_of_$a$"])
+def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(
+    method, tmp_path, monkeypatch
+):
+    file = read_sections(OF_A_CHAIN)
+    slopes = 1.1 * file.subject.gradient(file.subject.points)
+    others = [po.results.Explanation(attributions=slopes, method=method or "none")]
+    monkeypatch.setattr(Problem, "baselines", lambda _: iter(others if method else []))
     with mpl.rc_context({"svg.fonttype": "none"}):
-        figure().draw([panel(problem).run()]).savefig(tmp_path / "chart.svg")
+        figure().draw([panel(file).run()]).savefig(tmp_path / "chart.svg")
     text = set(ElementTree.parse(tmp_path / "chart.svg").getroot().itertext())
     assert "smoothness loss" in text
-    assert ("slope_of_$a$" in text) is bool(baselines)
+    assert ("slope_of_$a$" in text) is (method is not None)
 
 
 # ---- studies: what is measured, told and drawn where a panel is no sweep

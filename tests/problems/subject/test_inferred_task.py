@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from propopt.cli import main
-from propopt.problems.subject.learning import LearningTask
+from propopt.problems.subject.subject import LearningTask
 
 
 rng = np.random.default_rng(0)

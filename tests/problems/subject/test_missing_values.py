@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.cli import main
 from propopt.problems.file import sections_of_table
-from propopt.problems.subject.learning import ModelScore
-from propopt.problems.subject.model_sections import Code
+from propopt.problems.subject.models import Code
+from propopt.problems.subject.subject import ModelScore
 
 
 TEXT = """\
@@ -53,21 +53,21 @@ def read(path, code=Code.REFUSED):
 @pytest.mark.parametrize("kind", ["hist_gradient_boosting", "forest"])
 def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
     size = {"hist_gradient_boosting": "max_iter"}.get(kind, "n_estimators")
-    settings = f"{size}: 10, min_samples_leaf: 4, smooth: {{n_samples: 20}}"
+    settings = f"{size}: 10, min_samples_leaf: 4"
     model = f"kind: {kind}, task: regression, {settings}"
     subject = read(write(text(model))).subject
     points = subject.points
     assert points["a"].isna().any()
     absent = table.loc[points.index, ["a", "c"]].isna()
     np.testing.assert_array_equal(points[["a", "c"]].isna(), absent)
-    result = subject.function.gradient(points)
+    result = subject.sloped.gradient(points)
     assert list(result) == ["a", "b", "c", "city"]
     assert (result["a"][absent["a"]] != 0).any()
     assert subject.score.value > 0.2
 
 
 def test_losses_take_empty_cells_or_say_what_they_need(table, write, tmp_path):
-    model = "kind: forest, task: regression, n_estimators: 5, smooth: {n_samples: 20}"
+    model = "kind: forest, task: regression, n_estimators: 5"
     best = po.solve(read(write(text(model))).build().objective)
     assert best.gap <= 1e-9
     assert best.attributions.shape == (20, 4)

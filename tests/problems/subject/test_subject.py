@@ -1,23 +1,22 @@
-"""The subject of all jobs, made in Python or read from a file; models it may name."""
+"""The subject of all jobs, and models that a file may name."""
 
 import inspect
+import sys
+import types
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.problems import Code
 from propopt.problems.subject import subject as subjects
-from propopt.problems.subject.model_sections import TreesSection
-from propopt.problems.subject.models import MODEL_KINDS
-from propopt.problems.subject.subject import Subject
+from propopt.problems.subject.models import MODEL_KINDS, TreesModel
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
@@ -70,87 +69,68 @@ def test_the_score_changes_nothing_that_follows(subject):
     assert one.function.calls == other.function.calls
 
 
-def test_a_function_at_points():
-    function = po.wrap(LinearRegression().fit(X, Y))
-    ours = Subject.of(X, function)
-    assert ours.function is function
-    assert ours.points is ours.others is X
-    with pytest.raises(InvalidInput, match="expected a propopt Function"):
-        Subject.of(X, LinearRegression().fit(X, Y))
+IMPORTED = """\
+data: {sklearn: diabetes, explain: 50}
+model: {import: "own_models:model"}
+objective: {gradient_matching: 1}
+seed: 5
+"""
 
 
-def test_an_estimator_is_fitted_as_a_file_fits_it(subject):
+@pytest.fixture
+def imported(monkeypatch, subject):
+    """The subject of a file whose model is this one."""
+
+    def of(model, text=IMPORTED):
+        module = types.ModuleType("own_models")
+        module.model = model
+        monkeypatch.setitem(sys.modules, "own_models", module)
+        return subject(text, Code.ALLOWED)
+
+    return of
+
+
+def test_an_estimator_is_copied_and_fitted(imported, subject):
     model = make_pipeline(StandardScaler(), LinearRegression())
-    ours = Subject.of_model(model, X, Y, explain=50, seed=5)
-    same = subject(FILE.replace(", standardize: true", ""))
-    points = ours.points
-    pd.testing.assert_frame_equal(points, same.points)
-    np.testing.assert_array_equal(ours.gradient(points), same.gradient(points))
+    ours, same = imported(model), subject(FILE.replace(", standardize: true", ""))
+    np.testing.assert_array_equal(
+        ours.gradient(ours.points), same.gradient(same.points)
+    )
     assert ours.score == same.score
     assert not subjects.is_unfitted(ours.estimator)
     assert subjects.is_unfitted(model)
-    table, target = X.to_numpy(), Y.to_numpy()
-    arrays = Subject.of_model(model, table, target, explain=50, seed=5)
-    np.testing.assert_array_equal(arrays.points, points)
-    assert arrays.score.value == pytest.approx(same.score.value, rel=1e-12)
 
 
-def test_a_fitted_estimator_is_not_fitted_again(monkeypatch):
+def test_a_fitted_estimator_is_not_fitted_again(imported, monkeypatch):
     model = LinearRegression().fit(X[:300], Y[:300])
     coefficients = model.coef_.copy()
     monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
-    ours = Subject.of_model(model, X[300:], Y[300:])
+    ours = imported(model)
     assert ours.estimator is model
     np.testing.assert_array_equal(model.coef_, coefficients)
-    assert ours.score.value == pytest.approx(r2(model, X[300:], Y[300:]))
+    assert ours.score.value == pytest.approx(r2(model, ours.points, ours.target))
     assert ours.score.rows == "rows that it may have been fitted on"
 
 
-def test_tables_with_text_know_their_columns():
-    table = pd.DataFrame({"c": list("aabb") * 5})
-    model = make_pipeline(OneHotEncoder(), LogisticRegression())
-    ours = Subject.of_model(model, table, table["c"] == "a")
-    assert ours.columns.names == ("c",)
-    effects = ours.gradient(table)["c"]
-    assert (effects[table["c"] == "a"] > 0.1).all()
-    assert (effects[table["c"] == "b"] < -0.1).all()
-
-
-def test_what_jumps_has_the_slopes_of_the_data_law():
-    ours = Subject.of_model(DecisionTreeRegressor(max_depth=3), X, Y, explain=100)
-    law = po.functions.smoothed(ours.function, law="data", data=ours.others)
-    np.testing.assert_array_equal(ours.gradient(ours.points), law.gradient(ours.points))
-    assert ours.estimate(ours.points).exact
-    step = Subject.of(X, po.wrap(lambda table: np.sign(table["bmi"].to_numpy())))
-    estimate = step.estimate(X)
+def test_what_jumps_has_the_slopes_of_the_data_law(imported):
+    ours = imported(lambda table: np.sign(table["bmi"].to_numpy()))
+    estimate = ours.estimate(ours.points)
     assert not estimate.exact
     sizes = np.abs(estimate.values).mean(axis=0)
     assert sizes[2] > 5 * np.delete(sizes, 2).max()
 
 
-def test_a_gradient_of_zero_is_refused_where_nothing_jumps():
-    same = Subject.of(X, po.wrap(lambda table: np.ones(len(table))))
+def test_a_gradient_of_zero_is_refused_where_nothing_jumps(imported):
+    same = imported(lambda table: np.ones(len(table)))
     with pytest.raises(InvalidInput, match=r"zero everywhere.*function_matching"):
-        same.gradient(X)
+        same.gradient(same.points)
 
 
-def test_what_cannot_be_fitted_is_refused():
-    with pytest.raises(InvalidInput, match="LinearRegression is not fitted: give y"):
-        Subject.of_model(LinearRegression(), X)
-    for count in (0, len(X)):
-        with pytest.raises(InvalidInput, match="explain: expected fewer than the 442"):
-            Subject.of_model(LinearRegression(), X, Y, explain=count)
-    bad = Subject.of_model(clone(LinearRegression()), X, Y.astype(str) + "x")
-    with pytest.raises(InvalidInput, match="cannot be fitted to the target 'target'"):
-        _ = bad.function
-
-
-TREES = [model for model in MODEL_KINDS if issubclass(model, TreesSection)]
+TREES = [model for model in MODEL_KINDS if issubclass(model, TreesModel)]
 TASKS = ("classification", "regression")
-SMOOTH = "smooth: {scale: 0.4, n_samples: 60}"
 OF_TREES = """\
 data: {sklearn: diabetes, explain: 20, standardize: true}
-model: {kind: forest, n_estimators: 5, SMOOTH}
+model: {kind: forest, n_estimators: 5}
 objective: {gradient_matching: 1}
 seed: 3
 """
@@ -171,7 +151,7 @@ def made(model, task="regression", seed=0, **settings):
 @pytest.mark.parametrize("model", TREES, ids=kind_of)
 def test_settings_of_trees_and_their_defaults_are_those_of_the_estimator(model, task):
     parameters = inspect.signature(type(made(model, task))).parameters
-    common = set(TreesSection.model_fields) | {"kind"}
+    common = set(TreesModel.model_fields) | {"kind"}
     own = {n: f.default for n, f in model.model_fields.items() if n not in common}
     assert len(own) >= 3
     assert own == {name: parameters[name].default for name in own}
@@ -191,7 +171,7 @@ def test_trees_learn_of_either_kind_and_are_the_same_twice(model, table, subject
     if table == "iris":
         text += ", target_class: setosa"
     text = OF_TREES.replace("kind: forest, n_estimators: 5", text)
-    text = text.replace("diabetes", table).replace("SMOOTH", SMOOTH)
+    text = text.replace("diabetes", table)
     one, other = subject(text), subject(text)
     G = one.gradient(one.points).to_numpy()
     assert np.abs(G).max() > 0.01
@@ -204,7 +184,7 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, pro
     text = f"kind: {kind_of(model)}, max_depth: 3"
     text = OF_TREES.replace("kind: forest, n_estimators: 5", text)
     text += "baselines: [{method: gradient}]\n"
-    file = problem(text.replace(", SMOOTH", ""))
+    file = problem(text)
     ours = file.subject
     function = po.wrap(ours.estimator)
     law = po.functions.smoothed(function, law="data", data=ours.others)
@@ -212,22 +192,10 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, pro
     assert estimate.exact
     np.testing.assert_array_equal(estimate.values, law.gradient(ours.points))
     assert np.abs(estimate.values).max() > 1
-    asked = problem(text.replace("SMOOTH", "smooth: {law: data}")).subject
-    np.testing.assert_array_equal(asked.gradient(ours.points), estimate.values)
     values = function.value(ours.points)
     np.testing.assert_array_equal(ours.sloped.value(ours.points), values)
     (gradient,) = file.build().baselines()
     np.testing.assert_array_equal(gradient.attributions, estimate.values)
-
-
-def test_gradients_are_those_of_the_mean_and_values_those_of_the_model(subject):
-    ours = subject(OF_TREES.replace("SMOOTH", SMOOTH))
-    X, function = ours.points, po.wrap(ours.estimator)
-    deviations = ours.others.std(ddof=0).to_numpy()
-    mean = po.functions.smoothed(function, 0.4 * deviations, n_samples=60, rng=3)
-    np.testing.assert_allclose(ours.gradient(X), mean.gradient(X), rtol=1e-9)
-    np.testing.assert_array_equal(ours.function.value(X), function.value(X))
-    assert ours.function.gradient_method == mean.gradient_method
 
 
 def test_trees_take_categories(subject, tmp_path, rng):
@@ -238,7 +206,7 @@ def test_trees_take_categories(subject, tmp_path, rng):
         "{sklearn: diabetes, explain: 20, standardize: true}",
         "{csv: table.csv, target: y, categorical: [c], explain: 20}",
     ).replace("kind: forest", "kind: forest, task: regression")
-    ours = subject(text.replace("SMOOTH", SMOOTH))
+    ours = subject(text)
     G = ours.gradient(ours.points)
     assert list(G) == ["a", "c"]
     assert G["a"].mean() > 0.3

@@ -38,7 +38,7 @@ baselines:
   - {method: gradient}
   - {method: smoothgrad, scale: [0.1, 0.5], n_samples: 4}
 plot: {x: gradient_matching, y: pairwise_robustness, scale: log}
-pick: {pairwise_robustness: 1.0}
+aim: knee
 attributions: all
 solver: auto
 tolerance: 1.0e-6
@@ -126,7 +126,7 @@ data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
   kind: logistic
   vectorizer:
-    {kind: tfidf, ngram_range: [1, 2], stop_words: [is], norm: l1, max_df: 0.9}
+    {kind: tfidf, ngram_range: [1, 2], norm: l1, min_df: 1}
   output: log_odds
 objective:
   gradient_matching: 1
@@ -136,7 +136,7 @@ sweep: {shared_robustness: [0.1, 10]}
 ---  # limits of LIME on documents
 data: {csv: table.csv, text: city, target: y}
 model: {kind: forest, task: regression, n_estimators: 2,
-  vectorizer: {kind: counts, lowercase: false, min_df: 2}}
+  vectorizer: {kind: counts, binary: true, min_df: 2}}
 lime: {rows: [1, 2], bandwidth: 0.5, words: model, path: [0.1, 1]}
 ---  # interactions by a split
 data: {csv: table.csv, target: y, categorical: [city, label],
@@ -161,7 +161,7 @@ interactions:
 ---  # two versions
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
-compare: {before: file.yaml, level: bootstraps, times: 6, robustness: 0.5}
+compare: {before: file.yaml, level: none, robustness: 0.5}
 """.replace("SHIPPED", str(Path(__file__).parents[3] / "problems"))
     )
 )
