@@ -72,7 +72,8 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ("class_index labels top_labels", _CLASS),
     ("num_features", ("nothing: all columns are explained; see best.top()",)),
     ("categorical categorical_features", _CATEGORIES),
-    ("n_neighbors neighbors n_reference same_pattern", (_NEAREST,)),
+    ("n_neighbors n_reference same_pattern", (_NEAREST,)),
+    ("neighbors", (_NEAREST,)),
     ("precision max_evaluations batch_rows rng", (_SAMPLING,)),
     ("interactions", ("scores.noted_in(best), of the scores",)),
     (

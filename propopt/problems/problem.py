@@ -9,6 +9,7 @@ from typing import Any
 
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import kept_result, threads_of_run
+from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import sweep
 from propopt.explaining.trade_offs import TradeOffs
@@ -21,6 +22,7 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 
 
+@knows_other_words
 class Problem:
     """Objective, weights and baselines of a problem file.
 
