@@ -32,7 +32,7 @@ from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.shapley_draws import shapley_orders
-from propopt.lime.text.explaining_texts import explanation_of_texts
+from propopt.lime.explaining import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.losses import Completeness, GradientMatching, Program, SharedRobustness

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING
 
 from propopt.base.words_of_others import other_words as _other_words
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.explaining_rows import LimeExplainer, limits
+from propopt.lime.explaining import LimeExplainer, limits, text_limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
-from propopt.lime.text.explaining_texts import text_limits
 from propopt.lime.text.text_explanation import TextLimeExplanation
 from propopt.lime.text.text_reading import TextLaw
 

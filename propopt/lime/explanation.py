@@ -20,7 +20,7 @@ from propopt.base.declared import left, stored
 from propopt.base.document import (
     Bar,
     Bars,
-    Basis,
+    Block,
     Chapter,
     Document,
     Finding,
@@ -213,13 +213,28 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     ) -> list[LimeFinding]:
         """What rules of diagnosis tell of runs of n samples."""
 
+    @property
     @abstractmethod
-    def claims(self) -> Iterator[str]:
-        """What is proved, what is estimated, the units and the law."""
+    def _known(self) -> tuple[str, str, str]:
+        """What is exact, what is estimated, and why; empty where nothing is."""
 
     @abstractmethod
-    def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
-        """Which row a card is of, where runs fall, and what else it says."""
+    def _title(self, n: int) -> str:
+        """What is explained, and of whom."""
+
+    @abstractmethod
+    def _ends(self, n: int) -> Array:
+        """Where single runs of a row fall, (D, 2); NaN where that would take long."""
+
+    def _blocks(self, n: int) -> list[Block]:
+        """What a document of a row has beside bars."""
+        del n
+        return []
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        """What was chosen for single runs."""
+        return {}
 
     def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
         """What is made of all rows at once, or of one document after the other."""
@@ -518,6 +533,18 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         facts = "; ".join(map(printable, self.claims()))
         return f"{type(self).__name__}({self.size_in_words}; {facts})"
 
+    def claims(self) -> Iterator[str]:
+        """What is proved, what is estimated, the units and the law."""
+        exact, estimated, why = self._known
+        if exact:
+            without = ", without samples or a seed" if exact == EXACT else ""
+            yield f"coefficients {exact}{without}"
+        if estimated:
+            called = f"{self.evaluations:,} evaluations"
+            yield f"coefficients {estimated}, {called}; not exact because {why}"
+        yield f"in {self.units}"
+        yield self.law_in_words
+
     def document(self, row: Hashable | None = None) -> Document:
         """The largest coefficients of one row or document, and where single runs fall.
 
@@ -530,34 +557,44 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             Its name in the index of X, or its position where X had no names; by default
             the first that LIME says something of.
         """
-        n, ends, told = self._on_card(row)
-        names, pairs = self._names(n), self._largest_first(n)
+        n = self.position(row)
+        ends, names, pairs = self._ends(n), self._names(n), self._largest_first(n)
         if any(np.isnan(weight) for _, weight in pairs):
             pairs = []  # LIME says nothing of it
-        trust = [Finding(x, _basis(x)) for x in told["proof"]]
+        exact, estimated, why = self._known
+        how = "exact: no samples, no seed" if exact == EXACT else exact
+        trust = [Finding(how)] if exact else []
+        if estimated:
+            trust.append(Finding(f"coefficients {estimated}", "estimated"))
         if np.isfinite(ends).any():
             words = f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
             trust.append(
                 Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
             )
-        of_all = {"explained": str(self.quantity)} if self.quantity is not None else {}
-        subtitle = "LIME with ever more samples: how much higher the output is with "
-        subtitle += f"each {self._compared}, in {self._unit}{told['rest']}"
+        N, noun = self.shape[0], self._nouns[0]
+        subtitle = (
+            "LIME with ever more samples: how much higher the output is with each "
+            f"{self._compared}, in {self._unit}"
+        )
+        if N > 1:
+            subtitle += f"; {plural(N - 1, f'more {noun}')} in this result"
         rows = [
             Bar(name=names[j], value=weight, interval=(*ends[j].tolist(),))
             for j, weight in pairs[:_BARS]
         ]
         bars = Bars(rows, subtitle, [weight for _, weight in pairs[_BARS:]])
+        of_all = {} if self.quantity is None else {"explained": str(self.quantity)}
         return Document(
-            title=told["title"],
+            title=self._title(n),
             subtitle=subtitle,
-            blocks=[bars, *told.get("blocks", ())],
+            blocks=[bars, *self._blocks(n)],
             trust=trust,
             settings={
                 **of_all,
                 "size": self.size_in_words,
                 "law": self.law_in_words,
-                **told["settings"],
+                **({"not exact because": why} if why else {}),
+                **self._settings,
                 "model evaluations": f"{self.evaluations:,}",
                 **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
             },
@@ -589,12 +626,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         if known is not None and known == Quantity(model=known.model):
             return f"Why the model predicts {value:.4g} for {whom}{beside}"
         return f"Why the {self.explained_in_words} is {value:.4g} for {whom}{beside}"
-
-
-def _basis(words: str) -> Basis:
-    """Coefficients are exact, or estimated with their standard errors."""
-    is_exact = words.startswith("exact") or ", without samples" in words
-    return "checked" if is_exact else "estimated"
 
 
 # ---- What LIME tends to at rows of a table, with what is known of its error
@@ -707,10 +738,6 @@ class LimeExplanation(
     scatter: RunScatter | None = stored(default=None)
     subject: LimeSubject | None = left(default=None)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.labels.check(self.shape, "labels")
-
     def contradictions(self) -> None:
         """Refuse tables of other shapes, errors of what is exact, shares above 1.
 
@@ -720,6 +747,7 @@ class LimeExplanation(
             Where what one field says is not what another does.
         """
         N, D = self.shape
+        self.labels.check((N, D), "labels")
         for name, rows in (("cells", self.cells), ("bins", self.bins)):
             if len(rows) != N or any(len(row) != D for row in rows):
                 raise InvalidInput(f"{name}: expected a table of shape {self.shape}")
@@ -894,56 +922,32 @@ class LimeExplanation(
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 
-    def claims(self) -> Iterator[str]:
+    @property
+    def _known(self) -> tuple[str, str, str]:
         errors = self.standard_errors
         if errors is None:
-            yield "coefficients exact, without samples or a seed"
-        else:
-            called = self.evaluations
-            evaluations = f", {called:,} evaluations" if called else ""
-            yield (
-                f"coefficients: {self.source}, standard errors up to "
-                f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
-                f"{self.reason}"
-            )
-        yield f"in {self.units}"
-        yield self.law_in_words
-        if self._known_runs is not None:
-            yield (
-                f"one run of {self.n_samples:,} samples has sd up to "
-                f"{self.noise().max():.2g} (estimated from {self.runs.n_draws:,} "
-                "samples a row)"
-            )
+            return EXACT, "", ""
+        largest = np.nanmax(errors)
+        words = f"from an {self.source}, standard errors up to {largest:.2g}"
+        return "", words, self.reason
 
-    def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
-        N, n = self.shape[0], self.position(row)
-        noise = np.full(self.shape, np.nan)
-        if self._known_runs is not None or N <= ROWS_SAMPLED:
-            noise = self.known_noise  # else looking at a card would take long
-        settings = {"ridge of one run": f"{self.ridge:g}"}
-        if np.isfinite(noise).any():
-            settings["standard deviation of one run"] = (
-                f"up to {np.nanmax(noise):.2g}, estimated from "
-                f"{self.runs.n_draws:,} samples a row"
-            )
-        elif self.subject is not None:
-            settings["standard deviation of one run"] = (
-                "estimated from samples when noise() is asked"
-            )
-        exact = "exact: no samples, no seed"
+    def _title(self, n: int) -> str:
         beside = f" ({self.mean[n]:.4g} on average around it)"
-        return (
-            n,
-            ends_of(self.expected()[n], noise[n]),
-            {
-                "title": self._why(n, as_row(self.row_names[n]), beside),
-                "rest": f"; {plural(N - 1, 'more row')} in this result"
-                if N > 1
-                else "",
-                "proof": [exact if self.is_exact else next(self.claims())],
-                "settings": settings,
-            },
-        )
+        return self._why(n, as_row(self.row_names[n]), beside)
+
+    def _ends(self, n: int) -> Array:
+        quick = self._known_runs is not None or self.shape[0] <= ROWS_SAMPLED
+        noise = self.known_noise[n] if quick else np.full(self.shape[1], np.nan)
+        return ends_of(self.expected()[n], noise)
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        noise = "estimated from samples when noise() is asked"
+        if (runs := self._known_runs) is not None:
+            largest, count = runs.deviations.max(), runs.n_draws
+            noise = f"up to {largest:.2g}, estimated from {count:,} samples a row"
+        label = "standard deviation of one run"
+        return {"ridge of one run": f"{self.ridge:g}", label: noise}
 
 
 def evidence_of(

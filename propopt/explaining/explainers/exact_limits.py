@@ -28,6 +28,7 @@ from propopt.explaining.explainers.shapley_values import (
 )
 from propopt.functions.texts import DocumentFunction
 from propopt.lime.exact_limits import Limits, bit_steps
+from propopt.lime.explaining import explanation_of_texts
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
@@ -37,7 +38,6 @@ from propopt.lime.sampled_limits import (
     checked_products,
     limits_or_estimates,
 )
-from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Parameter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
-from propopt.base.document import Markup
+from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
 from propopt.base.resources import DrawPlan
@@ -351,20 +351,6 @@ class TextLimeExplanation(
 
         return told_by(TEXT_RULES, lambda r: r.in_documents(cases, place), progress)
 
-    def claims(self) -> Iterator[str]:
-        """What is proved, what is estimated, the units and the law."""
-        exact, estimated, why = self._known
-        if exact:
-            without = ", without samples or a seed" if exact == EXACT else ""
-            yield f"coefficients {exact}{without}"
-        if estimated:
-            yield (
-                f"{estimated}, {self.evaluations:,} evaluations; not exact because "
-                f"{why}"
-            )
-        yield f"in {self.units}"
-        yield self.law_in_words
-
     @property
     def _known(self) -> tuple[str, str, str]:
         """Of how many coefficients are exact, or estimated, and why; empty of none."""
@@ -379,44 +365,33 @@ class TextLimeExplanation(
         more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
         return (
             words if exact else "",
-            f"coefficients of {plural(len(some), 'document')} estimated, standard "
-            f"errors up to {largest:.2g}",
+            f"of {plural(len(some), 'document')} estimated, standard errors up to "
+            f"{largest:.2g}",
             f"{reasons[0]}{more}",
         )
 
-    def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
-        N = len(self.rows)
+    def position(self, row: Hashable | None = None) -> int:
+        """Where a document stands; by default the first with coefficients."""
         known = [n for n, own in enumerate(self.rows) if own.is_known]
-        n = self.position(row) if row is not None or not known else known[0]
-        own, runs = self.rows[n], self._known_runs
-        whom = f"document {self.row_names[n]}"
-        title = f"LIME says nothing of {whom}: {own.reason}"
-        if own.is_known:
-            title = self._why(n, whom, f" ({own.intercept:.4g} without its words)")
+        return known[0] if row is None and known else super().position(row)
+
+    def _title(self, n: int) -> str:
+        row, whom = self.rows[n], f"document {self.row_names[n]}"
+        if not row.is_known:
+            return f"LIME says nothing of {whom}: {row.reason}"
+        return self._why(n, whom, f" ({row.intercept:.4g} without its words)")
+
+    def _ends(self, n: int) -> Array:
         # of this document alone, where the others were not asked for yet
-        run = (
-            self._run_at(n, self.n_samples)
-            if runs is None
-            else (runs.means[n], runs.deviations[n])
-        )
-        exact, estimated, why = self._known
-        how = f"{exact}: no samples, no seed" if exact == EXACT else exact
-        others = [k for k in range(N) if k != n]
+        runs = self._known_runs
+        if runs is None:
+            return ends_of(*self._run_at(n, self.n_samples))
+        return ends_of(runs.means[n], runs.deviations[n])
+
+    def _blocks(self, n: int) -> list[Block]:
+        others = [k for k in range(len(self.rows)) if k != n]
         shown = sorted([n, *others[: ROWS_SHOWN - 1]])
-        more = N - len(shown)
-        return (
-            n,
-            ends_of(*run),
-            {
-                "title": title,
-                "rest": f"; {plural(more, 'more document')} not shown" if more else "",
-                "proof": filter(None, [how, estimated]),
-                "settings": {"not exact because": why} if why else {},
-                "blocks": [
-                    Markup(marked_html([marked(self, k) for k in shown], self.units))
-                ],
-            },
-        )
+        return [Markup(marked_html([marked(self, k) for k in shown], self.units))]
 
 
 AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.lime import LimeExplainer, TabularLaw, explaining_rows, limits
+from propopt.lime import LimeExplainer, TabularLaw, explaining, limits
 from propopt.structures.products.families import Curves
 from propopt.structures.products.sums import SumOfProducts
 
@@ -121,9 +121,9 @@ def test_a_model_that_is_read_once_has_the_numbers_of_limits(
     forest, table, called, monkeypatch
 ):
     model = forest.predict if called else forest
-    read, times = explaining_rows.checked_products, []
+    read, times = explaining.checked_products, []
     monkeypatch.setattr(
-        explaining_rows, "checked_products", lambda *a: times.append(1) or read(*a)
+        explaining, "checked_products", lambda *a: times.append(1) or read(*a)
     )
     lime = LimeExplainer(model, table, n_samples=300)
     parts = [lime.limits(table[n : n + 1]) for n in range(3)]

@@ -340,7 +340,7 @@ def test_tables_texts_and_cards_of_documents(words):
         assert "log_odds" in text
         assert "units of the output" in text
     assert "no coefficients: there is no word in it" in card
-    assert "1 more document not shown" in card
+    assert "3 more documents in this result" in card
     assert "&lt;" in card
     assert "<b>fair" not in card
     assert "\u202e" not in card
