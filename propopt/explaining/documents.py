@@ -44,8 +44,7 @@ from propopt.losses.maps import OverEntries
 from propopt.proofs.target_error import exact_target, unknown_target
 from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
-from propopt.structures.subsets.sets import SetFunction
-from propopt.structures.subsets.words import word_shapley
+from propopt.structures.subsets.sets import SetFunction, word_shapley
 from propopt.tables.documents import (
     Document,
     TextSchema,

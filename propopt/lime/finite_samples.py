@@ -569,8 +569,7 @@ def used_words(function: SetFunction) -> Positions:
     """The words that f tells apart, (u,): all where that is not known."""
     if not isinstance(function, Conjunctions):
         return np.arange(function.n_words)
-    told = np.union1d(function.present, function.absent)
-    return told[told >= 0]  # −1 is none
+    return function.columns
 
 
 def _summed(

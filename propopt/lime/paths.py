@@ -590,14 +590,14 @@ class TabledMeans:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self.means
 
-    def kept(self, weights: Array, /) -> Array:
+    def first_moments(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         parts = weights @ self._directions.T
         off = np.abs(parts @ self._directions - weights).max(axis=1)
         other = off > _APART * np.abs(weights).max(axis=1)
         result = parts @ self._table
         if other.any():
-            result[other] = self.function.kept(weights[other])
+            result[other] = self.function.first_moments(weights[other])
         return np.asarray(result)
 
     @cached_property
@@ -611,7 +611,7 @@ class TabledMeans:
     @cached_property
     def _table(self) -> Array:
         """The sums for each direction, (R, d)."""
-        return self.function.kept(self._directions)
+        return self.function.first_moments(self._directions)
 
 
 # ---- Coefficients of one document at any bandwidths, and how far rounding goes

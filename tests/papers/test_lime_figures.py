@@ -360,8 +360,8 @@ COMPUTED = [
     (columns, "_EDGES", lambda edges: edges + 1e-3, columns.bins_end_there),
     (weights.TextLaw, "log_weights", off(), weights.law_has_psi),
     (constants.formulas, "alphas", off(), constants.numbers_are_known),
-    (widths.Conjunctions, "kept", off(), widths.products_are_known),
-    (widths.Conjunctions, "kept", off(factor=1.01), widths.tree_is_known),
+    (widths.Conjunctions, "first_moments", off(), widths.products_are_known),
+    (widths.Conjunctions, "first_moments", off(factor=1.01), widths.tree_is_known),
     (bounds, "theorem_samples", off(factor=2), bounds.samples_are_known),
     (lines, "slopes_of_words", off(), partial(lines.function_is_the_model, d=29)),
 ]  # fmt: skip

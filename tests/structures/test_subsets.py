@@ -12,14 +12,17 @@ from propopt.base.errors import InvalidInput
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets import sizes
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
-from propopt.structures.subsets.sets import Blocks, random_sets, sets_of_size
+from propopt.structures.subsets.sets import (
+    Blocks,
+    random_sets,
+    sets_of_size,
+    word_shapley,
+)
 from propopt.structures.subsets.sums import (
     AddedSets,
     ExponentialSum,
     NormalisedSum,
-    PlainSum,
 )
-from propopt.structures.subsets.words import WordPairs, word_shapley
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
@@ -98,9 +101,9 @@ def all_sets(rng):
         Blocks(order[:6].reshape(2, 3), values, np.zeros((2, 8))),
         Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
     )
-    yield PlainSum(0.2, blocks, 9), 1e-13
+    yield Conjunctions.of_blocks(0.2, blocks, 9), 1e-13
     whole = Blocks(np.array([[2, 0, 1]]), values[:1], np.zeros((1, 8)))
-    yield PlainSum(0.0, (whole,), 3), 1e-13
+    yield Conjunctions.of_blocks(0.0, (whole,), 3), 1e-13
 
 
 def test_means_are_those_over_all_sets(rng):
@@ -111,11 +114,11 @@ def test_means_are_those_over_all_sets(rng):
 
 def test_work_in_parts_is_the_same(rng, monkeypatch):
     f, weights = random_sum(rng, 30, 0.5, 2), rng.random((2, 31))
-    means, kept = f.mean_by_size(), f.kept(weights)
+    means, kept = f.mean_by_size(), f.first_moments(weights)
     monkeypatch.setattr(sizes, "_AT_ONCE", 200)
     again = NormalisedSum(f.base, f.blocks, f.power)
     assert again.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
-    assert again.kept(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
+    assert again.first_moments(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
     assert (again.mean_by_size() == f.mean_by_size()).all()  # before or after kept
 
 
@@ -165,7 +168,7 @@ def test_many_words_are_as_one_word_after_the_other(rng, tfidf, power):
     expected = recursed(v, r, power).astype(float)
     np.testing.assert_allclose(f.mean_by_size(), expected, rtol=0, atol=1e-12 * size)
     weights = rng.random((2, d + 1))
-    kept, total = f.kept(weights), weights.sum(axis=1)
+    kept, total = f.first_moments(weights), weights.sum(axis=1)
     for j in (0, d // 2, int(np.argmax(c))):
         alone = recursed(v, r, power, j) * np.arange(1, d + 1) / d
         wrong = np.abs(kept[:, j] - weights[:, 1:] @ alone.astype(float))
@@ -188,7 +191,7 @@ def test_blocks_whose_words_do_not_interact_are_single_words(rng, power):
     atol = 1e-12 * np.abs(coefficients).sum()
     for x, y in (
         (paired.mean_by_size(), alone.mean_by_size()),
-        (paired.kept(weights), alone.kept(weights)),
+        (paired.first_moments(weights), alone.first_moments(weights)),
     ):
         np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
@@ -198,8 +201,8 @@ def test_many_weights_are_as_one_by_one(rng):
     weights = (
         rng.random((40, 2)) @ rng.random((2, 13)) * 10.0 ** rng.integers(-9, 9, (40, 1))
     )
-    one_by_one = np.concatenate([f.kept(row[None]) for row in weights])
-    assert f.kept(weights) == pytest.approx(one_by_one, rel=1e-11)
+    one_by_one = np.concatenate([f.first_moments(row[None]) for row in weights])
+    assert f.first_moments(weights) == pytest.approx(one_by_one, rel=1e-11)
 
 
 def test_nothing_that_is_known_has_the_base():
@@ -208,7 +211,7 @@ def test_nothing_that_is_known_has_the_base():
     )
     assert (f.value(np.eye(4)) == 0.3).all()
     assert f.mean_by_size() == pytest.approx(np.full(5, 0.3))
-    assert f.kept(np.eye(5)) == pytest.approx(
+    assert f.first_moments(np.eye(5)) == pytest.approx(
         0.3 * np.outer(np.arange(5) / 4, np.ones(4))
     )
 
@@ -227,9 +230,9 @@ def drawn(d: int, n: int = 12, seed: int = 0) -> Conjunctions:
 def plainly(f: Conjunctions, bits: np.ndarray) -> np.ndarray:
     """The formula, a leaf after the other."""
     total = np.full(len(bits), f.base)
-    for value, present, absent in zip(f.values, f.present, f.absent, strict=True):
-        on = bits[:, present[present >= 0]].all(axis=1)
-        total += value * (on & ~bits[:, absent[absent >= 0]].any(axis=1))
+    for value, path in zip(f.values, f.paths, strict=True):
+        word, kept = np.divmod(path[path >= 0], 2)
+        total += value * (bits[:, word] == kept).all(axis=1)
     return total
 
 
@@ -252,6 +255,9 @@ def test_enumerated_added_and_none():
     both = AddedSets([(2.0, first), (-0.5, second)], base=1.25)
     values = 1.25 + 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)
     assert_means(both, values, bits, atol=1e-13)
+    levels = AddedSets([(1.0, first)], base=np.arange(6.0) ** 2)
+    by_size = plainly(first, bits) + bits.sum(axis=1) ** 2
+    assert_means(levels, by_size, bits, atol=1e-13)
     none = Conjunctions.of([], [], [], 3, base=2.0)
     assert_means(none, np.full(8, 2.0), masks(3))
 
@@ -286,14 +292,7 @@ def test_values_are_those_of_the_package():
     np.testing.assert_allclose(word_shapley(f), result, atol=1e-10)
 
 
-# ---- pairs of words, and sets of one size
-def test_value_counts_each_pair_once():
-    pairs = np.array([[0.0, 5.0], [5.0, 0.0]])
-    f = WordPairs(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0]), pairs)
-    bits = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], bool)
-    np.testing.assert_array_equal(f.value(bits), [1.0, 12.0, 22.0, 38.0])
-
-
+# ---- sets of one size
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5])
 def test_all_sets_of_a_size_are_there_once(size):
     bits = sets_of_size(5, size)

@@ -14,7 +14,7 @@ import propopt as po
 from propopt.base.text import Reason
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.structures.tfidf import text_models, text_sums
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import (
@@ -170,7 +170,7 @@ THREE_MEMBERS = [
 def test_vectorisers_of_linear_models(name):
     first = VECTORISERS[name]
     plain = name in ("plain", "counts", "presence")
-    kind = PlainSum if plain else NormalisedSum
+    kind = Conjunctions if plain else NormalisedSum
     check(make_pipeline(first, LOGISTIC), TWO, "log_odds", 0, kind)
     check(make_pipeline(first, LOGISTIC), THREE, "margin", 2, kind)
     for bayes in (
@@ -181,7 +181,7 @@ def test_vectorisers_of_linear_models(name):
     ):
         if name == "hashed":  # counts with signs have no logarithm
             continue
-        own = PlainSum if isinstance(bayes, sk.BernoulliNB) else kind
+        own = Conjunctions if isinstance(bayes, sk.BernoulliNB) else kind
         check(make_pipeline(first, bayes), TWO, "log_odds", 0, own)
 
 
@@ -204,7 +204,7 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
     above = counts(sk.BernoulliNB(binarize=1.0))
     scaled = counts(sk.MaxAbsScaler(), sk.Binarizer(threshold=0.2), LOGISTIC)
     for model in (above, scaled, tfidf(sk.Binarizer(), LOGISTIC)):
-        check(model, TWO, "log_odds", kind=PlainSum)
+        check(model, TWO, "log_odds", kind=Conjunctions)
     both = np.column_stack([NUMBERS, NUMBERS**2])
     check(tfidf(sk.MultiOutputRegressor(sk.LinearRegression())), both, "value", 1)
     forest = sk.RandomForestClassifier(4, random_state=0)

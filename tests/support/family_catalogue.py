@@ -13,8 +13,7 @@ from propopt.structures.boxes.sets import Sets
 from propopt.structures.products import families
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks, SetFunction
-from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
-from propopt.structures.subsets.words import WordPairs
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 
 
 _RNG = np.random.default_rng(4)
@@ -54,7 +53,7 @@ FAMILIES: Mapping[str, families.Factors] = {
 WORD_FUNCTIONS: Mapping[str, SetFunction] = {
     "conjunctions": _LEAVES,
     "enumerated": Enumerated.of(lambda bits: np.sin(bits @ np.arange(1.0, 7.0)), 6),
-    "plain sum": PlainSum(
+    "blocks": Conjunctions.of_blocks(
         0.2,
         (
             Blocks(np.array([[4, 0]]), np.array([[0.0, 1.0, -2.0, 0.3]]), _NOTHING),
@@ -65,7 +64,7 @@ WORD_FUNCTIONS: Mapping[str, SetFunction] = {
     "normalised sum": NormalisedSum(
         0.7, (Blocks.of_words(_RNG.normal(size=6), _RNG.random(6), np.arange(6)),), 0.5
     ),
-    "word pairs": WordPairs(np.arange(7.0) ** 2, _RNG.normal(size=6), 1.0 - np.eye(6)),
+    "levels": AddedSets([(1.0, _LEAVES)], np.arange(7.0) ** 2),
     "added": AddedSets([(2.0, _LEAVES), (-0.5, _LEAVES)], base=1.25),
 }
 

@@ -32,8 +32,10 @@ def assert_means(result, values: np.ndarray, bits: np.ndarray, atol: float = 1e-
     level, kept = means(values, bits)
     np.testing.assert_allclose(result.value(bits), values, rtol=0, atol=atol)
     np.testing.assert_allclose(result.mean_by_size(), level, rtol=0, atol=atol)
-    np.testing.assert_allclose(result.kept(np.eye(d + 1)), kept, rtol=0, atol=atol)
+    np.testing.assert_allclose(
+        result.first_moments(np.eye(d + 1)), kept, rtol=0, atol=atol
+    )
     weights = np.random.default_rng(3).random((2, d + 1))
     np.testing.assert_allclose(
-        result.kept(weights), weights @ kept, rtol=0, atol=10 * atol
+        result.first_moments(weights), weights @ kept, rtol=0, atol=10 * atol
     )

@@ -41,8 +41,7 @@ from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
-from propopt.structures.subsets.sets import shapley_of_worths
-from propopt.structures.subsets.words import word_shapley
+from propopt.structures.subsets.sets import shapley_of_worths, word_shapley
 from propopt.tables.frames import as_frame, read_points
 
 

@@ -218,7 +218,7 @@ class WordRegression:
 
     def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept."""
-        d, gamma = self.function.n_words, self.function.kept(shares)
+        d, gamma = self.function.n_words, self.function.first_moments(shares)
         means = self.means  # known from what the former took
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
         u = d - 1.0 - np.arange(d)

@@ -23,8 +23,9 @@ from propopt.lime.finite_samples import WordDraws
 from propopt.lime.sampled_limits import DRAWS_PER_TERM, LIME_BLOCKS
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
+from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
-from propopt.structures.subsets.words import WordPairs
+from propopt.structures.subsets.sums import AddedSets
 
 
 # ---- Limits of LIME on texts for functions that can only be called, from samples
@@ -45,7 +46,7 @@ def controls(
     sizes: Sequence[Positions],  # shape (s,)
     values: Sequence[Values],  # shape (s,)
     base: float,
-) -> list[WordPairs]:
+) -> list[AddedSets]:
     """For each block the least squares fit to the samples of all others.
 
     Terms are 1, u² and u³ of u = 2 m / d − 1, or u where no words say it; the words;
@@ -58,6 +59,9 @@ def controls(
     u = 2.0 * np.arange(d + 1) / d - 1.0
     powers = np.stack([np.ones_like(u), u**3 if with_words else u, u**2], axis=1)
     one, other = np.triu_indices(d, 1)
+    words = np.stack([np.arange(d), np.full(d, -1)], axis=1)
+    paths = np.concatenate([words, np.stack([one, other], axis=1)])
+    paths = np.where(paths >= 0, 2 * paths + 1, -1)  # factors of words that are kept
 
     def equations(block: tuple[Truths, Positions, Values]) -> LeastSquares:
         z, m, f = block
@@ -77,14 +81,11 @@ def controls(
     fits = []
     for block in blocks:  # made twice: 20 of them with a term for each word are large
         weights = (every - equations(block)).solution
-        slopes, above = np.zeros(d), np.zeros((d, d))
-        if with_words:
-            slopes = weights[_POWERS : _POWERS + d]
-        if with_pairs:
-            above[one, other] = weights[_POWERS + d :]
-        pairs = above + above.T if with_pairs else None
+        terms = Conjunctions.of_factors(
+            0.0, weights[_POWERS:], paths[: len(weights) - _POWERS], d
+        )
         levels = base + powers @ weights[:_POWERS]
-        fits.append(WordPairs(levels, slopes, pairs))
+        fits.append(AddedSets([(1.0, terms)], levels))
     return fits
 
 
@@ -186,7 +187,7 @@ class SampledWords(Sampler):
     bandwidth: float  # at which their error is looked at
     plan: SizePlan  # which sets were asked for
     full: Answered  # f at all sets of some sizes, times factors
-    controls: list[WordPairs]  # what the other blocks told, for each block
+    controls: list[AddedSets]  # what the other blocks told, for each block
     left: list[Answered]  # what they left over, at the samples of each block
     known: Answered  # all sets of some sizes
     asked: tuple[Answered, ...]  # the samples of each block
@@ -260,13 +261,13 @@ class SampledWords(Sampler):
             axis=0,
         )
 
-    def kept(self, weights: Array, /) -> Array:
+    def first_moments(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
         unknown, full = weights * self._unknown, _kept(self.full, weights)
         pairs = zip(self.controls, self.left, strict=True)
         return np.mean(
             [
-                about.kept(unknown) + full + _kept(left, weights)
+                about.first_moments(unknown) + full + _kept(left, weights)
                 for about, left in pairs
             ],
             axis=0,

@@ -1,8 +1,8 @@
-"""Trees on the presence of words, and any function of few words."""
+"""Products of words, as sums of boxes are; and any function of few words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
@@ -12,15 +12,19 @@ import numpy as np
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE
-from propopt.structures.subsets.sets import all_sets, shares_keeping
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Conjunctions:
+class Conjunctions(SumOfProducts):
     """f(z) = base + Σ_l v_l Π_{j in P_l} z_j Π_{j in A_l} (1 − z_j).
 
-    A leaf with p words present and a words absent has, of the sets of m of d words,
+    A sum of products whose columns are words: factor 2 j + 1 is z_j, and 2 j is
+    1 − z_j. A product with p words present and a absent has, of the sets of m of d
+    words,
 
     E_m = C(d − p − a, m − p) / C(d, m)
         = Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i),
@@ -28,12 +32,14 @@ class Conjunctions:
     and E_m[z_j ·] is the same, 0, or that of p + 1, where j is in P, in A, or in none.
     """
 
-    base: float  # what is added to all
-    values: Array  # (L,): v
-    # (L, K): P and A, padded with −1; no word is twice in a row of both
-    present: Positions
-    absent: Positions  # shape (L, K')
-    n_words: int  # d
+    @classmethod
+    def of_factors(
+        cls, base: float, values: Array, paths: Positions, n_words: int
+    ) -> Conjunctions:
+        """Products of factors (L, K), padded with −1; no word is twice in a row."""
+        words = np.repeat(np.arange(n_words), 2)
+        is_kept = np.tile(np.array([[True, False], [False, True]]), (n_words, 1))
+        return cls(base, values, paths, (Sets.of_codes(words, is_kept),), n_words)
 
     @classmethod
     def of(
@@ -44,28 +50,48 @@ class Conjunctions:
         n_words: int,
         base: float = 0.0,
     ) -> Conjunctions:
-        """The same of lists."""
-        return cls(
-            base, np.asarray(values, float), _padded(present), _padded(absent), n_words
+        """The same of lists of words."""
+        rows = [
+            [*(2 * j + 1 for j in kept), *(2 * j for j in deleted)]
+            for kept, deleted in zip(present, absent, strict=True)
+        ]
+        paths = np.full((len(rows), max(map(len, rows), default=0)), -1, np.intp)
+        for path, row in zip(paths, rows, strict=True):
+            path[: len(row)] = row
+        return cls.of_factors(base, np.asarray(values, float), paths, n_words)
+
+    @classmethod
+    def of_blocks(
+        cls, base: float, blocks: Sequence[Blocks], n_words: int
+    ) -> Conjunctions:
+        """What sets of words of each block add: a product for each set."""
+        width = max((own.n_words for own in blocks), default=0)
+        values, paths = [np.zeros(0)], [np.zeros((0, width), np.intp)]
+        for own in blocks:
+            block, state = np.nonzero(own.values)
+            rows = np.full((len(block), width), -1, np.intp)
+            rows[:, : own.n_words] = 2 * own.words[block] + own.kept[state]
+            values.append(own.values[block, state])
+            paths.append(rows)
+        return cls.of_factors(
+            base, np.concatenate(values), np.concatenate(paths), n_words
         )
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_words} words)"
+    @property
+    def n_words(self) -> int:
+        """The number of words, d."""
+        return self.n_columns
 
     def value(self, bits: Truths, /) -> Values:
         z = np.asarray(bits, bool).T
         # eight sets of words in a byte; the last row is for no word
-        packed = np.packbits(np.concatenate([z, ~z, np.ones((1, z.shape[1]), bool)]), 1)
-        d, total = self.n_words, np.full(z.shape[1], self.base)
-        paths = np.column_stack(
-            [
-                np.where(self.present >= 0, self.present, 2 * d),
-                np.where(self.absent >= 0, self.absent + d, 2 * d),
-            ]
-        )
-        row_bytes = (paths.shape[1] + 8) * packed.shape[1]
+        factors = np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])
+        every = np.ones((1, z.shape[1]), bool)
+        packed = np.packbits(np.concatenate([factors, every]), axis=1)
+        total = np.full(z.shape[1], self.base)
+        row_bytes = (self.paths.shape[1] + 8) * packed.shape[1]
         for some in AT_ONCE.blocks(len(self.values), row_bytes):
-            held = np.bitwise_and.reduce(packed[paths[some]], axis=1)
+            held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
             total += self.values[some] @ np.unpackbits(held, 1, count=z.shape[1])
         return total
 
@@ -74,47 +100,32 @@ class Conjunctions:
         levels = np.bincount(which, self.values, len(kinds))  # the sum of v of each
         return np.asarray(self.base + levels.astype(float) @ self._shares[0])
 
-    def kept(self, weights: Array, /) -> Array:
-        d = self.n_words
-        _, which = self._kinds
+    def first_moments(self, weights: Array, /) -> Array:
+        d, (_, which) = self.n_words, self._kinds
         of_leaf, with_one = ((weights @ own.T)[:, which] for own in self._shares)
         total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
         result = np.repeat(total[:, None], d, axis=1)
+        leaf, place = np.nonzero(self.paths >= 0)
+        word, kept = np.divmod(self.paths[leaf, place], 2)
         for k, (own, more) in enumerate(zip(of_leaf, with_one, strict=True)):
-            result[k] += _added(self.present, self.values * (own - more), d)
-            result[k] -= _added(self.absent, self.values * more, d)
+            change = self.values[leaf] * (np.where(kept, own[leaf], 0.0) - more[leaf])
+            result[k] += np.bincount(word, change, d)
         return result
 
     @cached_property
     def _shares(self) -> Array:
-        """E_m of the kinds of leaves, and with one more present, (2, kinds, d + 1)."""
+        """E_m of the kinds, and with one more word present, (2, kinds, d + 1)."""
         p, a = self._kinds[0].T
         shares = shares_keeping(self.n_words, p.max(initial=0) + 1, a.max(initial=0))
         return np.stack([shares[p, a], shares[p + 1, a]])
 
     @cached_property
     def _kinds(self) -> tuple[Positions, Positions]:
-        """The different (p, a) of leaves, and which each leaf has."""
-        sizes = np.column_stack(
-            [(self.present >= 0).sum(axis=1), (self.absent >= 0).sum(axis=1)]
-        )
+        """The different (p, a) of products, and which each product has."""
+        present = ((self.paths >= 0) & (self.paths % 2 == 1)).sum(axis=1)
+        sizes = np.column_stack([present, self.lengths - present])
         kinds, which = np.unique(sizes, axis=0, return_inverse=True)
         return kinds, which.ravel()
-
-
-def _added(indices: Positions, values: Array, d: int) -> Array:
-    """The sum of ``values`` (L,) over the rows of ``indices`` that each word is in."""
-    inside = indices >= 0
-    repeated = np.broadcast_to(values[:, None], indices.shape)
-    return np.asarray(np.bincount(indices[inside], repeated[inside], d), float)
-
-
-def _padded(rows: list[list[int]]) -> Positions:
-    longest = max(map(len, rows), default=0)
-    padded = np.full((len(rows), longest), -1, np.intp)
-    for row, indices in zip(padded, rows, strict=True):
-        row[: len(indices)] = indices
-    return padded
 
 
 # ---- Any function of few words, from its values at all sets of them
@@ -159,19 +170,13 @@ class Enumerated:
         return np.asarray(self.values[np.asarray(bits, np.intp) @ powers])
 
     def mean_by_size(self) -> Values:
-        sums = np.bincount(self._sizes, self.values, self.n_words + 1)
-        return np.asarray(sums / self._how_many)
+        return np.asarray(self.values @ self._shares)
 
-    def kept(self, weights: Array, /) -> Array:
-        of_each = (np.asarray(weights) / self._how_many)[:, self._sizes] * self.values
+    def first_moments(self, weights: Array, /) -> Array:
+        of_each = (np.asarray(weights) @ self._shares.T) * self.values
         return np.asarray(of_each @ all_sets(self.n_words))
 
     @cached_property
-    def _sizes(self) -> Positions:
-        """How many words are in each set."""
-        return all_sets(self.n_words).sum(axis=1)
-
-    @cached_property
-    def _how_many(self) -> Array:
-        """How many sets there are of each size."""
-        return np.bincount(self._sizes, minlength=self.n_words + 1).astype(np.float64)
+    def _shares(self) -> Array:
+        """One over how many sets have the size of each, (2^d, d + 1)."""
+        return Blocks.shares_of(self.n_words)

@@ -55,38 +55,18 @@ def shapley_of_worths(worths: Array) -> Array:
 # ---- How likely it is that a set of words of one size keeps these and not those
 
 
-def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
-    """C(d − p − a, m − p) / C(d, m), of the sets of m of d words; 0 where p + a > d."""
-    # Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i)
-    if present + absent > d:
-        return np.zeros(m.shape)
-    result = np.ones(m.shape)
-    for i in range(present):
-        result *= np.maximum(m - i, 0.0) / (d - i)
-    for i in range(absent):
-        result *= np.maximum(d - m - i, 0.0) / (d - present - i)
-    return result
-
-
-def shares_sampled(d: int, b: int) -> Array:
-    """P(i of b words are kept | m of all d are), (b + 1, d + 1)."""
-    m = np.arange(d + 1.0)
-    if b == 1:  # most blocks: asked for at each word of a text
-        result = np.empty((2, d + 1))
-        np.divide(d - m, d, out=result[0])
-        np.divide(m, d, out=result[1])
-        return result
-    return np.array(
-        [math.comb(b, i) * share_keeping(m, d, i, b - i) for i in range(b + 1)]
-    )
-
-
 def shares_keeping(n_words: int, most_present: int, most_absent: int) -> Array:
-    """The same of all p and a up to these, and all m: (P + 1, A + 1, d + 1)."""
+    """C(d − p − a, m − p) / C(d, m) of p and a up to these, (P + 1, A + 1, d + 1).
+
+    0 where p + a > d.
+    """
+    # Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i)
     m = np.arange(n_words + 1.0)
     p = np.arange(most_present + 1)
     result = np.zeros((len(p), most_absent + 1, n_words + 1))
-    result[:, 0] = [share_keeping(m, n_words, i, 0) for i in p.tolist()]
+    result[0, 0] = 1.0
+    for i in range(min(most_present, n_words)):
+        result[i + 1, 0] = result[i, 0] * np.maximum(m - i, 0.0) / (n_words - i)
     for a in range(most_absent):
         some = p[p + a < n_words]  # with one more all words are asked for at most
         left = result[some, a] * np.maximum(n_words - m - a, 0.0)
@@ -107,7 +87,7 @@ class SizeMeans(Protocol):
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
 
-    def kept(self, weights: Array, /) -> Array:
+    def first_moments(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
 
 
@@ -116,6 +96,25 @@ class SetFunction(SizeMeans, Protocol):
 
     def value(self, bits: Truths, /) -> Values:
         """Values at bits (n, d), (n,)."""
+
+
+def word_shapley(function: SetFunction) -> Values:
+    """What each of d ≥ 1 words adds to f, on average over all orders of them, φ (d,).
+
+    φ_j = Σ_{m=1..d} E_m[z_j f] / m − Σ_{m=0..d−1} (E_m f − E_m[z_j f]) / (d − m),
+
+    for a set with j of m words has the weight (m − 1)! (d − m)! / d!, one over m times
+    the number of all sets of m words; and one of m words without j one over d − m times
+    that. So Σ_j φ_j = f(text) − f(empty text), and no set is asked for: φ is exact and
+    as fast as the means are, however many words there are.
+    """
+    d = function.n_words
+    m = np.arange(d + 1.0)
+    with_word, without = np.zeros(d + 1), np.zeros(d + 1)
+    with_word[1:] = 1.0 / m[1:]
+    without[:-1] = 1.0 / (d - m[:-1])
+    kept = function.first_moments((with_word + without)[None])[0]
+    return np.asarray(kept - without @ function.mean_by_size())
 
 
 @final
@@ -148,14 +147,17 @@ class Blocks:
         """Which words of a block each set keeps, (2^b, b)."""
         return all_sets(self.n_words)
 
+    @staticmethod
+    def shares_of(n_words: int) -> Array:
+        """1 / C(b, i) where a set has i words, (2^b, b + 1): means of one size."""
+        sizes = np.bitwise_count(np.arange(2**n_words))
+        has_size = sizes[:, None] == np.arange(n_words + 1)
+        return np.asarray(has_size / has_size.sum(axis=0))
+
     @cached_property
     def shares(self) -> Array:
-        """1 / C(b, i) where a set has i words, (2^b, b + 1): means of one size."""
-        b, sizes = self.n_words, self.kept.sum(axis=1)
-        shares = np.zeros((2**b, b + 1))
-        for i in range(b + 1):
-            shares[sizes == i, i] = 1.0 / math.comb(b, i)
-        return shares
+        """Those of its blocks."""
+        return self.shares_of(self.n_words)
 
     def read(self, table: Array, bits: Truths) -> Array:
         """Σ over blocks of a table (G, 2^b) at bits (n, d), (n,)."""

@@ -355,7 +355,7 @@ class SymmetricMeans:
     def _F(self) -> Array:
         return self._walked(self._kinds(0), np.zeros((0, len(self._circles.angles))))
 
-    def kept(self, weights: Array) -> Array:
+    def first_moments(self, weights: Array) -> Array:
         """Σ_m w_m (mean of those that keep word j) for w (K, d + 1), (K, d)."""
         kinds = self._kinds(len(weights))
         F = self._walked(kinds, self._circles.adjoint(weights))

@@ -1,4 +1,4 @@
-"""Sums over words, plain or behind a norm, and sums of these."""
+"""Sums over words behind a norm, and sums of functions of words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from propopt.base.checks import sealed
 from propopt.structures.subsets.sets import (
     Blocks,
     SetFunction,
-    shares_sampled,
 )
 from propopt.structures.subsets.sizes import SymmetricMeans
 
@@ -63,55 +62,6 @@ class ExponentialSum:
         used = (logs > lowest) & (logs < highest)
         slopes = (1.0 + np.exp(-x[used])) * _STEP / math.gamma(power)
         return cls(np.exp(logs[used]), np.exp(power * logs[used]) * slopes)
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class PlainSum:
-    """f(z) = base + Σ_B g_B(z_B), over blocks B of words.
-
-    With h_i = P(i of the b words of B are kept | m of all) and ḡ_i the mean of g over
-    the sets of i of them,
-
-    E_m g = Σ_i h_i ḡ_i,   E_m[z_j g] = Σ_i h_i (m − i)/(d − b) ḡ_i of words outside.
-    """
-
-    base: float  # what is added to all
-    blocks: tuple[Blocks, ...]  # g, in their values
-    n_words: int  # d
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_words} words)"
-
-    def value(self, bits: Truths, /) -> Values:
-        z = np.asarray(bits, bool)
-        result = np.full(len(z), self.base)
-        for blocks in self.blocks:
-            result += blocks.read(blocks.values, z)
-        return result
-
-    def mean_by_size(self) -> Values:
-        result = np.full(self.n_words + 1, self.base)
-        for blocks in self.blocks:
-            means = (blocks.values @ blocks.shares).sum(axis=0)
-            result += means @ shares_sampled(self.n_words, blocks.n_words)
-        return result
-
-    def kept(self, weights: Array, /) -> Array:
-        d = self.n_words
-        base = self.base * (weights @ (np.arange(d + 1) / d))
-        result = np.repeat(base[:, None], d, axis=1)
-        for blocks in self.blocks:
-            b, sizes = blocks.n_words, np.arange(d + 1.0)
-            likely = shares_sampled(d, b)
-            others = np.maximum(sizes - np.arange(b + 1)[:, None], 0.0) / max(d - b, 1)
-            means = blocks.values @ blocks.shares
-            outside = (weights @ (likely * others).T) @ means.T
-            of_sets = (weights @ likely.T) @ blocks.shares.T
-            inside = (of_sets[:, None] * blocks.values) @ blocks.kept
-            result += outside.sum(axis=1, keepdims=True)
-            result[:, blocks.words] += inside - outside[:, :, None]
-        return result
 
 
 # ---- Sums over words that are divided by the norm of what is kept
@@ -172,7 +122,7 @@ class NormalisedSum:
         result[-1] = self._at_all
         return sealed(result)
 
-    def kept(self, weights: Array, /) -> Array:
+    def first_moments(self, weights: Array, /) -> Array:
         d = self.n_words
         sure = self.base * (weights[:, :d] @ (np.arange(d) / d))
         sure += weights[:, d] * self._at_all
@@ -181,7 +131,7 @@ class NormalisedSum:
             largest = np.abs(weights).max(axis=1, initial=0.0)
             scale = np.where(largest > 0.0, largest, 1.0)[:, None]
             mix, few = _few(weights / scale)
-            result += scale * (mix @ self._symmetric.kept(few))
+            result += scale * (mix @ self._symmetric.first_moments(few))
         return result
 
     @cached_property
@@ -232,29 +182,23 @@ class AddedSets:
 
     # at least one weight and function, all of the same words
     parts: Sequence[tuple[float, SetFunction]]
-    base: float = 0.0  # what is added to them
+    base: float | Values = 0.0  # what is added; or (d + 1,), by how many words are kept
 
     @property
     def n_words(self) -> int:
         return self.parts[0][1].n_words
 
     def value(self, bits: Truths, /) -> Values:
-        return self.base + sum(
-            (weight * part.value(bits) for weight, part in self.parts),
-            np.zeros(len(bits)),
-        )
+        sizes = np.asarray(bits, bool).sum(axis=1)
+        values = np.broadcast_to(self.base, self.n_words + 1)[sizes]
+        return np.asarray(values + sum(w * part.value(bits) for w, part in self.parts))
 
     def mean_by_size(self) -> Values:
-        return self.base + sum(
-            (weight * part.mean_by_size() for weight, part in self.parts),
-            np.zeros(self.n_words + 1),
-        )
+        means = sum(weight * part.mean_by_size() for weight, part in self.parts)
+        return np.asarray(self.base + means)
 
-    def kept(self, weights: Array, /) -> Array:
-        d = self.n_words
+    def first_moments(self, weights: Array, /) -> Array:
         # E_m z_j = m / d
-        of_base = self.base * np.asarray(weights) @ (np.arange(d + 1) / d)
-        return of_base[:, None] + sum(
-            (weight * part.kept(weights) for weight, part in self.parts),
-            np.zeros((len(weights), d)),
-        )
+        share = np.arange(self.n_words + 1) / self.n_words
+        moments = sum(w * part.first_moments(weights) for w, part in self.parts)
+        return np.asarray((self.base * np.asarray(weights) @ share)[:, None] + moments)

@@ -17,7 +17,6 @@ from propopt.base.text import Reason
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.fitted_model import FittedModel, unreadable
 from propopt.structures.kinds import UNREADABLE
-from propopt.structures.products.sums import padded_paths
 from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
 from propopt.structures.registry import exact_products
@@ -101,14 +100,8 @@ class Ways:
         np.add.at(total, where, self.sign * values[self.node])
         constant = (asked < 0).all(axis=1)
         used = (total != 0.0) & ~constant
-        row, place = np.nonzero(asked[used] >= 0)
-        word, kept = np.divmod(asked[used][row, place], 2)
-        present, absent = (
-            padded_paths(row[own], word[own], int(used.sum()))
-            for own in (kept == 1, kept == 0)
-        )
         base += float(total[constant].sum())
-        return Conjunctions(base, total[used], present, absent, n_words)
+        return Conjunctions.of_factors(base, total[used], asked[used, ::-1], n_words)
 
 
 @final

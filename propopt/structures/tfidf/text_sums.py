@@ -32,12 +32,13 @@ from propopt.structures.readers.pipelines import ModelOutput, View, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.scores import Link, Network
+from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import (
     Blocks,
     SetFunction,
     all_sets,
 )
-from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -455,7 +456,8 @@ class TextLinear:
         if isinstance(blocks, Reason):
             return blocks
         if self.vectoriser.norm is None:
-            return PlainSum(self.row.intercept, blocks, document.n_words)
+            n_words = document.n_words
+            return Conjunctions.of_blocks(self.row.intercept, blocks, n_words)
         power = 0.5 if self.vectoriser.norm == "l2" else 1.0
         function = NormalisedSum(self.row.intercept, blocks, power)
         if function.n_steps > _LONGEST:

@@ -275,10 +275,10 @@ class Counted:
         self.value, self.function = function.value, function
         self.n_weights = self.n_calls = 0
 
-    def kept(self, weights):
+    def first_moments(self, weights):
         self.n_calls += 1
         self.n_weights += len(weights)
-        return self.function.kept(weights)
+        return self.function.first_moments(weights)
 
 
 def some_conjunctions(d):
@@ -303,7 +303,7 @@ def test_tabled_limits_are_those_of_all_sizes(d):
     # weights of no bandwidth have means of their own
     weights = np.random.default_rng(1).random((5, d + 1))
     weights[2] = TextLaw(0.25).shares(d)
-    own = tabled.kept(weights), f.kept(weights)
+    own = tabled.first_moments(weights), f.first_moments(weights)
     np.testing.assert_allclose(*own, rtol=0, atol=1e-12)
 
 

@@ -168,9 +168,9 @@ class Hidden:
     def mean_by_size(self):
         return self.function.mean_by_size()
 
-    def kept(self, weights):
+    def first_moments(self, weights):
         result = np.empty((len(weights), self.n_words))
-        result[:, self.order] = self.function.kept(weights)
+        result[:, self.order] = self.function.first_moments(weights)
         return result
 
 
@@ -369,4 +369,6 @@ def test_five_thousand_words_have_the_means_of_samples(rng):
     assert means[-1] == pytest.approx(f.value([text])[0], rel=1e-10)
     weights = LAW.shares(5000)
     total = (weights * np.arange(5001.0)) @ means  # Σ_j z_j is the size
-    assert function.kept(weights[None]).sum() == pytest.approx(total, rel=1e-10)
+    assert function.first_moments(weights[None]).sum() == pytest.approx(
+        total, rel=1e-10
+    )
