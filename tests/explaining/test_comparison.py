@@ -365,6 +365,7 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
     assert plain.sources[0] == "attributions, for no target is stored"
     assert plain.prices is None
+    assert po.compare(one, dataclasses.replace(other, certificate=None)).prices is None
     refits = po.null_models.NullModels("bootstraps", [one, other, one, one, other])
     level = po.compare(one, other, level=refits).level
     assert level.limit == pytest.approx(1.25 * found.distances.max())

@@ -138,6 +138,17 @@ def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
     assert Neighbours.of(po.results.Explanation(attributions=X, method="mine")) is None
 
 
+def test_a_missing_value_counts_as_the_mean_of_its_column():
+    holed = np.where(np.arange(60).reshape(20, 3) % 7 == 0, np.nan, X + 5.0)
+    filled = pd.DataFrame(holed).fillna(pd.DataFrame(holed).mean()).to_numpy()
+    some, whole = (
+        Neighbours.of(po.results.Explanation(attributions=X, method="mine", points=Z))
+        for Z in (holed, filled)
+    )
+    np.testing.assert_array_equal(some.edges, whole.edges)
+    np.testing.assert_allclose(some.distance, whole.distance, rtol=1e-12)
+
+
 def explorers(result):
     blocks = [block for chapter in result.document().more() for block in chapter.blocks]
     return [block for block in blocks if isinstance(block, Explorer)]
@@ -165,6 +176,9 @@ def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_lo
     assert document.title.startswith(f"At the knee: {100.0 * kept:.0f} % as faithful")
     (explorer,) = explorers(found)
     assert explorer.trail.axes == ("gradient_matching", "pairwise_robustness")
+    # no exact front: the slider goes from each of three optima to the next
+    assert json.loads(explorer.data)["trail"]["steps"] == 1
+    assert 'min="0" max="2"' in page_of([document])
 
 
 def test_a_page_says_whether_rows_add_up():
