@@ -145,7 +145,7 @@ def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> 
     from propopt.problems.jobs.compare import compare_archives
 
     old, new = map(Path, options.files)
-    how = {"quiet": options.quiet, "report": options.report}
+    how = {name: getattr(options, name) for name in ("quiet", "verbose", "report")}
     compare_archives(old, new, options.output, **how)
     return DONE
 
@@ -168,7 +168,8 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in _SETTINGS if name in options}
     try:
         with file.source.blaming():
-            found = file.asked(**how).run(Path(options.output), quiet=options.quiet)
+            loud = {"quiet": options.quiet, "verbose": options.verbose}
+            found = file.asked(**how).run(Path(options.output), **loud)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     except ProblemFileError as error:
@@ -351,6 +352,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
         sub.add_argument(
+            "-v", "--verbose", action="store_true", help="print tables and settings"
+        )
+        sub.add_argument(
             "--resume",
             nargs="?",
             const=_BESIDE,
@@ -399,9 +403,6 @@ def _parser() -> argparse.ArgumentParser:
         type=os.path.abspath,
         metavar="ATTRIBUTIONS",
         help="a .csv or .npz of numbers, instead of the one in the file",
-    )
-    subs["audit"].add_argument(
-        "--details", action="store_true", help="print all questions, not six lines"
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)

@@ -728,7 +728,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return Document(
             title=self._title(best),
             subtitle=f"{plural(len(self.optimized), 'optimized explanation')}"
-            f", {plural(len(self.baselines), 'other')}{explained(self.quantity)}",
+            f", {plural(len(self.baselines), 'other')}",
             trust=[*self._trust(), *self._nearest(best)],
             settings={} if best is None else dict(made_by(best)),
             more=partial(front_chapters, self),

@@ -89,12 +89,12 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert "there is no file" in capsys.readouterr().err
 
 
-def test_six_lines_are_printed_and_all_questions_with_details(tmp_path, capsys):
+def test_five_answers_are_printed_and_all_questions_if_verbose(tmp_path, capsys):
     assert run(tmp_path, FILE) == 0
     short = capsys.readouterr().out
     assert "What to do?" in short
     assert "How much follows from own values?" not in short
-    assert run(tmp_path, FILE, "--details") == 0
+    assert run(tmp_path, FILE, "--verbose") == 0
     whole = capsys.readouterr().out
     assert "How much follows from own values?" in whole
     assert "depends on settings" in whole

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pandas as pd
-from pydantic import Field
 
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
@@ -87,10 +86,6 @@ class AuditSection(JobSection):
         ".json",
     )
 
-    details: bool = Field(
-        False, description="whether all questions are printed, not six lines"
-    )
-
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         data = schema.data
         if data.text is not None:
@@ -121,7 +116,7 @@ class AuditSection(JobSection):
         """The audit of all rows, in the order of the table."""
         del progress
         subject, folder = file.subject, file.source.path.parent
-        own = self.settings("details")
+        own = self.settings()
         decision, tolerance = own.pop("decision"), own.pop("tolerance")
         X: Any = subject.points
         if isinstance(X, pd.DataFrame):

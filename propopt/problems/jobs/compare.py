@@ -239,6 +239,7 @@ def compare_archives(
     folder: str | Path,
     *,
     quiet: bool = False,
+    verbose: bool = False,
     report: bool = False,
 ) -> Comparison:
     """Compare two saved explanations by their targets, and write what is found.
@@ -250,6 +251,7 @@ def compare_archives(
     """
     suffixes = CompareSection.suffixes
     run = JobRun("compare", new.stem, suffixes, (old, new), folder, quiet=quiet)
+    run.verbose = verbose
 
     def solve() -> Comparison:
         found = []

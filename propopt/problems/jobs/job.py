@@ -132,7 +132,14 @@ class JobSection(Section):
             raise Unwritten(f"cannot write {path}: {failure}") from failure
         write_page(path, documents, about=[x for x in about if x])
 
-    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
+    def run(
+        self,
+        file: ProblemFile,
+        folder: str | Path,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> Any:
         """Do it, write files, print; what was found, None if finished before.
 
         Raises
@@ -149,8 +156,8 @@ class JobSection(Section):
             require("jinja2")
             suffixes = (*suffixes, ".html")
         run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        run.verbose = verbose
         run.file, run.problem = file, digest_of_problem(file, files)
-        run.verbose = bool(vars(self).get("details"))
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
             run.say(

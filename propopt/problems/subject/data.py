@@ -261,7 +261,9 @@ class ProblemFile:
     def _problem(self) -> Any:
         return self.require("sweep").build(self)
 
-    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
+    def run(
+        self, folder: str | Path, *, quiet: bool = False, verbose: bool = False
+    ) -> Any:
         """Do its job: find, write files, print what is read first.
 
         Parameters
@@ -270,6 +272,8 @@ class ProblemFile:
             Where to write; made if it is not there.
         quiet : bool
             Print nothing but warnings, which go to standard error.
+        verbose : bool
+            Print tables and settings too.
 
         Returns
         -------
@@ -277,7 +281,7 @@ class ProblemFile:
             What was found: trade-offs, an explanation, limits of LIME, scores; None if
             it is resumed, and all of it was finished before.
         """
-        return self.job.run(self, folder, quiet=quiet)
+        return self.job.run(self, folder, quiet=quiet, verbose=verbose)
 
     def check_data(self) -> None:
         """Refuse what a run would, as far as shows before anything is fitted.
