@@ -99,7 +99,8 @@ def gaussian_of(law: LimeLaw) -> GaussianLaw:
     inner = law.law if isinstance(law, GlimeLaw) else law
     if not isinstance(inner, GaussianLaw):
         raise InvalidInput(
-            f"law: expected a GaussianLaw, or a GlimeLaw of one, got {law.method}"
+            "law: expected a GaussianLaw, or a GlimeLaw of one, got "
+            f"{type(law).__name__}"
         )
     return inner
 

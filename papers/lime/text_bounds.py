@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.lime.tabular_bounds import exp_or_inf, read_largest
-from papers.lime.text_constants import TextConstants
+from papers.lime.text_constants import TextConstants, inverse_norm
 from propopt.base.arrays import Values
 from propopt.base.checks import read_positive
 from propopt.lime.text.text_reading import TextLaw
@@ -51,7 +51,7 @@ def moment_bounds(n_words: int, bandwidth: float) -> MomentBounds:
     >>> bounds = moment_bounds(29, 0.25)
     >>> f"{bounds.highest_inverse_norm:.0e}"
     '3e+21'
-    >>> round(TextLaw(0.25).inverse_norm(29), 1)
+    >>> round(inverse_norm(TextLaw(0.25), 29), 1)
     28.8
     """
     d, nu = n_words, read_positive(bandwidth, "bandwidth")
@@ -160,7 +160,7 @@ def hoeffding_samples(
     M = read_largest(error, failure, largest)
     d = n_words
     law = TextLaw(read_positive(bandwidth, "bandwidth"))
-    K = law.inverse_norm(d)
+    K = inverse_norm(law, d)
     if gamma_norm is None:
         zero, one = TextConstants(law, d).alphas(1)
         gamma_norm = M * math.sqrt(zero**2 + d * one**2)

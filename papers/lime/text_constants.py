@@ -91,3 +91,30 @@ class TextConstants:
     def inverse(self) -> Array:
         """Σ⁻¹, (d + 1, d + 1), the intercept first."""
         return exchangeable_matrix(self.n_words, *self.sigmas)
+
+
+def inverse_norm(law: TextLaw, n_words: int) -> float:
+    """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
+
+    It is inf where weights are so small that they are zero.
+
+    Parameters
+    ----------
+    law : TextLaw
+        Of samples and weights.
+    n_words : int
+        d.
+
+    Examples
+    --------
+    >>> round(inverse_norm(TextLaw(0.25), 29), 1)
+    28.8
+    """
+    # over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]] of determinant c_d
+    d, bits = n_words, law.bits(n_words)
+    one, apart, along = float(bits.share[0]), float(bits.apart[0]), bits.along[0]
+    last = d * one - (d - 1.0) * apart
+    largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
+    mean_weight = float(np.exp(bits.log_weight[0]))
+    least = mean_weight * min(apart, float(along / largest))
+    return 1.0 / least if least > 0.0 else np.inf

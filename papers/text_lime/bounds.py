@@ -15,7 +15,7 @@ from papers.lime.charts import OTHER, RUNS, THEORY, Histogram
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.runs import Runs, RunSettings
 from papers.lime.statements import equals
-from papers.lime.text_constants import TextConstants
+from papers.lime.text_constants import TextConstants, inverse_norm
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
 from papers.text_lime.trees import tree
@@ -75,7 +75,7 @@ def moments_study() -> Study[Values]:
 
 def inverse_norms() -> Array:
     """d, and ‖Σ⁻¹‖ at ν = 0.25 and at ν = 10, (3, K)."""
-    norms = [[TextLaw(nu).inverse_norm(d) for d in _SIZES] for nu in (0.25, 10.0)]
+    norms = [[inverse_norm(TextLaw(nu), d) for d in _SIZES] for nu in (0.25, 10.0)]
     return np.array([_SIZES, *norms])
 
 

@@ -17,7 +17,7 @@ from propopt.lime.laws.binned_columns import (
     inner_edges_of,
 )
 from propopt.lime.laws.gaussian_law import NormalColumn
-from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeColumn, LimeLaw, Tilt
+from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeColumn, LimeLaw, Tilt
 from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 
 
@@ -248,9 +248,9 @@ class ExactLimits:
         return FactorMeans(tilts, self.function.column, *means)
 
     @cached_property
-    def in_bins(self) -> list[InBins]:
+    def in_bins(self) -> list[BinMeans]:
         """The factors of each column, by families."""
-        return [InBins(factors) for _, _, factors in self.function.by_column]
+        return [BinMeans(factors) for _, _, factors in self.function.by_column]
 
 
 # ---- How far a column moves where its bit turns on: what coefficients are per

@@ -24,7 +24,7 @@ from papers.lime.text_bounds import (
     moment_bounds,
     text_theorem_samples,
 )
-from papers.lime.text_constants import TextConstants
+from papers.lime.text_constants import TextConstants, inverse_norm
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
@@ -43,7 +43,7 @@ def test_bounds_of_constants_hold(d, nu):
     assert (alphas <= bounds.highest_alphas + 1e-15).all()
     assert bounds.lowest_apart <= own.apart
     assert bounds.lowest_c <= own.c
-    assert own.law.inverse_norm(d) <= bounds.highest_inverse_norm
+    assert inverse_norm(own.law, d) <= bounds.highest_inverse_norm
 
 
 def test_published_numbers_of_texts_which_do_not_depend_on_units():

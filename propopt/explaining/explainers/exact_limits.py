@@ -209,7 +209,10 @@ class ExactLime(Baseline):
             return {"law": "TextLaw", **told}
         if isinstance(law, LimeLaw):
             width = self._with_width(law).kernel_width
-            return super().parameters | {"law": law.method, "kernel_width": width}
+            return super().parameters | {
+                "law": type(law).__name__,
+                "kernel_width": width,
+            }
         return super().parameters
 
     def _expected(self, request: Request) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Final, final
 
@@ -156,42 +155,6 @@ class LimeDiagnosis(
             Its name.
         """
         return tuple(item for item in self.told if item.rule == rule)
-
-    def of_row(self, row: Hashable) -> LimeDiagnosis:
-        """What was found about one row, or about all of them.
-
-        Rules that found something at other rows alone are quiet here.
-
-        Parameters
-        ----------
-        row : label or int
-            Its name in the index of X, or its position where X had no names.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
-        n = self.labels.position(row, self.shape[0])
-        own, notes = (
-            tuple(item for item in items if item.row in (n, None))
-            for items in (self.findings, self.notes)
-        )
-        here = {item.rule for item in own + notes}
-        rules = dict.fromkeys(item.rule for item in self.told)
-        elsewhere = tuple(
-            LimeFinding(
-                rule=rule,
-                row=n,
-                number=np.nan,
-                threshold=self.of(rule)[0].threshold,
-                sentence="nothing found at this row",
-            )
-            for rule in rules
-            if rule not in here
-        )
-        quiet = self.quiet + elsewhere
-        return replace(self, findings=own, notes=notes, quiet=quiet)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each finding, each note, and each rule that found nothing.

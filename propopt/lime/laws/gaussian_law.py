@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
@@ -20,9 +19,6 @@ from propopt.base.words_of_others import knows_other_words
 from propopt.lime.laws.binned_columns import (
     BinRule,
     BinsOfColumns,
-    by_column,
-    by_name,
-    columns_given,
     columns_of,
     interval_words,
     read_data,
@@ -37,7 +33,7 @@ from propopt.lime.laws.lime_law import (
 )
 from propopt.structures.products.families import Pieces
 from propopt.tables.columns import spreads
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -131,9 +127,6 @@ class NormalColumn:
         return log_of_distance((values - x) / self.unit, x, values, width)
 
 
-ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
-
-
 def _deviation(known: Array) -> float:
     """The standard deviation of numbers; 0 if it is but rounding, or there are none."""
     if len(known) == 0:
@@ -181,21 +174,21 @@ class GaussianLaw(LimeLaw):
     @classmethod
     def of(
         cls,
-        mean: ForColumns,
-        scale: ForColumns,
+        mean: ArrayLike,
+        scale: ArrayLike,
         kernel_width: float | None = None,
         n_bins: BinsOfColumns = 4,
         labels: Labels | None = None,
         *,
-        unit: ForColumns = 1.0,
+        unit: ArrayLike = 1.0,
     ) -> GaussianLaw:
         """The law of given means and scales, in bins of the same mass.
 
         Parameters
         ----------
-        mean : array (D,), Series or mapping
-            μ; by names of columns, which the law has then, or by position.
-        scale : float, array (D,), Series or mapping
+        mean : array (D,)
+            μ.
+        scale : float or array (D,)
             σ > 0, in units of the columns, as is μ.
         kernel_width : float, optional
             ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
@@ -205,35 +198,28 @@ class GaussianLaw(LimeLaw):
             as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
             Names of the columns.
-        unit : float, array (D,), Series or mapping
+        unit : float or array (D,)
             u > 0, in which distances are measured.
 
         Raises
         ------
         InvalidInput
-            If a number is out of its range, a name is unknown, or lengths differ.
+            If a number is out of its range, or lengths differ.
 
         Examples
         --------
         >>> law = GaussianLaw.of(
-        ...     {"age": 50.0, "bmi": 27.0},
-        ...     {"age": 12.0, "bmi": 4.0},
-        ...     1.0,
-        ...     n_bins={"age": [30, 45, 60]},
-        ...     unit={"age": 12.0, "bmi": 4.0},
+        ...     [50.0, 27.0], [12.0, 4.0], 1.0, [[30, 45, 60], 4], unit=[12.0, 4.0]
         ... )
         >>> law.columns[0].bins
         ('< 30', '≥ 30 and < 45', '≥ 45 and < 60', '≥ 60')
         """
-        count, own = (None, None) if by_name(mean) is None else columns_given(mean)
-        count = len(read_array(mean, "mean", ndim=1)) if count is None else count
-        labels = Labels(features=own) if labels is None else labels
+        means = read_array(mean, "mean", ndim=1)
+        count, labels = len(means), Labels() if labels is None else labels
         labels.check((0, count), "labels")
-        names = labels.feature_names(count)
-        means = read_array(_of_each(mean, "mean", names), "mean", ndim=1)
-        scales = _read_each(scale, "scale", names)
-        units = _read_each(unit, "unit", names)
-        rules = read_rules(n_bins, names)
+        scales = _read_each(scale, "scale", count)
+        units = _read_each(unit, "unit", count)
+        rules = read_rules(n_bins, labels.feature_names(count))
         columns = tuple(
             NormalColumn.of_rule(m, s, rule, u)
             for m, s, rule, u in zip(means.tolist(), scales, rules, units, strict=True)
@@ -321,26 +307,15 @@ class GaussianLaw(LimeLaw):
         )
 
 
-def _of_each(given: Any, label: str, names: Sequence[str]) -> Any:
-    """What is given, in the order of the columns where it goes by name."""
-    if by_name(given) is None:
-        return given
-    each = by_column(given, label, names)
-    without = [name for name, one in zip(names, each, strict=True) if one is None]
-    if without:
-        raise InvalidInput(f"{label}: none is given for {listed(without)}")
-    return each
-
-
-def _read_each(given: Any, label: str, names: Sequence[str]) -> Sequence[float]:
+def _read_each(given: ArrayLike, label: str, count: int) -> Sequence[float]:
     """One positive number for each column, of one for all or of so many."""
-    sizes: Array = as_floats(_of_each(given, label, names), label)
-    if sizes.shape not in ((), (len(names),)):
+    sizes: Array = as_floats(given, label)
+    if sizes.shape not in ((), (count,)):
         raise InvalidInput(
-            f"{label}: expected a number or {len(names)} of them, got an array of "
-            f"shape {sizes.shape}"
+            f"{label}: expected a number or {count} of them, got an array of shape "
+            f"{sizes.shape}"
         )
     for size in np.atleast_1d(sizes).tolist():
         read_positive(size, label)
-    each: Sequence[float] = np.broadcast_to(sizes, len(names)).tolist()
+    each: Sequence[float] = np.broadcast_to(sizes, count).tolist()
     return each

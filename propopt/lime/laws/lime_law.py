@@ -102,7 +102,7 @@ class Tilt:
 
 @final
 @dataclass(eq=False)
-class InBins:
+class BinMeans:
     """Factors of one column, and their means in pieces that stay."""
 
     factors: Factors
@@ -325,11 +325,6 @@ class LimeLaw:
     def names(self) -> tuple[str, ...]:
         """Of the columns, (D,)."""
         return self.labels.feature_names(len(self.columns))
-
-    @property
-    def method(self) -> str:
-        """What it is called in files."""
-        return type(self).__name__
 
     def with_width(self, kernel_width: float) -> Self:
         """The same columns with another width."""

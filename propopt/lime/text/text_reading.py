@@ -119,25 +119,6 @@ class TextLaw:
         logs = self.log_weights(n_words) - np.log(n_words)
         return ExchangeableBits(logs[None])
 
-    def inverse_norm(self, n_words: int) -> float:
-        """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
-
-        It is inf where weights are so small that they are zero.
-
-        Parameters
-        ----------
-        n_words : int
-            d.
-        """
-        # over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]] of determinant c_d
-        d, bits = n_words, self.bits(n_words)
-        one, apart, along = float(bits.share[0]), float(bits.apart[0]), bits.along[0]
-        last = d * one - (d - 1.0) * apart
-        largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
-        mean_weight = float(np.exp(bits.log_weight[0]))
-        least = mean_weight * min(apart, float(along / largest))
-        return 1.0 / least if least > 0.0 else np.inf
-
     def effective_share(self, n_words: int) -> float:
         """(E π)² / E π², the share of the samples that count.
 

@@ -571,29 +571,15 @@ def facts(diagnosis, row):
 def test_a_row_alone_is_diagnosed_as_among_others():
     rows = next(cases())
     whole, alone = rows.diagnose(), rows.diagnose(rows=[5])
-    own, same = facts(whole.of_row(5), 5), facts(alone, 0)
-    assert own == facts(whole, 5) != {}
+    own, same = facts(whole, 5), facts(alone, 0)
     assert own.keys() == same.keys()
+    assert own
     for key, (number, severity, _) in own.items():
         assert same[key][:2] == pytest.approx((number, severity), rel=1e-6)
     assert list(alone.to_frame().columns) == list(whole.to_frame().columns)
     assert set(alone.to_frame()["row"]) <= {5, None}
-    # rules are told once each
-    here = {item.rule: item.sentence for item in whole.of_row(5).quiet}
-    told = {item.rule for item in whole.of_row(5).told}
-    assert sorted([*told, *(item.rule for item in whole.of_row(5).quiet)]) == NAMES
-    assert {item.row for item in whole.of_row(5).told} <= {5, None}
-    elsewhere = {item.rule for item in whole.told} - told
-    assert elsewhere
-    assert all(here[rule] == "nothing found at this row" for rule in elsewhere)
-    for n in range(5):  # where a rule found something once
-        pair = rows.diagnose(rows=[5, n])
-        quiet = {item.rule: item.threshold for item in pair.of_row(5).quiet}
-        for rule in {item.rule for item in pair.told} & quiet.keys():
-            assert quiet[rule] == pair.of(rule)[0].threshold
-    for ask in (lambda: rows.diagnose(rows=[99]), lambda: whole.of_row(99)):
-        with pytest.raises(InvalidInput, match="no row 99"):
-            ask()
+    with pytest.raises(InvalidInput, match="no row 99"):
+        rows.diagnose(rows=[99])
 
 
 @pytest.fixture(scope="module")

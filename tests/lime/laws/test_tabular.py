@@ -324,43 +324,11 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
         np.testing.assert_allclose(one.pieces.sd[some], sd[some], rtol=1e-9)
 
 
-def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it(package):
-    explainer = package(np.column_stack([np.full(40, 7.0), np.repeat([0.3, 1.0], 20)]))
-    drawn = 0
-    for j, column in enumerate(law_of_package(explainer).columns):
-        for b in np.flatnonzero(column.pieces.single & (column.shares > 0.0)):
-            values = explainer.discretizer.get_undiscretize_values(j, np.array([b]))
-            assert values[0] == column.pieces.mean[b]
-            assert abs(values[0]) < 1e-4  # a z-score, not 7 or 0.3
-            drawn += 1
-    assert drawn >= 2
-
-
 def coded():
     rng = np.random.default_rng(3)
     codes = rng.choice([0.0, 1.0, 4.0], p=[0.5, 0.3, 0.2], size=150)
     tied = rng.choice([0.0, 1.0], p=[0.9, 0.1], size=150)
     return np.column_stack([rng.normal(size=150), codes, tied, np.full(150, 0.3)])
-
-
-def test_categories_names_and_widths_of_an_explainer_are_read(package):
-    X = coded()
-    explainer = package(
-        X,
-        feature_names=["a", "b", "c", "d"],
-        categorical_features=[1],
-        categorical_names={1: {0: "red", 1: "blue", 4: "grey"}},
-        kernel_width=1.7,
-    )
-    law = law_of_package(explainer)
-    assert law.kernel_width == 1.7
-    assert law.labels.features == ("a", "b", "c", "d")
-    assert law.columns[1].bins == ("= red", "= blue", "= grey")
-    values, counts = np.unique(X[:, 1], return_counts=True)
-    np.testing.assert_array_equal(law.columns[1].pieces.mean, values)
-    np.testing.assert_allclose(law.columns[1].shares, counts / 150)
-    assert law.columns[3].pieces.single[0]
-    assert abs(law.columns[3].pieces.mean[0]) < 1e-4  # the package's, and not 0.3
 
 
 def test_the_package_draws_from_the_law(package):
