@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -44,7 +44,6 @@ from propopt.lime.text.text_reading import (
     read_documents,
 )
 from propopt.lime.text.text_samples import (
-    SampledWords,
     SizePlan,
     WordMeans,
     estimate_words,
@@ -503,9 +502,24 @@ def explanation_of_texts(
     documents = subject.documents
     with progress_bar("lime: reading", len(documents), progress) as bar:
         told = partial(bar.advance, bar.task_ids[0])
-        read = read_documents(subject.function, documents, told)
-    subject, plans = _plans(subject, read)
-    asked = [n for _, n in plans]
+        read = [
+            replace(
+                own, refusal=own.refusal or _TOO_SHORT.get(own.document.n_words, "")
+            )
+            for own in read_documents(subject.function, documents, told)
+        ]
+    plans = [_plan(subject, own) for own in read]
+    most = subject.draws.max_evaluations
+    sampled = sum(isinstance(plan, SizePlan) for plan in plans)
+    if most is not None and sampled > 0:
+        subject = replace(
+            subject, draws=replace(subject.draws, max_evaluations=most // sampled)
+        )
+        plans = [
+            plan if isinstance(plan, int) else plan.within(most // sampled, subject.law)
+            for plan in plans
+        ]
+    asked = [plan if isinstance(plan, int) else plan.evaluations for plan in plans]
     expected = sum(asked)
     announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
@@ -518,7 +532,7 @@ def explanation_of_texts(
     with progress_bar("lime", expected or len(read), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
         done = []
-        for own, (plan, _) in zip(read, plans, strict=True):
+        for own, plan in zip(read, plans, strict=True):
             done.append(_explained(subject, own, plan, advance))
             advance(0 if expected else 1)
     rows, means = zip(*done, strict=True)
@@ -581,61 +595,50 @@ _CALLS: Final = Budget(2**24, 2**11)
 """Bits of one call, after which a bar moves on."""
 
 
-_Plans: TypeAlias = list[tuple[SizePlan | None, int]]
-
-
-def _plans(
-    subject: TextSubject, read: Sequence[DocumentReading]
-) -> tuple[TextSubject, _Plans]:
-    """What is asked for of each document, and the subject with the part of each."""
-    plans = [_plan(subject, own) for own in read]
-    sampled = sum(plan is not None for plan, _ in plans)
-    most = subject.draws.max_evaluations
-    if most is None or sampled == 0:
-        return subject, plans
-    part = most // sampled
-    fitting = [(plan and plan.within(part, subject.law), n) for plan, n in plans]
-    draws = replace(subject.draws, max_evaluations=part)
-    return replace(subject, draws=draws), [
-        (plan, n if plan is None else plan.evaluations) for plan, n in fitting
-    ]
-
-
-def _plan(subject: TextSubject, read: DocumentReading) -> tuple[SizePlan | None, int]:
-    """Which sets are sampled, None where nothing is; and how many texts are asked."""
+def _plan(subject: TextSubject, read: DocumentReading) -> SizePlan | int:
+    """Which sets are sampled; or how many texts are asked for, of none and of all."""
     d, n = read.document.n_words, subject.draws.n_samples
-    if _refusal(read) or not isinstance(read.words, Reason):
-        return None, 0
+    if read.refusal or not isinstance(read.words, Reason):
+        return 0
     if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
-        return None, 2**d
-    plan = SizePlan.of(d, subject.law, n)
-    return plan, plan.evaluations
-
-
-def _refusal(read: DocumentReading) -> str:
-    """Why LIME says nothing of a document; empty if it does."""
-    return read.refusal or _TOO_SHORT.get(read.document.n_words, "")
+        return int(2**d)
+    return SizePlan.of(d, subject.law, n)
 
 
 def _explained(
-    subject: TextSubject, read: DocumentReading, plan: SizePlan | None, told: Told
+    subject: TextSubject, read: DocumentReading, plan: SizePlan | int, told: Told
 ) -> tuple[ExplainedDocument, WordMeans | None]:
     """The limits at a document, and what they are made of."""
-    document, refusal = read.document, _refusal(read)
-    try:
-        means = None if refusal else _means(subject, read, plan, told)
-    except InvalidInput as error:
-        means, refusal = None, str(error)
-    if means is None:
-        return ExplainedDocument.without(document, read.value, refusal), None
-    result = limits_of(means, np.array([subject.law.bandwidth]))
-    errors, intercept_error = result.standard_errors, result.intercept_error
+    document, law, refusal = read.document, subject.law, read.refusal
+
+    def evaluate(bits: Truths) -> Values:
+        parts = []
+        for some in _CALLS.blocks(len(bits), bits.shape[1]):
+            parts.append(subject.function.texts_value(document.each(bits[some])))
+            told(len(parts[-1]))
+        return np.concatenate(parts)
+
+    means: WordMeans | None = None
     source, reason = EXACT, ""
+    try:
+        if refusal or not isinstance(read.words, Reason):
+            means = None if isinstance(read.words, Reason) else read.words
+        elif isinstance(plan, int):
+            means = Enumerated.of(evaluate, document.n_words)
+            source = f"{EXACT} (all {plan:,} sets of words)"
+        else:
+            # the same numbers for all documents: answers do not depend on the others
+            drawn = estimate_words(evaluate, plan, subject.draws.seed, law.bandwidth)
+            means = drawn = drawn.enough(subject.draws)
+            source = f"estimate ({drawn.plan.evaluations:,} sets of words)"
+    except InvalidInput as error:
+        refusal = str(error)
+    if means is None or refusal:
+        return ExplainedDocument.without(document, read.value, refusal), None
     if isinstance(read.words, Reason):
-        source = f"{EXACT} (all {2**document.n_words:,} sets of words)"
         reason = read.words.reason
-    if isinstance(means, SampledWords):
-        source = f"estimate ({means.plan.evaluations:,} sets of words)"
+    result = limits_of(means, np.array([law.bandwidth]))
+    errors, intercept_error = result.standard_errors, result.intercept_error
     limits = ExplainedDocument(
         document=document,
         coefficients=result.coefficients[0].copy(),
@@ -647,27 +650,6 @@ def _explained(
         reason=reason,
     )
     return limits, means
-
-
-def _means(
-    subject: TextSubject, read: DocumentReading, plan: SizePlan | None, told: Told
-) -> WordMeans:
-    if not isinstance(read.words, Reason):
-        return read.words
-    document = read.document
-
-    def evaluate(bits: Truths) -> Values:
-        parts = []
-        for some in _CALLS.blocks(len(bits), bits.shape[1]):
-            parts.append(subject.function.texts_value(document.each(bits[some])))
-            told(len(parts[-1]))
-        return np.concatenate(parts)
-
-    if plan is None:
-        return Enumerated.of(evaluate, document.n_words)
-    # the same numbers for all documents: answers do not depend on the others
-    drawn = estimate_words(evaluate, plan, subject.draws.seed, subject.law.bandwidth)
-    return drawn.enough(subject.draws)
 
 
 _TOO_SHORT: Final = {

@@ -95,10 +95,11 @@ class FiniteFit:
 
     ((n − 1) Σ + v vᵀ + λ D) b = (n − 1) Γ + v f(ξ),  v = 1, D = diag(0, 1, ..., 1)
 
-    With N = (n − 1) C, S = Cov_Q(z), R = (S + λ/N)⁻¹ and u = 1 − α this gives
+    With N = (n − 1) C, S = Cov_Q(z), R = (S + λ/N)⁻¹, u = 1 − α and the weight ω of
+    the row, 1 or 0, this gives
 
-    b = R S β + q t / (N + 1),  b_0 = E_Q f − αᵀ b + t / (N + 1),  q = R u,
-    t = (f(ξ) − E_Q f − uᵀ R S β) / (1 + h),  h = uᵀ q / (N + 1).
+    b = R S β + q t ω / (N + ω),  b_0 = E_Q f − αᵀ b + t ω / (N + ω),  q = R u,
+    t = (f(ξ) − E_Q f − uᵀ R S β) / (1 + h),  h = uᵀ q ω / (N + ω).
 
     R S β is what ridge leaves of the coefficients, and t is what the row itself is off
     the fit. Bits of tables are independent and those of texts exchangeable, so that R
@@ -120,10 +121,16 @@ class FiniteFit:
         """Samples that are drawn."""
         return self.n_samples - (self.values is not None)
 
+    @property
+    def row(self) -> float:
+        """ω, the weight of the row itself: 1, or 0 where it is no sample."""
+        return float(self.values is not None)
+
     @cached_property
     def total(self) -> Values:
-        """N, the mean weight of all that is drawn, (n,)."""
-        return np.asarray(np.exp(np.log(self.n_drawn) + self.bits.log_weight))
+        """N, the mean weight of all that is drawn, (n,), never quite 0."""
+        total = np.exp(np.log(self.n_drawn) + self.bits.log_weight)
+        return np.maximum(total, _LEAST)
 
     @cached_property
     def penalty(self) -> Values:
@@ -159,49 +166,49 @@ class FiniteFit:
         result = self.bits.solved(vectors[:, None], self.penalty)
         return np.ascontiguousarray(result[:, 0])
 
+    @property
+    def _whole(self) -> Values:
+        """N + ω, (n,)."""
+        return self.total + self.row
+
     @cached_property
     def leverage(self) -> Values:
-        """h, (n,): 0 where the row itself is no sample."""
-        if self.values is None:
-            return np.zeros(len(self.total))
+        """h, (n,)."""
         loads = (self.pull * (1.0 - self.alpha)).sum(axis=1)
-        return np.asarray(loads / (self.total + 1.0))
+        return np.asarray(self.row * (loads / self._whole))
 
     @cached_property
     def left_at_row(self) -> Values:
-        """t, what the fit leaves of f(ξ), (n,): 0 where the row is no sample."""
-        if self.values is None:
-            return np.zeros(len(self.total))
+        """ω t, what the fit leaves of f(ξ), (n,)."""
+        values = self.mean if self.values is None else self.values
         rises = (1.0 - self.alpha) * self.left_by_ridge
-        off = self.values - self.mean - rises.sum(axis=1)
-        return np.asarray(off / (1.0 + self.leverage))
+        off = values - self.mean - rises.sum(axis=1)
+        return np.asarray(self.row * (off / (1.0 + self.leverage)))
 
     @cached_property
     def coefficients(self) -> Array:
         """b_1, ..., b_D, (n, D)."""
-        raised = self.pull * (self.left_at_row / (self.total + 1.0))[:, None]
+        raised = self.pull * (self.left_at_row / self._whole)[:, None]
         return np.asarray(self.left_by_ridge + raised)
 
     @cached_property
     def intercept(self) -> Values:
         """b_0, (n,)."""
         pulls = (self.alpha * self.coefficients).sum(axis=1)
-        return np.asarray(self.mean - pulls + self.left_at_row / (self.total + 1.0))
+        return np.asarray(self.mean - pulls + self.left_at_row / self._whole)
 
     def influences(self, rows: slice | Positions, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
 
         A sample with weight π and residual r moves (b_0, ..., b_D) by π r A⁻¹ Z, with
 
-        ψ = R (z − α) − q τ,  τ = (1 + qᵀ (z − α)) / ((N + 1) (1 + h)),
-        ψ_0 = (N − Σ (N α_j + 1) ψ_j) / (N + 1)
-
-        where the row is a sample; else τ = 0 and ψ_0 = 1 − Σ α_j ψ_j.
+        ψ = R (z − α) − q τ,  τ = ω (1 + qᵀ (z − α)) / ((N + ω) (1 + h)),
+        ψ_0 = (N − Σ (N α_j + ω) ψ_j) / (N + ω).
         """
         centred = bits - self.alpha[rows, None]
         q = self.pull[rows]
         loads = (centred @ q[..., None])[..., 0]
-        tau = (1.0 + loads) * self._row_share[rows, None]
+        tau = (1.0 + loads) * self._load[rows, None]
         own = self.bits.at(rows).solved(centred, self.penalty[rows])
         psi = own - q[:, None] * tau[..., None]
         weight, ends = self._shares
@@ -212,32 +219,28 @@ class FiniteFit:
     def mean_influence(self) -> Array:
         """E r ψ for samples of the weighted law, (n, 1 + D); 0 without ridge and row.
 
-        E r = −t / (N + 1) and E r (z − α) = S (β − b).
+        E r = −t ω / (N + ω) and E r (z − α) = S (β − b).
         """
-        level = -self.left_at_row / (self.total + 1.0)
+        level = -self.left_at_row / self._whole
         off = self.beta - self.coefficients
         slopes = self.bits.covariances(off)
-        tau = (level + (self.pull * slopes).sum(axis=1)) * self._row_share
+        tau = (level + (self.pull * slopes).sum(axis=1)) * self._load
         psi = self._solved(slopes) - self.pull * tau[:, None]
         weight, ends = self._shares
         first = weight * level - (ends * psi).sum(axis=1)
         return np.concatenate([first[:, None], psi], axis=1)
 
     @property
-    def _row_share(self) -> Values:
-        """1 / ((N + 1)(1 + h)), (n,): 0 where the row is no sample."""
-        if self.values is None:
-            return np.zeros(len(self.total))
-        return np.asarray(1.0 / ((self.total + 1.0) * (1.0 + self.leverage)))
+    def _load(self) -> Values:
+        """ω / ((N + ω)(1 + h)), (n,)."""
+        return np.asarray(self.row * (1.0 / (self._whole * (1.0 + self.leverage))))
 
     @property
     def _shares(self) -> tuple[Values, Array]:
         """What the draws have of all weight, and the mean of bits over all samples."""
-        if self.values is None:
-            return np.ones(len(self.total)), self.alpha
-        all_weight = self.total + 1.0
-        weighted = self.total[:, None] * self.alpha + 1.0
-        return self.total / all_weight, np.asarray(weighted / all_weight[:, None])
+        weighted = self.total[:, None] * self.alpha + self.row
+        means = weighted / self._whole[:, None]
+        return np.asarray(self.total / self._whole), np.asarray(means)
 
 
 # ---- How far one run of LIME is off what such runs give in their mean

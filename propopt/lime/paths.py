@@ -516,10 +516,10 @@ def _signs_around(
     for k in range(1, K):
         signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
     roots = np.full(values.shape[1:], np.nan)
-    k, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
-    if len(k) > 0:
+    before, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
+    if len(before) > 0:
         # in 1 / ν, in which β is smooth up to infinity
-        ends = 1.0 / widths[k + 1], 1.0 / widths[k]
+        ends = 1.0 / widths[before + 1], 1.0 / widths[before]
 
         def value(inverse: Array, n: Array, j: Array) -> Array:
             beta = at(n.astype(np.intp), 1.0 / inverse)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, final
@@ -23,8 +22,6 @@ from propopt.tables.frames import Labels
 # ---- A diagnosis as a table, as text for a terminal and as a card
 
 
-_WIDTH = 88
-
 _HEAD: Final = (
     "what misleads, the worst of each rule",
     "number",
@@ -36,12 +33,6 @@ _HEAD: Final = (
 def as_row(name: Hashable) -> str:
     """What a row is called; a name of several words speaks for itself."""
     return name if isinstance(name, str) and " " in name else f"row {name}"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        printable(text), _WIDTH, initial_indent="    ", subsequent_indent="    "
-    )
 
 
 @final
@@ -164,12 +155,9 @@ class LimeDiagnosis(
         """
         items = self._items
         rows, features = zip(*map(self._where, items), strict=True)
-        counts = {
-            "finding": len(self.findings),
-            "note": len(self.notes),
-            "quiet": len(self.quiet),
-        }
-        kinds = np.repeat(list(counts), list(counts.values())).astype(object)
+        parts = self.findings, self.notes, self.quiet
+        words = np.array(["finding", "note", "quiet"], object)
+        kinds = np.repeat(words, list(map(len, parts)))
         return pd.DataFrame(
             {
                 "rule": [item.rule for item in items],
@@ -188,14 +176,8 @@ class LimeDiagnosis(
         )
 
     def __repr__(self) -> str:
-        """Each rule that found something with its worst, then the others: lines."""
-        lines = [f"LimeDiagnosis({printable(self._title())})"]
-        for rule, result in _by_rule(self.findings).items():
-            lines.append(printable(f"- {rule}: {self._head(result)}"))
-            lines += _wrapped(f"{result[0].sentence}.")
-            lines += _wrapped(f"What would do: {result[0].remedy}.")
-        lines += [printable(f"- {line}") for line in self._other_rules()]
-        return "\n".join(lines)
+        """One line; ``str()`` has what was found."""
+        return f"LimeDiagnosis({printable(self._title())})"
 
     def document(self) -> Document:
         """What misleads most, then the worst of each rule that found something."""

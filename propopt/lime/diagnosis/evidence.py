@@ -309,12 +309,11 @@ class ObservedWords:
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
             vectoriser = Vectoriser.of(one)
-            result = (
-                vectoriser
-                if isinstance(vectoriser, Reason)
-                else document_features(vectoriser, document)
-            )
-            if isinstance(vectoriser, Reason) or isinstance(result, Reason):
+            if isinstance(vectoriser, Reason):
+                crossing.append(vectoriser.reason)
+                continue
+            result = document_features(vectoriser, document)
+            if isinstance(result, Reason):
                 crossing.append(result.reason)
                 continue
             _, place, often = np.unique(

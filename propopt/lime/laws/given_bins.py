@@ -51,7 +51,8 @@ def given_columns(
             raise InvalidInput(
                 "edges: no column has any, nor categories; give them, or data"
             )
-        labels, values, codings = Labels(features=names), [None] * count, [None] * count
+        labels, schema = Labels(features=names), None
+        values: list[Any] = [None] * count
     else:
         header = names_of(data)
         count = read_points(data, "data")[0].shape[1] if header is None else len(header)
@@ -60,11 +61,11 @@ def given_columns(
         coded = [places[j] for j, mark in enumerate(marks) if mark is not None]
         points, labels, schema, _ = read_data(data, None, coded, "data")
         values, labels = list(points.T), labels.of_columns()
-        codings = [None] * count if schema is None else list(schema.columns)
     known = labels.feature_names(count)
     each = [
         by_column(part, label, known) for label, part in zip(PARTS, parts, strict=True)
     ]
+    codings = [None] * count if schema is None else list(schema.columns)
     each += [by_column(categories, "categories", known), values, codings]
     columns = [GivenColumn(*own).binned for own in zip(known, *each, strict=True)]
     return columns, labels
