@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from propopt.base.arrays import Array, Positions
+from propopt.base.arrays import Positions
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
@@ -129,15 +129,8 @@ def lime_map(
     )
     wide, high = beta.shape[:2]
     axes = given_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
-    own = Rectangle(
-        (across - 0.5, up - 0.5),
-        1.0,
-        1.0,
-        facecolor=OPTIMIZED_COLOUR,
-        alpha=0.16,
-        edgecolor="none",
-    )
-    axes.add_patch(own)
+    place, shade = (across - 0.5, up - 0.5), {"alpha": 0.16, "edgecolor": "none"}
+    axes.add_patch(Rectangle(place, 1.0, 1.0, facecolor=OPTIMIZED_COLOUR, **shade))
     longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
     unit = 0.8 / longest if longest > 0.0 else 1.0
     axes.quiver(
@@ -160,10 +153,13 @@ def lime_map(
     axes.set_yticks(np.arange(high + 1) - 0.5, minor=True)
     axes.grid(True, which="minor", color="0.85", linewidth=0.8)
     axes.tick_params(which="both", length=0.0)
-    axes.set_xlim(-0.5, wide - 0.5)
-    axes.set_ylim(-0.5, high - 0.5)
-    axes.set_aspect("equal")
-    axes.set(xlabel=f"bin of {names[0]}", ylabel=f"bin of {names[1]}")
+    axes.set(
+        xlim=(-0.5, wide - 0.5),
+        ylim=(-0.5, high - 0.5),
+        aspect="equal",
+        xlabel=f"bin of {names[0]}",
+        ylabel=f"bin of {names[1]}",
+    )
     axes.set_title(
         f"{drawn(shortened(explanation.explained_in_words, 48))}\n"
         f"LIME in each cell; longest arrow: {longest:.3g}",
@@ -458,16 +454,15 @@ def lime_coefficients(
     >>> len(axes.get_yticklabels())
     2
     """
-    n = explanation.position(row)
-    text = explanation.rows[n] if isinstance(explanation, TextLimeExplanation) else None
-    if text is not None and not text.is_known:
-        reason = f"LIME says nothing of this document: {text.reason}"
+    n, errors = explanation.position(row), explanation.standard_errors
+    errors = None if errors is None or not np.any(errors[n]) else errors[n]
+    if np.isnan(explanation.intercept[n]):
+        reason = f"LIME says nothing of this document: {explanation.reasons[n]}"
         raise Refused(f"lime_coefficients: {reason}")
     own = explanation.coefficients[n]
     shown = largest(own, read_count(n_features, "n_features"))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     positions = np.arange(len(shown))
-    errors = _errors(explanation, n)
     _draw_noise(axes, explanation, n, shown)
     if errors is not None:
         whiskers(axes, own[shown], errors[shown])
@@ -513,11 +508,3 @@ def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Positions) -> N
         zorder=3,
         label="mean of runs",
     )
-
-
-def _errors(explanation: AnyLime, n: int) -> Array | None:
-    """Standard errors of a row, or document; None where it is exact."""
-    if isinstance(explanation, TextLimeExplanation):
-        return explanation.rows[n].standard_errors
-    errors = explanation.standard_errors
-    return None if errors is None else errors[n]

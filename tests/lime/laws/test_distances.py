@@ -73,28 +73,6 @@ def test_categories_constants_and_missing_numbers_of_a_table(table):
     assert law.labels.features == ("height", "weight", "colour", "one")
 
 
-def test_draws_have_the_bits_and_weights_of_the_law(table, rng):
-    """Their shares are in the contract of laws."""
-    schema = po.functions.TableSchema.of(table)
-    law = GaussianLaw.from_data(table, schema, kernel_width=0.8)
-    points, _ = schema.encode(table.iloc[[1, 5]])
-    assert np.isnan(points[1, 1])
-    draws = law.draw(points, 1000, rng)
-    for row, x in enumerate(points):
-        samples, distance = draws.samples[row], np.zeros(1000)
-        for j, column in enumerate(law.columns):
-            same = column.place(samples[:, j]) == column.place(x[j : j + 1])
-            np.testing.assert_array_equal(draws.bits[row, :, j], same)
-            if j == 2:
-                distance += samples[:, j] != x[j]
-            elif j < 2:
-                gap = ((samples[:, j] - x[j]) / column.scale) ** 2
-                one_only = np.isnan(samples[:, j]) != np.isnan(x[j])
-                distance += np.where(np.isnan(gap), one_only, gap)
-        expected = np.exp(-distance / (2 * 0.8**2))
-        np.testing.assert_allclose(draws.weights[row], expected, rtol=1e-10)
-
-
 def test_alpha_and_its_complement_have_digits_of_their_own():
     column = GaussianLaw.of([0.0], 1.0, 1.0).columns[0]
     tilt = column.tilt(np.array([0.3, 0.3, 5.0]), np.array([0.02, 0.001, 1e9]))
@@ -192,14 +170,6 @@ def test_means_of_weights_have_the_closed_form_of_appendix_a():
         assert np.exp(tilt.log_weight[0]) == pytest.approx(e.sum(), rel=1e-13)
         assert tilt.alpha[0] == pytest.approx(e[own] / e.sum(), rel=1e-12)
         assert tilt.alpha[0] + tilt.complement[0] == pytest.approx(1.0, rel=1e-14)
-
-
-def test_weights_of_samples_are_the_kernel():
-    draws = SmoothLaw.of(BINS).draw(ROW, 50, np.random.default_rng(2))
-    apart = ((ROW[:, None] - draws.samples) ** 2).sum(axis=2)
-    np.testing.assert_allclose(
-        draws.weights, np.exp(-apart / (2.0 * NU**2)), rtol=1e-12
-    )
 
 
 def test_a_number_that_is_missing_on_one_side_is_as_far_as_one():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lime_fixture import powers
 from lime_functions import Known, bump_at
-from package_runs import PackageRuns, runs_of_row
+from package_runs import runs_of_row
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -65,11 +65,6 @@ def test_a_function_that_only_answers_is_compared_by_an_estimate():
     f = po.wrap(lambda x: x[:, 0] * (x[:, 1] - 0.3))
     result, exact = (compare(uniform(), g, ROW, 5, 300) for g in (f, PRODUCT))
     np.testing.assert_allclose(result.expected, exact.expected, atol=2e-3)
-
-
-def test_a_gap_that_scatters_by_nothing_is_no_gap():
-    result = PackageRuns(np.ones((3, 2)), np.zeros(2), {}, ("a",))
-    assert result.z.tolist() == [0.0, 0.0]
 
 
 def forest_on(load, row, n_runs=40, n_samples=20_000):
