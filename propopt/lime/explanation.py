@@ -310,17 +310,14 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
         How single runs scatter is computed first, if nobody has asked for it yet.
         """
-        super(LimeResult, self._settled()).save(path)
+        own = self if self.subject is None else replace(self, scatter=self.runs)
+        super(LimeResult, own).save(path)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         if state["subject"] is not self.subject:  # what needs the model is lost with it
             state["scatter"] = self.runs
         return state
-
-    def _settled(self) -> Self:
-        """The same, with all that needs the model computed."""
-        return self if self.subject is None else replace(self, scatter=self.runs)
 
     # ---- single runs, and what coefficients hide
 
@@ -422,15 +419,13 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     ) -> LimeDiagnosis:
         """What these coefficients hide: findings with numbers, what misleads first.
 
-        Of tables: signs against the profile of their column, noise, unstable ranks,
-        cancellation by binning, edges of bins, weights that collapse or are not local,
-        low fidelity, samples that are not like the data, quirks of the package; under
-        normal samples also columns that are switched off and signs that are turned.
-
-        Of documents: words that are one feature of the model, that it does not know or
-        ignores; signs that depend on the bandwidth; weights that collapse or leave one
-        word out at a time; noise, unstable ranks, ridge and words left out of a run;
-        sums that are not f, and what no sample shows.
+        Of both: signs that depend on the width, noise, unstable ranks, weights that
+        collapse, and sums that are not f. Of tables also signs against the profile of
+        their column, cancellation by binning, coefficients of what is elsewhere, edges
+        of bins, weights that are not local, low fidelity and columns that go together;
+        under normal samples columns that are switched off and signs that are turned.
+        Of documents also words that are one feature of the model, that it ignores, or
+        that its features join; and weights that leave one word out at a time.
 
         Parameters
         ----------

@@ -129,8 +129,9 @@ def lime_map(
     )
     wide, high = beta.shape[:2]
     axes = given_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
-    place, shade = (across - 0.5, up - 0.5), {"alpha": 0.16, "edgecolor": "none"}
-    axes.add_patch(Rectangle(place, 1.0, 1.0, facecolor=OPTIMIZED_COLOUR, **shade))
+    own = Rectangle((across - 0.5, up - 0.5), 1.0, 1.0, color=OPTIMIZED_COLOUR)
+    own.set(alpha=0.16, linewidth=0.0)
+    axes.add_patch(own)
     longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
     unit = 0.8 / longest if longest > 0.0 else 1.0
     axes.quiver(
@@ -456,8 +457,9 @@ def lime_coefficients(
     """
     n, errors = explanation.position(row), explanation.standard_errors
     errors = None if errors is None or not np.any(errors[n]) else errors[n]
-    if np.isnan(explanation.intercept[n]):
-        reason = f"LIME says nothing of this document: {explanation.reasons[n]}"
+    text = explanation.rows[n] if isinstance(explanation, TextLimeExplanation) else None
+    if text is not None and not text.is_known:
+        reason = f"LIME says nothing of this document: {text.reason}"
         raise Refused(f"lime_coefficients: {reason}")
     own = explanation.coefficients[n]
     shown = largest(own, read_count(n_features, "n_features"))

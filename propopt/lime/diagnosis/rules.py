@@ -12,7 +12,6 @@ from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
     ESTIMATED,
     Evidence,
-    ObservedWords,
     RowsEvidence,
     Rule,
     RuleOutcome,
@@ -581,7 +580,8 @@ _OWN_WORDS: Final = "take the words of the vectoriser, words='model'"
 def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
     """Its number is how many words feed one feature with this one."""
     if case.seen is None or case.seen.crossing:
-        return Reason(_NOT_SEEN if case.seen is None else _of_several(case.seen))
+        several = "features of the model are made of several words"
+        return Reason(_NOT_SEEN if case.seen is None else several)
     alike, beside = case.seen.alike, np.array(case.seen.beside, object)
     together, others = beside[:, None] == beside, np.full(len(beside), "", object)
     for j in np.flatnonzero(alike > shared_feature.threshold).tolist():
@@ -596,10 +596,6 @@ def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
     return RuleOutcome(
         alike.astype(np.float64), case.sizes @ together, sentence, _OWN_WORDS, told
     )
-
-
-def _of_several(seen: ObservedWords) -> str:
-    return f"features of the model are made of several words: {seen.crossing[0]}"
 
 
 @rule("features of several words", above=0.0, weight=0.5, per="row")

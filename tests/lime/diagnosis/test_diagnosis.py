@@ -529,22 +529,6 @@ def test_no_diagnosis_contradicts_its_thresholds():
     assert n_excused > 0
 
 
-def test_misreadings_weigh_more_than_cautions():
-    weight = {rule.name: rule.weight for rule in LIME_RULES}
-    misread = {
-        "alignment artifact",
-        "bandwidth fragility",
-        "cancellation by binning",
-        "noise",
-        "low fidelity: r2",
-        "low fidelity: local gap",
-        "non-local weights",
-    }
-    cautions = {"edge proximity"}
-    cautions |= {name for name in weight if name.startswith("sampling")}
-    assert min(weight[name] for name in misread) > max(weight[n] for n in cautions)
-
-
 def test_an_estimate_takes_few_calls_and_says_so():
     X = grid(3, -1.0, 1.0)
     law = tabular(X, n_bins=5)
