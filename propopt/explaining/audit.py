@@ -15,10 +15,12 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.document import Basis
 from propopt.base.text import in_percent, percent, plural
 from propopt.base.words_of_others import knows_other_words
-from propopt.explaining.audited import Audited
+from propopt.explaining.evidence import AuditEvidence
 from propopt.explaining.front_chapters import trail_of
+from propopt.explaining.hypotheses import LIME, Diagnosis, diagnosed
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.problem import RowNumbers
+from propopt.explaining.sources import PATHS
 from propopt.explaining.sweeping import sweep
 from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
@@ -44,12 +46,11 @@ _TOP: Final = 3
 """First reasons of a row that are compared."""
 
 
-def _additivity(e: Audited) -> AuditFinding:
+def _additivity(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
     """Σ_d w_nd = f(x_n) − base in every row."""
     size = float(np.abs(e.missed).max())
-    far = np.abs(e.missed) > e.room
-    wrong, N = int(far.sum()), len(e.W)
-    verdict: Verdict = "wrong"
+    wrong, N = int((np.abs(e.missed) > e.room).sum()), len(e.W)
+    verdict: Verdict = "undetermined" if found.cause == LIME else "wrong"
     advice = "Compute these rows again, with the same model, rows and base."
     if not wrong:
         sentence = f"All {N:,} rows add up to the prediction minus the base."
@@ -67,48 +68,38 @@ def _additivity(e: Audited) -> AuditFinding:
             f"{wrong:,} of {N:,} rows {verb} the prediction minus the base; row "
             f"{e.row(n)} by {e.missed[n]:+.3g} {e.unit}."
         )
-    if e.is_wrong or e.is_of_lime:
+    if found.is_wrong or found.cause == LIME:
         advice = ""  # the cause says what to do
-    if verdict == "wrong" and e.is_of_lime:
-        verdict = "undetermined"  # which need not add up
     return AuditFinding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
-def _base(e: Audited) -> AuditFinding:
+def _base(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
     """Whose mean the base is."""
-    own = float(np.median(e.base))
+    own, given = float(np.median(e.base)), e.owners[0]
+    assert given.base is not None, "it is that of the background"
     came = "The base" if e.came.base is not None else "The base that rows imply"
-    ours = e.owners[0].base
-    assert ours is not None, "it is that of the background"
     near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.room[0]]
-    verdict: Verdict = "undetermined"
-    advice = "" if e.is_given and e.is_wrong else _GIVE_IT
-    where = "background" if e.is_given else "audited rows"
-    told = f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean prediction "
-    told += f"over the {where}, {ours:.4g}."
     apart = float(np.median(e.implied)) - own
+    where = "background" if e.is_given else "audited rows"
+    told = f"{came}, {own:.4g}, is {own - given.base:+.3g} {e.unit} from the mean "
+    told += f"prediction over the {where}, {given.base:.4g}."
+    verdict: Verdict = "undetermined"
+    advice = "" if e.is_given and found.is_wrong else _GIVE_IT
     if e.is_exact and e.adds_up.all() and not (np.abs(e.missed) <= e.room).any():
-        theirs = own + apart
         verdict = "wrong"
-        advice = f"Add them to {theirs:.4g}, the base of these values."
-    elif near and near[0] is e.owners[0]:
+        advice = f"Add them to {own + apart:.4g}, the base of these values."
+    elif near and near[0] is given:
         verdict, advice = "right", ""
         told = f"{came}, {own:.4g}, is the mean prediction over the background."
     elif near:
         verdict, advice = "depends on settings", ""
         told = f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
-        told += f"{ours:.4g}."
-    elif e.is_exact and e.is_owned and abs(apart) <= e.room[0]:
+        told += f"{given.base:.4g}."
+    elif found.is_owned and abs(apart) <= e.room[0]:
         verdict, advice = "depends on settings", ""
         told += " It is that of their own background."
-    return AuditFinding(
-        "base",
-        told,
-        own - ours,
-        f"{e.unit} above the mean prediction over the background",
-        verdict,
-        advice=advice,
-    )
+    unit = f"{e.unit} above the mean prediction over the background"
+    return AuditFinding("base", told, own - given.base, unit, verdict, advice=advice)
 
 
 _GIVE_IT: Final = (
@@ -116,47 +107,25 @@ _GIVE_IT: Final = (
 )
 
 
-def _exactness(e: Audited) -> AuditFinding:
+def _exactness(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
     """The diagnosis: whose exact values they are, or what happened to them."""
-    if not e.is_exact:
-        return _drawn(e)
-    found = e.diagnosis
+    apart = np.abs(e.W - e.E)
+    sentence = f"{found.headline}. {found.evidence}".rstrip()
+    number, unit = float(apart.max()), f"{e.unit}, the largest difference from exact"
+    if not e.is_exact:  # against drawn values and their errors
+        errors, number = e.known.estimate.standard_errors, math.nan
+        sentence = "The model can only be called, so exact values are not known."
+        unit = "share of values far from sampled ones"
+        if errors is not None:
+            number = float((apart > _FAR * errors + e.tolerance).mean())
+            sentence += f" {_part(number)} of the values are over {_FAR:g} standard "
+            sentence += "errors from sampled ones."
     return AuditFinding(
-        "exactness",
-        f"{found.headline}. {found.evidence}".rstrip(),
-        float(np.abs(e.W - e.E).max()),
-        f"{e.unit}, the largest difference from exact",
-        found.verdict,
+        *("exactness", sentence, number, unit, found.verdict),
         advice=found.next_step,
         cause=found.cause,
         headline=found.headline,
-    )
-
-
-def _drawn(e: Audited) -> AuditFinding:
-    """Where the model is not read: against drawn values and their errors."""
-    errors = e.known.estimate.standard_errors
-    apart = np.abs(e.W - e.E)
-    beyond = math.nan
-    words = "The model can only be called, so exact values are not known."
-    if errors is not None:
-        far = apart > _FAR * errors + e.tolerance
-        beyond = float(far.mean())
-        words += (
-            f" {_part(beyond)} of the values are over {_FAR:g} standard errors from "
-            "sampled ones."
-        )
-    return AuditFinding(
-        "exactness",
-        words,
-        beyond,
-        "share of values far from sampled ones",
-        "undetermined",
-        advice="Exact values are known for sums of products, such as the log-odds of "
-        "trees, not for their probabilities.",
-        cause="undetermined",
-        headline="Undetermined, because the model can only be called",
-        standing="estimated",
+        standing="checked" if e.is_exact else "estimated",
     )
 
 
@@ -164,19 +133,46 @@ _FAR: Final = 5.0
 """Standard errors, with nine degrees of freedom."""
 
 
-def _signs(e: Audited) -> AuditFinding:
-    """Sizeable values whose sign is another than of the exact ones."""
-    share = e.changed_signs(e.W, e.aim)
-    return AuditFinding(
-        "signs",
-        f"{_part(share)} of the large values, beyond ±{e.cut:.2g} {e.unit}, differ in "
-        f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
-        share,
-        "share of large values",
-        **_against_exact(
-            e, share, "Do not derive reasons from values with these signs."
-        ),
-    )
+def _of_exact(e: AuditEvidence, found: Diagnosis) -> str:
+    """What values are compared with, and for which rows, where others could be."""
+    if not e.is_exact:
+        return "drawn values"
+    if not e.is_given:
+        return "exact values for the audited rows"
+    is_plain = found.verdict == "right"
+    return "exact values" if is_plain else "exact values for the background"
+
+
+def _signs_and_reasons(e: AuditEvidence, found: Diagnosis) -> Iterator[AuditFinding]:
+    """Sizeable values whose sign is another, and rows whose three largest are.
+
+    Of slips they are compared with those of whose values they are.
+    """
+    aim, words = e.E, _of_exact(e, found)
+    if found.is_wrong and found.values is not None:
+        aim, words = found.values, "exact values"
+    share = e.changed_signs(e.W, aim)
+    told = f"{_part(share)} of the large values, beyond ±{e.cut:.2g} {e.unit}, differ "
+    told += f"in sign from {words}."
+    advice, unit = "Do not derive reasons from these signs.", "share of large values"
+    signs = AuditFinding("signs", told, share, unit, "wrong", advice)
+    yield _against_exact(e, found, signs)
+    own, true = (largest_of_rows(V, _TOP) for V in (e.W, aim))
+    size = np.sort(np.abs(aim), axis=1)[:, ::-1]
+    # of equal sizes any may be first
+    last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
+    room = e.tolerance + e.step.max(axis=1, keepdims=True)
+    clear = np.abs(np.abs(aim) - last) > 2.0 * room
+    others = np.flatnonzero(((own != true) & clear).any(axis=1))
+    share = len(others) / len(own)
+    rows = ", ".join(e.row(n) for n in others[:_NAMED])
+    where = f"{_part(share).lower()} of the rows"
+    where += f": {rows}" if len(others) else ""
+    where += ", …" if len(others) > _NAMED else ""
+    told = f"The three largest columns differ from those of {words} in {where}."
+    advice = "Do not send the first three reasons of these rows."
+    reasons = AuditFinding("reasons", told, share, "share of rows", "wrong", advice)
+    yield _against_exact(e, found, reasons)
 
 
 def _part(share: float) -> str:
@@ -185,98 +181,62 @@ def _part(share: float) -> str:
     return "None" if told == "0" else f"{told} %"
 
 
-def _reasons(e: Audited) -> AuditFinding:
-    """Rows whose three largest are others."""
-    own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.aim))
-    size = np.sort(np.abs(e.aim), axis=1)[:, ::-1]
-    # of equal sizes any may be first
-    last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
-    room = e.tolerance + e.step.max(axis=1, keepdims=True)
-    clear = np.abs(np.abs(e.aim) - last) > 2.0 * room
-    others = np.flatnonzero(((own != true) & clear).any(axis=1))
-    share = len(others) / len(own)
-    rows = ", ".join(e.row(n) for n in others[:_NAMED])
-    where = f"{_part(share).lower()} of the rows"
-    where += f": {rows}" if len(others) else ""
-    where += ", …" if len(others) > _NAMED else ""
-    return AuditFinding(
-        "reasons",
-        f"The three largest columns differ from those of the {e.compared} values"
-        f"{e.whose if e.aim is e.E else ''} in {where}.",
-        share,
-        "share of rows",
-        **_against_exact(
-            e, share, "Do not send the first three reasons of these rows."
-        ),
-    )
-
-
-def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
-    """The verdict on a share of what differs from the exact values."""
+def _against_exact(
+    e: AuditEvidence, found: Diagnosis, one: AuditFinding
+) -> AuditFinding:
+    """With the verdict on a share of what differs from the exact values."""
     if not e.is_exact:
-        return {"verdict": "undetermined", "advice": "", "standing": "estimated"}
-    if share == 0.0:
-        return {"verdict": "right", "advice": ""}
-    if e.is_wrong:
-        return {"verdict": "wrong", "advice": advice}
-    if e.is_owned:
-        return {"verdict": "depends on settings", "advice": ""}
-    return {"verdict": "undetermined", "advice": ""}
+        return replace(one, verdict="undetermined", advice="", standing="estimated")
+    if one.number == 0.0:
+        return replace(one, verdict="right", advice="")
+    if found.is_wrong:
+        return one
+    is_owned = found.is_owned
+    verdict: Verdict = "depends on settings" if is_owned else "undetermined"
+    return replace(one, verdict=verdict, advice="")
 
 
-def _unused(e: Audited) -> AuditFinding:
+def _unused(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
     """The values of columns that the model never uses."""
     if e.read is None:
-        return AuditFinding(
-            "unused",
-            "The model can only be called, so its columns are not known.",
-            math.nan,
-            e.unit,
-            "undetermined",
-        )
-    names = e.labels.feature_names(e.W.shape[1])
+        told = "The model can only be called, so its columns are not known."
+        return AuditFinding("unused", told, math.nan, e.unit, "undetermined")
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    room = e.tolerance + e.step[:, unused].max(initial=0.0)
-    wrong = [names[j] for j in unused[sizes > room]]
-    is_slip = bool(wrong) and e.diagnosis.cause not in _SPREAD
     size = float(sizes.max(initial=0.0))
     count = plural(len(unused), "column")
     verb = "it gets" if len(unused) == 1 else "they get"
     sentence = f"The model does not use {count}; {verb} nothing."
     if not len(unused):
         sentence = "The model uses every column."
-    if wrong:
-        j = int(unused[sizes.argmax()])
-        most = f"{names[j]} gets up to {size:.3g} {e.unit}"
-        sentence = f"The model does not use {count}; {most}."
-    return AuditFinding(
-        "unused",
-        sentence,
-        size,
-        e.unit,
-        ("wrong" if is_slip else "depends on settings") if wrong else "right",
-        advice="Leave unused columns at zero; check the order of columns."
-        if is_slip and not e.is_wrong
-        else "",
-    )
+    verdict: Verdict = "right"
+    advice = ""
+    if size > e.tolerance + e.step[:, unused].max(initial=0.0):
+        name = e.labels.feature_names(e.W.shape[1])[unused[sizes.argmax()]]
+        sentence = f"The model does not use {count}; {name} gets up to {size:.3g} "
+        sentence += f"{e.unit}."
+        verdict = "depends on settings" if found.cause in _SPREAD else "wrong"
+        if verdict == "wrong" and not found.is_wrong:
+            advice = "Leave unused columns at zero; check the order of columns."
+    return AuditFinding("unused", sentence, size, e.unit, verdict, advice=advice)
 
 
-_SPREAD: Final = ("optimized contributions", "draws", "LIME weights", "undetermined")
+_SPREAD: Final = ("optimized contributions", "draws", LIME, "undetermined")
 """Causes by which unused columns may get something."""
 
 
-def _own_value(e: Audited) -> Iterator[AuditFinding]:
+def _own_value(e: AuditEvidence) -> Iterator[AuditFinding]:
     """What of the differences follows from own values, and what predictions need."""
-    front, others = e.own, e.others.values()
+    front, counts = e.own, () if e.graph is not None else _OTHER_NEIGHBORS
+    others = [e.front(e.W, count) for count in counts]
     share = 1.0 - front.roughness / front.plain
+    ends = sorted(1.0 - one.roughness / one.plain for one in others if one.plain > 0.0)
     told = f"{_whole(share)} of the differences between similar rows follow from their "
     told += "own values"
     if share < 0.0:
         told = "None of the differences between similar rows follow from their own "
         told += "values: beside these they differ more"
-    elif others:
-        ends = sorted(1.0 - one.roughness / one.plain for one in others)
+    elif ends:
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
     yield AuditFinding("own_value", f"{told}.", share, unit, "depends on settings")
@@ -290,6 +250,10 @@ def _own_value(e: Audited) -> Iterator[AuditFinding]:
     yield AuditFinding("predictions", words, needed, unit, "depends on settings")
 
 
+_OTHER_NEIGHBORS: Final = (4, 16)
+"""How many are tried besides."""
+
+
 def _whole(share: float) -> str:
     """A share in whole per cent, which may be negative; less than one in full."""
     return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
@@ -299,57 +263,44 @@ _WHOLE: Final = 0.0095
 """A share from which it is told in whole per cent."""
 
 
-def _directions(e: Audited) -> Iterator[AuditFinding]:
+def _directions(e: AuditEvidence, found: Diagnosis) -> Iterator[AuditFinding]:
     """Both directions of the exact front, from what came."""
     front, W = e.true, e.true.completed(e.W)
     distance, rough = float(((W - e.E) ** 2).sum()), e.own.robust.value(W)
-    if e.is_ours:
-        told = (
-            "No other values are as near to the exact ones: these are the exact ones.",
-            "Nearer is not possible: these are the exact values.",
-        )
-        times = nearer = near = 0.0
+    words, times, nearer, near = _of_exact(e, found), 0.0, 0.0, 0.0
+    if (np.abs(W - e.E) <= e.tolerance).all():
+        alike = "No other values are as near to the exact ones: these are the exact "
+        alike += "ones."
+        closer = "Nearer is not possible: these are the exact values."
     else:
         least = e.own.robust.value(front.most_alike(distance))
         times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
-        words, closer = f"{e.compared} values{e.whose}", f"{percent(nearer)} %"
-        told = (
-            f"At the same distance from {words}, similar rows could be "
-            f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",
-            f"As alike as these, others are {closer} nearer to {words}."
-            if near > 1e-12 * distance
-            else f"The {words} are more alike than these.",
-        )
-    verdicts = [_of_front(e, times <= _WORTH), _of_front(e, nearer <= _NEAR)]
+        alike = f"At the same distance from {words}, similar rows could be "
+        alike += f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike."
+        closer = f"The {words} are more alike than these."
+        if near > 1e-12 * distance:
+            closer = f"As alike as these, others are {percent(nearer)} % nearer to "
+            closer += f"{words}."
+    verdicts = [_of_front(e, found, x) for x in (times <= _WORTH, nearer <= _NEAR)]
     advice = ""
-    if verdicts[0] == "wrong" and not e.is_wrong and near > 1e-12 * distance:
+    if verdicts[0] == "wrong" and not found.is_wrong and near > 1e-12 * distance:
         advice = (
             "po.explain(model, X, data=data) has values that are nearer, or more alike."
         )
     elif verdicts[0] == "depends on settings":
-        meant = "interventional values" if e.is_of_paths else f"values{e.whose}"
+        meant = words.removeprefix("exact ")
+        meant = "interventional values" if found.whose == PATHS else meant
         advice = f"Where {meant} are meant, take the exact ones: audit.exact, or the "
         advice += "file _exact.csv."
     proof: Basis = "proved" if e.is_exact else "estimated"
+    unit = "times less squared difference of similar rows"
     yield AuditFinding(
-        "more_alike",
-        told[0],
-        times if times else 1.0,
-        "times less squared difference of similar rows",
-        verdicts[0],
-        advice=advice,
-        standing=proof,
+        *("more_alike", alike, times or 1.0, unit, verdicts[0], advice), standing=proof
     )
-    yield AuditFinding(
-        "nearer",
-        told[1],
-        nearer,
-        "share of the squared distance from exact values",
-        verdicts[1],
-        standing=proof,
-    )
+    unit = "share of the squared distance from exact values"
+    yield AuditFinding("nearer", closer, nearer, unit, verdicts[1], standing=proof)
 
 
 _WORTH: Final = 1.05
@@ -359,18 +310,18 @@ _NEAR: Final = 0.05
 """Of the squared distance: what could be so little nearer is as good as it can be."""
 
 
-def _of_front(e: Audited, is_best: bool) -> Verdict:
+def _of_front(e: AuditEvidence, found: Diagnosis, is_best: bool) -> Verdict:
     """Whether values on the front would be better, and whose fault that is."""
     if is_best:
         return "right"
     if not e.is_exact:
         return "undetermined"  # sampled values are themselves apart from exact ones
-    if e.is_wrong:
+    if found.is_wrong:
         return "wrong"
-    return "depends on settings" if e.is_owned else "undetermined"
+    return "depends on settings" if found.is_owned else "undetermined"
 
 
-def _prices(e: Audited) -> Iterator[AuditFinding]:
+def _prices(e: AuditEvidence, found: Diagnosis) -> Iterator[AuditFinding]:
     """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
     size = float((e.W**2).sum())
     for share in (10, 50, 90):
@@ -378,7 +329,7 @@ def _prices(e: Audited) -> Iterator[AuditFinding]:
         price = float(((V - e.W) ** 2).sum()) / size
         signs, moved = e.changed_signs(V, e.W), percent(math.sqrt(price))
         advice = ""
-        if share == 50 and price <= _CHEAP and not e.is_wrong:
+        if share == 50 and price <= _CHEAP and not found.is_wrong:
             advice = (
                 "Look at the ten pairs: differences may be meant. Halving the rest is "
                 "cheap: po.explain(model, X, data=data, contributions=attributions)."
@@ -399,48 +350,33 @@ _CHEAP: Final = 0.02
 """Of the squared sum: what costs less to halve is told."""
 
 
-def _causes(e: Audited) -> tuple[list[AuditFinding], dict[str, Any]]:
+def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
     graph, V = e.own.robust.graph, e.W - e.own.flattest
     pairs, rows, shares = causes_of(graph.edges, graph.strengths, V)
-    first, worst = pairs[0], rows[0]
+    first = pairs[0]
     top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
-    assert first.second is not None, "it is of a pair"
-    names = e.labels.feature_names(e.W.shape[1])
-    findings = [
-        AuditFinding(
-            "pairs",
-            f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
-            f"{percent(first.share)} % of what could go, most in "
-            f"{names[first.feature]}; one pair in a hundred carries {percent(top)} %.",
-            first.share,
-            "share of the roughness that could go",
-            "depends on settings",
-        ),
-        AuditFinding(
-            "rows",
-            f"{plural(len(rows), 'row')} of {len(V):,} carry "
-            f"{percent(sum(r.share for r in rows))} % of what could go; row "
-            f"{e.row(worst.first)} alone {percent(worst.share)} %.",
-            float(sum(row.share for row in rows)),
-            "share of the roughness that could go",
-            "depends on settings",
-        ),
-    ]
-    return findings, {"pairs": pairs, "rows": rows}
+    ends = " and ".join(e.row(n) for n in first.ends)
+    name = e.labels.feature_names(e.W.shape[1])[first.feature]
+    finding = AuditFinding(
+        "pairs",
+        f"Rows {ends} carry {percent(first.share)} % of what could go, most in {name}. "
+        f"One pair in a hundred carries {percent(top)} %, and "
+        f"{plural(len(rows), 'row')} of {len(V):,} "
+        f"{percent(sum(row.share for row in rows))} %.",
+        first.share,
+        "share of the roughness that could go",
+        "depends on settings",
+    )
+    return finding, {"pairs": pairs, "rows": rows}
 
 
-def _background(e: Audited) -> AuditFinding:
+def _background(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
     """What halves of the background change."""
-    B = len(e.background)
+    B, unit = len(e.background), "share of the squared sum"
     if e.read is None or B < 4:
-        return AuditFinding(
-            "background",
-            "Other backgrounds were not tried.",
-            math.nan,
-            "share of the squared sum",
-            "undetermined",
-        )
+        told = "Other backgrounds were not tried."
+        return AuditFinding("background", told, math.nan, unit, "undetermined")
     order = np.random.default_rng(e.seed).permutation(B)
     tried = []
     for half in (order[: B // 2], order[B // 2 :]):
@@ -452,71 +388,13 @@ def _background(e: Audited) -> AuditFinding:
     signs = max(e.changed_signs(V, e.E) for V in tried)
     size = float((e.E**2).sum()) or 1.0
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
+    told = f"One half of the {B:,} background rows changes {percent(share)} % of the "
+    told += f"squared sum; {_part(signs).lower()} of the large signs turn."
+    advice = "Keep the background with the numbers, and name it."
     return AuditFinding(
-        "background",
-        f"One half of the {B:,} background rows changes {percent(share)} % "
-        f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
-        share,
-        "share of the squared sum",
-        "depends on settings",
-        advice=""
-        if e.is_of_paths
-        else "Keep the background with the numbers, and name it.",
+        *("background", told, share, unit, "depends on settings"),
+        advice="" if found.whose == PATHS else advice,
         standing="estimated",
-    )
-
-
-def _seed(e: Audited) -> AuditFinding:
-    """What another seed changes."""
-    errors = e.known.estimate.standard_errors
-    share, sentence = 0.0, "Nothing of exact values is drawn: seeds change nothing."
-    if not e.is_exact:
-        assert errors is not None, "they are drawn"
-        share = float(np.linalg.norm(errors) / max(float(np.linalg.norm(e.E)), 1e-300))
-        sentence = (
-            f"Another seed moves drawn values by {in_percent(share)} of their size."
-        )
-    return AuditFinding(
-        "seed",
-        sentence,
-        share,
-        "share of the size of the values",
-        "right" if e.is_exact else "depends on settings",
-        standing="checked" if e.is_exact else "estimated",
-    )
-
-
-def _neighbours(e: Audited) -> AuditFinding:
-    """The price of half the roughness among fewer and more neighbours."""
-    prices = [
-        float(((front.without(0.5) - e.W) ** 2).sum() / (e.W**2).sum())
-        for front in e.others.values()
-    ]
-    low, high = min(prices), max(prices)
-    return AuditFinding(
-        "neighbours",
-        f"With 4 to 16 neighbours half the roughness costs "
-        f"{percent(low)} to {percent(high)} % of the squared sum.",
-        high - low,
-        "share of the squared sum, from least to most",
-        "depends on settings",
-        standing="estimated",
-    )
-
-
-def _excess(e: Audited) -> AuditFinding:
-    """How far they are above the optimum that halves the roughness of exact values."""
-    c, least = e.true.at_half
-    W = e.true.completed(e.W)
-    excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
-    return AuditFinding(
-        "excess",
-        f"At weight {c:.3g}, which halves the roughness of {e.compared} values, these "
-        f"have an objective {in_percent(excess)} above the least.",
-        excess,
-        "share above the least objective",
-        "depends on settings",
-        standing="proved",
     )
 
 
@@ -525,7 +403,7 @@ def _excess(e: Audited) -> AuditFinding:
 
 def _front(own: NearestFront, zero: str, labels: Labels, W: Attributions) -> Trail:
     """What more alike attributions cost, from exact values, and what came beside it."""
-    c, _ = own.at_half
+    c = own.half_weight
     aim = GradientMatching(labels.frame(own.aim))
     weights = np.geomspace(c / _REACH, c * _REACH, _N_WEIGHTS)
     came = {"the audited numbers": labels.frame(own.completed(W))}
@@ -630,64 +508,58 @@ def audit(
     >>> po.audit(shap, forest, X)["exactness"].sentence
     'All 180 values are exact Shapley values for the background of the audited rows.'
     """
-    evidence = Audited.of(
+    e = AuditEvidence.of(
         *(attributions, model, X, data, sample_weight, output, base),
         *(target, outcome, graph, n_neighbors, rng),
     )
-    findings = [_additivity(evidence), _base(evidence)]
-    findings += [_exactness(evidence), _signs(evidence), _reasons(evidence)]
-    findings.append(_unused(evidence))
+    found = diagnosed(e)
+    findings = [_additivity(e, found), _base(e, found), _exactness(e, found)]
+    findings += [*_signs_and_reasons(e, found), _unused(e, found)]
     causes: dict[str, Any] = {}
-    if evidence.has_neighbours:
-        findings += _own_value(evidence)
-    if evidence.is_compared:
-        findings += [*_directions(evidence), *_prices(evidence)]
-        told_causes, causes = _causes(evidence)
-        findings += told_causes
-    findings += [_background(evidence), _seed(evidence)]
-    if evidence.is_compared:
-        if evidence.others:
-            findings.append(_neighbours(evidence))
-        if evidence.true.is_rough:
-            findings.append(_excess(evidence))
     front = None
-    if evidence.is_compared:
-        is_true = evidence.is_exact and evidence.true.is_rough
-        start = (evidence.true, "exact") if is_true else (evidence.own, "these")
-        front = partial(_front, *start, evidence.labels, evidence.W)
-    several = len(evidence.W) > 1
-    near = f"{min(evidence.n_neighbors, len(evidence.W) - 1)} nearest of each"
+    if e.has_neighbours:
+        findings += _own_value(e)
+    if e.is_compared:
+        findings += [*_directions(e, found), *_prices(e, found)]
+        cause, causes = _causes(e)
+        findings.append(cause)
+        is_true = e.is_exact and e.true.is_rough
+        start = (e.true, "exact") if is_true else (e.own, "these")
+        front = partial(_front, *start, e.labels, e.W)
+    findings.append(_background(e, found))
+    several = len(e.W) > 1
+    near = f"{min(e.n_neighbors, len(e.W) - 1)} nearest of each"
     if graph is not None:
         near = repr(graph)
     similar = {"similar rows": near} if several else {}
-    if evidence.counts_rows:
+    if e.counts_rows:
         similar = {"rows": "counted from 0", **similar}
-    if evidence.has_neighbours:
-        own = evidence.own_values
+    if e.has_neighbours:
+        own = e.own_values
         similar["own values"] = f"{own.explanation.method}, over {own.background}"
     return Audit(
         findings=tuple(findings),
         explanation=Explanation(
-            attributions=evidence.W,
+            attributions=e.W,
             method="given",
-            labels=evidence.labels,
+            labels=e.labels,
             units="output",
-            base_value=evidence.base,
-            prediction=evidence.prediction,
-            quantity=evidence.function.quantity,
-            **evidence.function.told(evidence.points),
+            base_value=e.base,
+            prediction=e.prediction,
+            quantity=e.function.quantity,
+            **e.function.told(e.points),
         ),
-        exact=evidence.E if evidence.is_exact else None,
+        exact=e.E if e.is_exact else None,
         **causes,
         settings={
-            "attributions": evidence.came.source,
-            "unit": evidence.unit,
-            "background": f"{plural(len(evidence.background), 'row')}"
-            f"{'' if evidence.weights is None else ' with weights'}"
+            "attributions": e.came.source,
+            "unit": e.unit,
+            "background": f"{plural(len(e.background), 'row')}"
+            f"{'' if e.weights is None else ' with weights'}"
             f"{'' if data is not None else ', those that are audited'}",
-            "exact values": evidence.known.estimate.source,
+            "exact values": e.known.estimate.source,
             **similar,
-            "seed": str(evidence.seed),
+            "seed": str(e.seed),
         },
         front=front,
         record=Record.of(model, X=X, data=data),

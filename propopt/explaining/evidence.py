@@ -20,23 +20,25 @@ from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Reason, plural
 from propopt.explaining.contributions import ContributionRule
+from propopt.explaining.explainers.own_value import OwnValues, own_values_of
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
-from propopt.explaining.sources import (
-    Candidate,
-    KnownSource,
-    candidates,
-    fits,
-    made_up_rows,
+from propopt.explaining.nearest_front import NearestFront
+from propopt.explaining.sources import KnownSource, candidates, fits, made_up_rows
+from propopt.explaining.targets import (
+    Targets,
+    coordinates_of,
+    graph_of_rows,
+    sizes_of,
 )
-from propopt.explaining.targets import Targets, graph_of_rows
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target
 from propopt.functions.wrapping import KnownTable, wrapped_and_told
-from propopt.laws.background import Background
+from propopt.laws.background import N_BACKGROUND, Background
 from propopt.laws.data_law import Reference
-from propopt.losses.graphs.points import Graph
+from propopt.losses import PairwiseRobustness
+from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.products.sums import SumOfProducts
@@ -134,9 +136,9 @@ def _others(
 ) -> Iterator[tuple[str, str, Function]]:
     """Other outputs and other classes of a model: their words, kind and function."""
     if isinstance(model, Function):
-        if not isinstance(function, NumericalModel) or function.trees is None:
+        if not isinstance(function, NumericalModel) or function.structure is None:
             return
-        model = function.trees.model
+        model = function.structure.model
     label, own = function.quantity.label, function.quantity.kind
     labels = FittedModel.of(model).classes
     targets: list[Any] = [label if labels is not None else function.quantity.position]
@@ -425,38 +427,23 @@ class AuditEvidence:
         return None if isinstance(read, Reason) or not self.is_exact else read
 
     @cached_property
-    def owners(self) -> list[Candidate]:
+    def owners(self) -> list[KnownSource]:
         """Whose values and bases they could be, the given background first."""
+        background = Background.of_points(self.background, self.weights)
         return [
-            *candidates(
-                self.function,
-                self.read,
-                self.points,
-                Background.of_points(self.background, self.weights),
-                self.labels,
-            )
+            *candidates(self.function, self.read, self.points, background, self.labels)
         ]
 
     @cached_property
     def knowns(self) -> list[KnownSource]:
         """Sources with their values at all rows, the given background first."""
+        given, *others = self.owners
+        words = given.words + ("" if self.is_given else _THEMSELVES)
         room = self.tolerance + self.step
-        found = []
-        for place, one in enumerate(self.owners):
-            if place == 0 or one.values is not None:
-                values = self.E
-                if place and one.values is not None:
-                    values = one.values(self.points)
-                told = one.words + ("" if self.is_given or place else _THEMSELVES)
-                own = KnownSource(
-                    words=told,
-                    values=values,
-                    room=room,
-                    base=one.base,
-                    is_given=place == 0,
-                )
-                found.append(own)
-        return found
+        return [
+            replace(given, words=words, exact=self.E, room=room),
+            *(replace(one, room=room) for one in others if one.exact is not None),
+        ]
 
     @cached_property
     def mixture(self) -> Mixture | None:
@@ -565,3 +552,70 @@ class AuditEvidence:
     def row(self, n: int) -> str:
         """What the n-th row is called."""
         return str(self.labels.row(n))
+
+    # ---- sizeable values, columns that are used
+
+    @cached_property
+    def cut(self) -> float:
+        """|Value| from which it is sizeable."""
+        return SIZEABLE * float(np.abs(self.W).max(axis=1).mean())
+
+    def changed_signs(self, V: Attributions, W: Attributions) -> float:
+        """The share of sizeable values of either whose sign is another."""
+        sizeable = np.maximum(np.abs(V), np.abs(W)) > self.cut
+        other = sizeable & (np.sign(V) != np.sign(W))
+        return float(other.sum()) / max(int(sizeable.sum()), 1)
+
+    @property
+    def used(self) -> Truths:
+        """Which columns the model asks for, where it is read, (D,)."""
+        assert self.read is not None, "it is read"
+        some = self.read.values != 0.0
+        used = np.zeros(self.read.n_columns, bool)
+        used[replace(self.read, paths=self.read.paths[some]).columns] = True
+        return used
+
+    # ---- rows that are similar
+
+    def front(self, aim: Attributions, count: int | None = None) -> NearestFront:
+        """That of values, where so many neighbours are similar, beside own values."""
+        graph = self.graph
+        if graph is None:  # nearest neighbours in columns over their deviations
+            sizes = sizes_of(self.function, self._reference, "std")
+            where = coordinates_of(self.function, self.points, sizes)
+            count = self.n_neighbors if count is None else count
+            graph = knn_graph(where, min(count, len(where) - 1))
+        G = self.own_values.explanation.attributions
+        return NearestFront(aim, PairwiseRobustness(graph, beside=G))
+
+    @cached_property
+    def own_values(self) -> OwnValues:
+        """G: what each column contributes by its value alone."""
+        rows = Background.of_points(self.background, self.weights)
+        if self.read is None:  # the model is asked
+            rows = rows.thinned(N_BACKGROUND)
+        return own_values_of(self.function, self.points, self.labels, rows)
+
+    @cached_property
+    def own(self) -> NearestFront:
+        """That of what came: what less roughness costs."""
+        return self.front(self.W)
+
+    @cached_property
+    def true(self) -> NearestFront:
+        """That of the exact values."""
+        return NearestFront(self.E, self.own.robust)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether there are similar rows, which differ in something."""
+        return len(self.W) > 2 and self.own.plain > 0.0
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether something of that could go."""
+        return self.has_neighbours and self.own.is_rough
+
+
+SIZEABLE: Final = 0.1
+"""Of the mean over rows of the largest |value|: smaller ones count as small."""

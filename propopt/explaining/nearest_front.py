@@ -110,12 +110,10 @@ class NearestFront:
         return self.nearest(self.roughness - share * self.could_go)
 
     @cached_property
-    def at_half(self) -> tuple[float, float]:
-        """The weight c that removes half of it, and the least ‖W − E‖² + c R(W)."""
+    def half_weight(self) -> float:
+        """The weight c in ‖W − E‖² + c R(W) that removes half of what could go."""
         best = self._below(0.5 * (self.roughness + self.least))
-        c = best.multipliers[self.robust.name]
-        cost = best.losses[self._matching.name] + c * best.losses[self.robust.name]
-        return c, cost
+        return best.multipliers[self.robust.name]
 
 
 _NOTHING: Final = 1e-9

@@ -10,7 +10,7 @@ one-hot columns, summed, belong to the game in which each indicator is a player.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -26,7 +26,6 @@ from propopt.functions import Function
 from propopt.functions.models import NumericalModel
 from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
-from propopt.results.audit import Verdict
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.fitted_model import of_class
@@ -37,14 +36,22 @@ from propopt.tables.frames import Labels
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Values that somebody could have meant."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownSource:
+    """Values that somebody could have meant, with which audited ones are compared."""
 
     words: str  # whose they are, after "they are"
     base: float | None  # what they are added to; None where that is not known
-    # from rows (n, D), and their values (n, D); None where only the base is known
-    values: Callable[[Points], Attributions] | None = None
+    exact: Attributions | None = None  # (N, D); None where only the base is known
+    room: Array | float = 0.0  # (N, D) or (): what differs by less is the same
+    is_given: bool = False  # those against the given background
+    is_fitted: bool = False  # a mixture that was fitted to the audited values
+
+    @property
+    def values(self) -> Attributions:
+        """The values, of a source that has them."""
+        assert self.exact is not None, "only its base is known"
+        return self.exact
 
 
 GIVEN: Final = "exact Shapley values for the background"
@@ -59,7 +66,7 @@ def candidates(
     points: Points,
     given: Background,
     labels: Labels,
-) -> Iterator[Candidate]:
+) -> Iterator[KnownSource]:
     """The given background first, then others, then paths, then bases alone."""
     background = given.points
     tables = {GIVEN: background}
@@ -80,8 +87,9 @@ def candidates(
         base = float(mean_of_rows(values, weights))
         exact = None
         if read is not None:
-            exact = shapley_against(read, Game(rows, weights=weights)).values
-        yield Candidate(words, base, exact)
+            exact = shapley_against(read, Game(rows, weights=weights)).values(points)
+        is_given = words == GIVEN
+        yield KnownSource(words=words, base=base, exact=exact, is_given=is_given)
     for words, row in made_up_rows(function, background).items():
         mean: float | None
         if read is not None:  # the model itself need not take such a row
@@ -91,18 +99,22 @@ def candidates(
                 _asked(function, row, labels) if keeps_whole(row, background) else None
             )
         if mean is not None:
-            exact = None if read is None else shapley_against(read, Game(row)).values
-            yield Candidate(words, mean, exact)
-    if (paths := path_values(function, points[:1], labels)) is not None:
-        yield paths
-    if (sums := sums_of_indicators(function, given, labels)) is not None:
-        yield sums
+            exact = None
+            if read is not None:
+                exact = shapley_against(read, Game(row)).values(points)
+            yield KnownSource(words=words, base=mean, exact=exact)
+    others = (
+        path_values(function, points, labels),
+        sums_of_indicators(function, points, given, labels),
+    )
+    yield from (one for one in others if one is not None)
     f = function.value_at(background, labels.of_columns())
     kind = function.quantity.kind
     if kind == "log_odds":
         mean = float(logit(given.mean(expit(f))))
-        yield Candidate("values over the log-odds of the mean probability", mean)
-    yield Candidate("values over a base of zero", 0.0)
+        words = "values over the log-odds of the mean probability"
+        yield KnownSource(words=words, base=mean)
+    yield KnownSource(words="values over a base of zero", base=0.0)
 
 
 def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
@@ -154,49 +166,48 @@ PATHS: Final = (
 )
 
 
-def path_values(function: Function, row: Points, labels: Labels) -> Candidate | None:
+def path_values(
+    function: Function, points: Points, labels: Labels
+) -> KnownSource | None:
     """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
 
     None where the function is no sum of trees of the columns as they are, or nobody
     who makes such values is installed.
     """
-    if not isinstance(function, NumericalModel) or function.trees is None:
+    if not isinstance(function, NumericalModel) or function.structure is None:
         return None
-    model, readout = function.trees.model, function.readout
+    model, readout = function.structure.model, function.readout
     way = of_class(model.core, lambda reader: reader.path_values)
     if way is None or not isinstance(function.products, Boxes):
         return None
     ask = model.behind_steps(partial(way, model.core))
-    position = function.trees.index
-
-    def contributions(points: Points) -> Array:
-        table: Any = readout.table(points, labels.of_columns())
+    position = function.structure.index
+    table: Any = readout.table(points, labels.of_columns())
+    try:
         found = np.asarray(ask(table), dtype=np.float64)
         found = found.reshape(len(points), -1, points.shape[1] + 1)
-        is_one = found.shape[1] == 1
-        own = found[:, 0 if is_one else position or 0]
-        return -own if is_one and position == 0 else own  # the first of two classes
-
-    try:
-        base = float(contributions(row)[0, -1])
     except (*UNREADABLE, MissingExtra, NotImplementedError):
         return None
-    return Candidate(PATHS, base, lambda points: contributions(points)[:, :-1])
+    is_one = found.shape[1] == 1
+    own = found[:, 0 if is_one else position or 0]
+    if is_one and position == 0:  # the first of two classes
+        own = -own
+    return KnownSource(words=PATHS, base=float(own[0, -1]), exact=own[:, :-1])
 
 
 # ---- Sums over one-hot columns, of the model behind an encoder
 
 
 def sums_of_indicators(
-    function: Function, given: Background, labels: Labels
-) -> Candidate | None:
+    function: Function, points: Points, given: Background, labels: Labels
+) -> KnownSource | None:
     """Exact values of the columns behind steps, summed for each column of the table.
 
     None where the function is no pipeline, or its steps do not name their columns.
     """
-    if not isinstance(function, NumericalModel) or function.trees is None:
+    if not isinstance(function, NumericalModel) or function.structure is None:
         return None
-    before, final = function.trees.model.before, function.trees.model.core
+    before, final = function.structure.model.before, function.structure.model.core
     if not before:
         return None
     background = given.points
@@ -214,17 +225,18 @@ def sums_of_indicators(
         rows = encoded(background)
         if len(owner) == len(names) or None in owner or rows.shape[1] != len(owner):
             return None
-        output: Any = function.trees.output
-        inner = wrap(final, function.trees.index, output, data=rows)
+        output: Any = function.structure.output
+        inner = wrap(final, function.structure.index, output, data=rows)
         read = inner.products_in(rows.shape[1])
         if isinstance(read, Reason):
             return None
         exact = shapley_against(read, Game(rows, weights=given.weights))
+        values = exact.values(encoded(points))
         base = float(given.mean(read.value(rows)))
     except Exception:  # noqa: BLE001 - steps of others may raise anything
         return None
     sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)
-    return Candidate(SUMMED, base, lambda points: exact.values(encoded(points)) @ sums)
+    return KnownSource(words=SUMMED, base=base, exact=values @ sums)
 
 
 SUMMED: Final = "sums of the exact values of one-hot columns"
@@ -237,24 +249,7 @@ def _owner(encoded: str, names: Sequence[str]) -> int | None:
     return names.index(max(found, key=len)) if found else None
 
 
-# ---- A source, at all rows
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class KnownSource:
-    """Somebody's values at all rows, with which the audited ones are compared."""
-
-    words: str
-    values: Attributions  # (N, D)
-    room: Array  # (N, D) or (): what differs by less is the same
-    base: float | None
-    is_given: bool = False  # those against the given background
-    is_fitted: bool = False  # a mixture that was fitted to the audited values
-
-    @property
-    def verdict(self) -> Verdict:
-        return "right" if self.is_given else "depends on settings"
+# ---- Sums of rows
 
 
 def fits(sums: Array, f: Array) -> bool:

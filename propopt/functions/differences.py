@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
 from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
-from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
+from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, Coded, atoms_of
 from propopt.tables.frames import listed
+from propopt.tables.schema import TableSchema
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)
@@ -112,23 +114,46 @@ def step_for(epsilon: float, name: str) -> float:
 MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
 
 
-def missing_effects(
+Alternatives: TypeAlias = tuple[int, NDArray[np.intp], Array, Array]
+"""A column, some of the rows, and what might stand there instead, with its shares."""
+
+
+def alternatives_at(
+    points: Points,
+    schema: TableSchema | None,
+    observed: Sequence[Atoms | None] | None,  # shape (D,)
+) -> Iterator[Alternatives]:
+    """All categories of a column; of a number that is missing the observed values."""
+    every = np.arange(len(points))
+    for j, column in enumerate(() if schema is None else schema.columns):
+        if isinstance(column, Coded):
+            codes = np.flatnonzero(column.frequencies > 0.0)
+            yield j, every, codes.astype(np.float64), column.frequencies[codes]
+    if observed is not None:
+        for j, rows in missing_rows(points):
+            known = atoms_of(observed, j)
+            yield j, rows, known.values, known.shares
+
+
+def replacement_effects(
     evaluate: Callable[[Points], Values],
     points: Points,  # shape (N, D)
     values: Values,  # shape (N,)
-    observed: Sequence[Atoms | None],  # shape (D,)
+    alternatives: Iterable[Alternatives],
 ) -> Attributions:
-    """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere, (N, D)."""
+    """f(x) − Σ_v p_v f(x with v) of each column with alternatives v, (N, D)."""
     effects = np.zeros(points.shape)
-    for j, rows in missing_rows(points):
-        known = atoms_of(observed, j)
-        n_values = len(known.values)
-        for block in row_blocks(len(rows) * n_values, points.shape[1]):
-            which, v = np.divmod(np.arange(block.start, block.stop), n_values)
-            changed = points[rows[which]]
-            changed[:, j] = known.values[v]
-            less = known.shares[v] * (values[rows[which]] - evaluate(changed))
-            np.add.at(effects[:, j], rows[which], less)
+    for j, rows, instead, shares in alternatives:
+        for block in row_blocks(len(rows) * len(instead), points.shape[1]):
+            which, v = np.divmod(np.arange(block.start, block.stop), len(instead))
+            # Σ_v p_v = 1, and what is there already contributes nothing
+            differs = points[rows[which], j] != instead[v]
+            row, v = rows[which[differs]], v[differs]
+            if len(row) > 0:
+                changed = points[row]
+                changed[:, j] = instead[v]
+                less = shares[v] * (values[row] - evaluate(changed))
+                np.add.at(effects[:, j], row, less)
     return effects
 
 

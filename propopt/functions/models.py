@@ -7,13 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
@@ -22,9 +21,10 @@ from propopt.functions.differences import (
     DEFAULT_STEP,
     FLAT,
     MISSING_EFFECT,
+    alternatives_at,
     differences,
-    missing_effects,
     refuse_missing,
+    replacement_effects,
     step_for,
     warn_flat,
     warn_jumps,
@@ -39,15 +39,13 @@ from propopt.functions.jumps import (
 from propopt.functions.outputs import (
     FittedColumns,
     Readout,
-    ReadTrees,
-    as_given,
-    read_column,
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, score
+from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.scores import Link, Network
-from propopt.tables.columns import Atoms, Coded
+from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels, listed
 
 
@@ -167,7 +165,7 @@ class NumericalModel(CalledModel):
     step: float | None = None  # the relative step of the differences
     piecewise_constant: bool = False  # whether the model is known to be, as trees are
     # the sum of trees that the model may be
-    trees: ReadTrees | None = field(default=None, kw_only=True)
+    structure: ModelStructure | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
     atoms: tuple[Atoms | None, ...] | None = field(default=None, kw_only=True)
 
@@ -175,9 +173,11 @@ class NumericalModel(CalledModel):
         table = None if self.table is None else self.table.taking(X)
         if table is None or table is self.table:
             return self
-        trees = None if self.trees is None else replace(self.trees, schema=table)
+        structure = None
+        if self.structure is not None:
+            structure = replace(self.structure, schema=table)
         readout = replace(self.readout, table=table.decode)
-        wide = replace(self, table=table, trees=trees, readout=readout)
+        wide = replace(self, table=table, structure=structure, readout=readout)
         # of the same model, which is not tried again
         vars(wide).update(calls=self.calls, trial=self.trial)
         return wide
@@ -202,21 +202,21 @@ class NumericalModel(CalledModel):
 
     @property
     def boxes(self) -> Boxes | None:
-        return None if self.trees is None else self.trees.boxes
+        return None if self.structure is None else self.structure.boxes
 
     @property
     def products(self) -> SumOfProducts | Reason:
-        if self.trees is None:
+        if self.structure is None:
             return Reason(f"{self.quantity.model} can only be called")
-        return self.trees.products
+        return self.structure.products
 
     @property
     def margin_boxes(self) -> Boxes | None:
-        return None if self.trees is None else self.trees.margin_boxes
+        return None if self.structure is None else self.structure.margin_boxes
 
     @property
     def links(self) -> tuple[LinkedScores, ...]:
-        return () if self.trees is None else self.trees.links
+        return () if self.structure is None else self.structure.links
 
     @property
     def _may_jump(self) -> bool:
@@ -290,46 +290,11 @@ class NumericalModel(CalledModel):
             self._warn_if_flat(slopes)
         else:
             slopes = np.zeros(points.shape)
-        absent = np.isnan(points).any()
-        if moved.all() and not absent:
+        if moved.all() and not np.isnan(points).any():
             return slopes
         values = self._value(points, labels)
-        if not moved.all():
-            slopes += self._effects(points, values, labels)
-        if absent and observed is not None:
-            slopes += missing_effects(read, points, values, observed)
-        return slopes
-
-    def _effects(self, points: Points, values: Values, labels: Labels) -> Attributions:
-        """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
-        names = labels.of_columns()
-        effects = np.zeros(points.shape)
-        columns, codes, shares = self._alternatives
-        for block in row_blocks(len(points) * len(codes), points.shape[1]):
-            rows, which = np.divmod(np.arange(block.start, block.stop), len(codes))
-            # Σ_c p_c = 1, and the category that is there contributes nothing
-            differs = points[rows, columns[which]] != codes[which]
-            rows, which = rows[differs], which[differs]
-            if len(rows) == 0:
-                continue
-            changed = points[rows]
-            changed[np.arange(len(rows)), columns[which]] = codes[which]
-            less = shares[which] * (values[rows] - self._read(changed, names))
-            np.add.at(effects, (rows, columns[which]), less)
-        return effects
-
-    @cached_property
-    def _alternatives(self) -> tuple[NDArray[np.intp], Array, Array]:
-        """Columns, codes and frequencies of all categories that come, (M,) each."""
-        alternatives = [
-            (j, float(code), share)
-            for j, column in enumerate(self.table.columns if self.table else ())
-            if isinstance(column, Coded)
-            for code, share in enumerate(column.frequencies)
-            if share > 0
-        ]
-        columns, codes, shares = zip(*alternatives, strict=True)
-        return np.array(columns, np.intp), np.array(codes), np.array(shares)
+        alternatives = alternatives_at(points, self.table, observed)
+        return slopes + replacement_effects(read, points, values, alternatives)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -402,74 +367,6 @@ class ExactModel(OfModel):
             scores, pullback = self.network.linearized(points[rows])
             gradients[rows] = pullback(self.link.cotangents(scores))
         return gradients
-
-
-COMPLEX_STEP: Final = 1e-30
-"""Its square is lost beside 1 in any precision; it is far above the smallest float."""
-
-Complex: TypeAlias = NDArray[np.complexfloating[Any, Any]]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ComplexStep(CalledModel):
-    """A callable that takes complex tables, ∂f/∂x_d = Im f(x + i h e_d) / h.
-
-    There is no subtraction, so the error is that of rounding f itself (Squire and Trapp
-    1998, Eq. 6), with h = 1e-30 · max(1, |x_d|). It is for functions that are made of
-    analytic ones; ``abs``, ``maximum`` of a complex number and conjugation are not, and
-    where they do not drop the imaginary part altogether they make the result wrong:
-    central differences tell.
-    """
-
-    # a table (n, D), real or complex, to (n,) or (n, K) numbers
-    model: Callable[[Any], Any]
-    index: int | None  # the column that is read; None if there can be only one
-
-    @property
-    def gradient_method(self) -> str:
-        """Always ``"complex step"``."""
-        return "complex step"
-
-    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        if not self.trial.done:
-            self._ask_twice(points, labels)
-        slopes = np.empty(points.size)
-        sizes = points.size, points.shape[1]
-        for block in row_blocks(*sizes, copies=2, most=self.batch_rows):
-            entries = np.arange(block.start, block.stop)
-            rows, columns = np.divmod(entries, points.shape[1])
-            shifted = points[rows].astype(np.complex128)
-            h = COMPLEX_STEP * np.maximum(1.0, np.abs(points[rows, columns]))
-            shifted[np.arange(len(rows)), columns] += 1j * h
-            slopes[block] = self._complex(shifted, labels).imag / h
-        return slopes.reshape(points.shape)
-
-    def _complex(self, points: Complex, labels: Labels) -> Complex:
-        """One complex number for each point, from one call."""
-        table = as_given(points, labels.of_columns())
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", ComplexWarning)
-                answer = np.asarray(self.model(table))
-        except (TypeError, ValueError, AttributeError, ComplexWarning) as error:
-            raise InvalidInput(
-                f"step: {self.quantity.model} fails on a complex table ({error}); "
-                "leave step='complex' out for central differences"
-            ) from error
-        if not np.issubdtype(answer.dtype, np.complexfloating):
-            raise InvalidInput(
-                f"step: {self.quantity.model} returned {answer.dtype} for a complex "
-                "table: it drops the imaginary part; leave step='complex' out for "
-                "central differences"
-            )
-        self.calls.add(len(points))
-        if answer.ndim not in (1, 2) or len(answer) != len(points):
-            raise InvalidInput(
-                f"the model returned shape {answer.shape} for {len(points)} rows; "
-                f"expected ({len(points)},) or ({len(points)}, outputs)"
-            )
-        columns = answer.reshape(len(points), -1)
-        return columns[:, read_column(self.index, columns.shape[1])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

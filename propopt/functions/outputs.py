@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -19,20 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import class_in_words, is_foreign
-from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, LowMemory
-from propopt.base.text import Quantity, Reason
+from propopt.base.text import Quantity
 from propopt.functions.jumps import Answers, as_numbers, precision_of
-from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedScores, score
 from propopt.structures.fitted_model import FittedModel, tree_rule, with_label
-from propopt.structures.kinds import UNREADABLE, fitted_value, has_fitted, is_a, name_of
-from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.pipelines import ModelOutput, View
-from propopt.structures.readers.tree_models import exact_boxes
+from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
-from propopt.tables.schema import TableSchema
 
 
 # ---- Which output of which model is meant: names of outputs, labels of classes
@@ -603,118 +596,3 @@ def _log_odds(probabilities: Array, index: int) -> Values:
     with np.errstate(divide="ignore"):  # p = 0 or 1: infinite, and reported by its row
         log_odds: Values = np.log(probabilities[:, index]) - np.log(others)
     return log_odds
-
-
-_Read = TypeVar("_Read")
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ReadTrees:
-    """An output of a model, as the sum of trees that it may be; read when asked for."""
-
-    model: FittedModel
-    output: str  # such as "probability"
-    index: int | None  # the class, or the column of the output
-    # the table that the model is given; None for a table of numbers
-    schema: TableSchema | None = None
-
-    @cached_property
-    def boxes(self) -> Boxes | None:
-        """The output itself; None where it is no sum of trees."""
-        read = self._read(exact_boxes)
-        return read if isinstance(read, Boxes) else None
-
-    @cached_property
-    def margin_boxes(self) -> Boxes | None:
-        """The score that the output is made of, which may be the output itself."""
-        return self.boxes if self.boxes is not None else self.margin.boxes
-
-    @cached_property
-    def margin(self) -> ReadTrees:
-        """The margin of the same class, read when asked for."""
-        return replace(self, output="margin")
-
-    @cached_property
-    def links(self) -> tuple[LinkedScores, ...]:
-        """What the output may be of scores that are read, if it is none.
-
-        Which of them it is, values tell.
-        """
-        from propopt.structures.networks import (
-            Exponentiated,
-            Logit,
-            LogOdds,
-            Sigmoid,
-            Softmax,
-        )
-
-        if self.output == "margin" or isinstance(self.products, SumOfProducts):
-            return ()
-        classes, place = self.model.classes, self.index or 0
-        n_classes = 0 if classes is None else len(classes)
-        share = replace(self, output="probability")
-        if self.output == "log_odds" and share.boxes is not None:
-            return (LinkedScores((share.boxes,), Logit()),)
-        if self.output == "value" or n_classes <= 2:
-            margin = replace(self, output="log_odds")
-            links: list[Link] = [Sigmoid(1.0)]
-            if self.output == "value":
-                margin, links = self.margin, [Exponentiated(0), *links]
-            own = score(margin.products)
-            return () if own is None else tuple(LinkedScores((own,), h) for h in links)
-        parts = (replace(self.margin, index=k) for k in range(n_classes))
-        read = [score(part.products) for part in parts]
-        scores = tuple(own for own in read if own is not None)
-        if len(scores) < n_classes:
-            return ()
-        if self.output == "log_odds":
-            return (LinkedScores(scores, LogOdds(place)),)
-        # of votes that others share, and of classes by themselves
-        shared = tuple(own.scaled(1.0 / (n_classes - 1)) for own in scores)
-        return (
-            LinkedScores(scores, Softmax(place)),
-            LinkedScores(shared, Softmax(place)),
-            LinkedScores((scores[place],), Sigmoid(1.0)),
-        )
-
-    @cached_property
-    def products(self) -> SumOfProducts | Reason:
-        """The output as a sum of products; the reason where it is none."""
-        if self.boxes is not None:
-            return self.boxes
-        from propopt.structures.registry import exact_products  # if no trees
-
-        return self._read(exact_products)
-
-    def _read(self, read: Callable[[Any, ModelOutput, View], _Read]) -> _Read | Reason:
-        """What the model is read as; the reason where it cannot be."""
-        view = self._view
-        if view is None:
-            return Reason(f"{self.model.name} can only be called")
-        try:
-            return read(
-                self.model.estimator, ModelOutput(self.output, self.index), view
-            )
-        except UNREADABLE as error:
-            # libraries may keep trees in another way in versions to come
-            reason = f"cannot be read: {type(error).__name__}: {error}"
-            warnings.warn(
-                f"{self.model.name} {reason}; means and slopes are sampled",
-                InexactBoxesWarning,
-                stacklevel=1,
-            )
-            return Reason(f"{self.model.name} {reason}")
-
-    @property
-    def _view(self) -> View | None:
-        if self.schema is not None:
-            return View.of_schema(self.schema)
-        columns = FittedColumns.of(self.model)
-        if columns.count is None:
-            return None
-
-        def table(points: Points) -> Any:
-            return columns.table(points, Labels())
-
-        return View.of_numbers(columns.count, table)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,14 @@ from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import (
-    ComplexStep,
     ExactModel,
     GivenGradient,
     NumericalModel,
 )
 from propopt.functions.outputs import (
-    METHODS,
     FittedColumns,
     Output,
     Readout,
-    ReadTrees,
     Target,
     as_given,
     call_of,
@@ -49,6 +46,7 @@ from propopt.functions.outputs import (
 )
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
+from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import Atoms
 
@@ -84,7 +82,7 @@ def wrap(
     model: Any,
     target: Target = None,
     output: Output = "auto",
-    step: float | Literal["complex"] | None = None,
+    step: float | None = None,
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
@@ -125,12 +123,10 @@ def wrap(
         margin of a boosted classifier, which for two classes is the log-odds; the
         probability of other classifiers, or their margin if they have no
         probabilities; the value of other models and of callables.
-    step : float or "complex", optional
+    step : float, optional
         Differentiate numerically, with this step relative to max(1, |x|), even where
         the exact gradient is known. The default suits the precision in which the model
-        computes, double or single, which a few rows tell. ``"complex"`` is for
-        callables that take complex arrays and are made of analytic functions:
-        Im f(x + i h e_d) / h is exact to rounding.
+        computes, double or single, which a few rows tell.
     gradient : callable, optional
         The gradient, where you know it: from the table that the model takes, with n
         rows, to numbers (n, D). It is believed; central differences of ``value``
@@ -251,7 +247,7 @@ def wrap_told(
     model: Any,
     target: Target,
     output: Output,
-    step: float | Literal["complex"] | None,
+    step: float | None,
     gradient: Callable[[Any], object] | None,
     input_shape: Sequence[int] | ImageShape | None,
     told: KnownTable,
@@ -341,10 +337,9 @@ def _wrapped(
     index = read_index(model, quantity, target)
     name = quantity_of(model, quantity, index)
     if schema is not None:
-        if gradient is not None or step == "complex":
+        if gradient is not None:
             raise InvalidInput(
-                "data: a table of a schema has gradients of its own; leave gradient "
-                "and step='complex' out"
+                "data: a table of a schema has gradients of its own; leave gradient out"
             )
         check_data(model, list(schema.header), told.label)
     if gradient is not None:
@@ -353,14 +348,6 @@ def _wrapped(
         if step is not None:
             raise InvalidInput("give a step or a gradient, not both")
         return GivenGradient(name, _readout(model, quantity, index), gradient)
-    if step == "complex":
-        if model.has(METHODS[quantity]):
-            raise InvalidInput(
-                f"step: 'complex' is for callables that take complex arrays, and "
-                f"{model.name} is an estimator; leave it out"
-            )
-        readout = Readout(model.estimator, as_given, "value", index)
-        return ComplexStep(name, readout, model.estimator, index)
     if step is None and (schema is None or not schema.categorical.any()):
         exact = _exact(model, quantity, index, name)
         if exact is not None and _answers_alike(
@@ -378,7 +365,7 @@ def _wrapped(
         readout,
         None if step is None else read_step(step),
         model.is_piecewise_constant,
-        trees=ReadTrees(model, quantity, index, schema),
+        structure=ModelStructure(model, quantity, index, schema),
         table=schema,
     )
 

@@ -310,7 +310,7 @@ class NumericLaw:
                 R[:, some] = varying @ masses.T / (scale * self.unit)
         return P, R
 
-    def told_apart(self, sets: Sets) -> Sets:
+    def split_by(self, sets: Sets) -> Sets:
         """Sets of numbers of this column, those that hold the same values alike."""
         start, stop = self.runs(sets)
         ends = np.append(-np.inf, self.values)
@@ -421,7 +421,7 @@ class CodedLaw:
         effects = g - (known * self.shares).sum(axis=1)[:, None]
         return partial(_at_codes, g, effects)
 
-    def told_apart(self, sets: Sets) -> Sets:
+    def split_by(self, sets: Sets) -> Sets:
         """Sets of codes; those that hold all are as sets that hold everything."""
         full = sets.members[sets.group][:, : len(self.shares)].all(axis=1)
         return replace(
@@ -462,7 +462,7 @@ class NoisyColumn:
             return of_runs(ends, factors.missing, whole, self._tables)
         return partial(self._mixed, factors)
 
-    def told_apart(self, sets: Sets) -> Sets:
+    def split_by(self, sets: Sets) -> Sets:
         """Sets as they are; of NaN alone those have low ≥ high."""
         return replace(sets, high=np.maximum(sets.low, sets.high))
 

@@ -291,7 +291,7 @@ class Means:
         if not isinstance(self.structure, Boxes):
             return self.structure
         columns = self.law.columns
-        return self.structure.told_apart(lambda j, sets: columns[j].told_apart(sets))
+        return self.structure.split_by(lambda j, sets: columns[j].split_by(sets))
 
     @cached_property
     def _mixings(self) -> list[Mixing]:

@@ -65,11 +65,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "price_of_50": "Price of 50 % less roughness",
     "price_of_90": "Price of 90 % less roughness",
     "pairs": "Which pairs cause most?",
-    "rows": "Which rows cause most?",
     "background": "Does the background matter?",
-    "seed": "Does a seed matter?",
-    "neighbours": "Do neighbours matter?",
-    "excess": "How far from the best possible?",
 }
 """By name each question, in the order of an audit."""
 

@@ -219,7 +219,7 @@ class GaussianClasses(Network):
     """Classes with covariances of their own, z_k(x) = −½ ‖B_kᵀ(x − μ_k)‖² + c_k."""
 
     means: Array  # (K, D): μ_k
-    # (D, R_k): b_k, with B_k B_kᵀ the precision of class k
+    # (D, R_k): B_k, with B_k B_kᵀ the precision of class k; (D,) of a diagonal one
     whitenings: tuple[Array, ...]
     offsets: Array  # (K,): c_k
 
@@ -230,12 +230,12 @@ class GaussianClasses(Network):
     @property
     def width(self) -> int:
         """Points as each class sees them, and one of these twice more."""
-        return sum(B.shape[1] for B in self.whitenings) + 2 * self.means.shape[1]
+        return sum(B.shape[-1] for B in self.whitenings) + 2 * self.means.shape[1]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the map C ↦ −Σ_k C_nk B_k B_kᵀ (x_n − μ_k)."""
         whitened = [
-            (points - mean) @ B
+            (points - mean) @ B if B.ndim == 2 else (points - mean) * B
             for mean, B in zip(self.means, self.whitenings, strict=True)
         ]
         squares = np.stack([(white**2).sum(axis=1) for white in whitened], axis=1)
@@ -243,38 +243,8 @@ class GaussianClasses(Network):
         def pullback(cotangents: Array) -> Array:
             pulled = np.zeros(points.shape)
             for k, (white, B) in enumerate(zip(whitened, self.whitenings, strict=True)):
-                pulled -= (cotangents[:, [k]] * white) @ B.T
+                pull = cotangents[:, [k]] * white
+                pulled -= pull @ B.T if B.ndim == 2 else pull * B
             return pulled
 
         return self.offsets - 0.5 * squares, pullback
-
-
-@dataclass(frozen=True)
-class IndependentGaussians(Network):
-    """Classes of independent features, z_k(x) = −½ Σ_d P_kd (x_d − μ_kd)² + c_k."""
-
-    means: Array  # (K, D): μ
-    precisions: Array  # (K, D): P
-    offsets: Array  # (K,): c
-
-    @property
-    def n_scores(self) -> int:
-        return len(self.offsets)
-
-    @property
-    def width(self) -> int:
-        """The scores, and one set of differences."""
-        return self.n_scores + 2 * self.means.shape[1]
-
-    def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the map C ↦ C (P ∘ μ) − x ∘ (C P)."""
-        squares = [
-            ((points - mean) ** 2) @ precision
-            for mean, precision in zip(self.means, self.precisions, strict=True)
-        ]
-        weighted = self.precisions * self.means
-
-        def pullback(cotangents: Array) -> Array:
-            return cotangents @ weighted - points * (cotangents @ self.precisions)
-
-        return self.offsets - 0.5 * np.stack(squares, axis=1), pullback

@@ -6,9 +6,8 @@ packages bring readers by entry points of the group ``propopt.readers``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -19,20 +18,13 @@ from propopt.structures.fitted_model import FittedModel, as_estimator
 from propopt.structures.kinds import known_as
 from propopt.structures.networks import Affine, Chain, Score
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.fitted_networks import (
-    GENERATIVE_MODELS,
-    KERNEL_MODELS,
-    LINEAR_MODELS,
-    PERCEPTRONS,
-    SKLEARN_TRANSFORMS,
-    Reader,
-)
+from propopt.structures.readers.fitted_networks import NETWORKS, step_map
 from propopt.structures.readers.model_products import (
     network_products,
     through_view,
     why_unread,
 )
-from propopt.structures.readers.pipelines import ModelOutput, View, behind
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput, behind
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
@@ -43,29 +35,20 @@ from propopt.structures.readers.tree_models import (
 from propopt.structures.scores import Link, Network
 
 
-MODELS: Final[dict[type, Reader]] = {
-    **LINEAR_MODELS,
-    **GENERATIVE_MODELS,
-    **KERNEL_MODELS,
-    **PERCEPTRONS,
-}
-"""Final steps, with what reads each."""
-
-TRANSFORMS: Final[dict[type, Callable[[Any], Network | None]]] = {**SKLEARN_TRANSFORMS}
-"""Steps before the last, with what reads the map of each."""
-
-
 def exact_network(model: Any) -> Network | None:
     """The scores of a fitted model; None if it is none that we differentiate."""
     fitted = FittedModel.of(model)
     model = fitted.estimator
     if type(model) is Pipeline:
         *before, final = fitted.steps
-        return _chained([*map(_exact_transform, before), exact_network(final)])
+        maps = [*map(step_map, before), exact_network(final)]
+        networks = [network for network in maps if network is not None]
+        # one map behind another, the first innermost
+        return reduce(Chain, networks) if len(networks) == len(maps) else None
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
-    reader = MODELS.get(type(model))
-    return None if reader is None else reader.network(model)
+    reader = NETWORKS.get(known_as(model))
+    return None if reader is None or reader.link is None else reader.network(model)
 
 
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
@@ -73,9 +56,10 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
         return Score(index) if output == "value" else None
-    reader = MODELS.get(type(final))
-    wanted = ModelOutput(output, index)
-    return None if reader is None else reader.link(final, wanted, n_scores)
+    reader = NETWORKS.get(known_as(final))
+    if reader is None or reader.link is None:
+        return None
+    return reader.link(final, ModelOutput(output, index), n_scores)
 
 
 def _in_units_of_target(model: Any) -> Network | None:
@@ -91,7 +75,7 @@ def _in_units_of_target(model: Any) -> Network | None:
 
 
 def exact_products(
-    model: Any, output: ModelOutput, view: View
+    model: Any, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products; boxes if it is one of trees."""
     model = as_estimator(model)
@@ -115,7 +99,7 @@ def exact_products(
             return Reason(why_unread(model, output, view))
 
 
-def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
+def _behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
     """The rest of a pipeline behind steps that make columns of one each; its view."""
     for place, (_, step) in enumerate(model.steps[:-1]):
         seen = behind(step, view)
@@ -126,7 +110,7 @@ def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
 
 
 def _of_network(
-    model: Any, network: Network, output: ModelOutput, view: View
+    model: Any, network: Network, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
     link = exact_link(model, output.name, output.column, network.n_scores)
     if link is None:
@@ -140,7 +124,7 @@ def _of_network(
     return through_view(function, view)
 
 
-def _added(total: ModelSum | Reason, view: View) -> SumOfProducts | Reason:
+def _added(total: ModelSum | Reason, view: ColumnView) -> SumOfProducts | Reason:
     """The sum of the parts, or why one of them is none."""
     if isinstance(total, Reason):
         return total
@@ -151,16 +135,3 @@ def _added(total: ModelSum | Reason, view: View) -> SumOfProducts | Reason:
             return part
         parts.append(part.scaled(weight))
     return SumOfProducts.sum_of(parts)
-
-
-def _exact_transform(step: Any) -> Network | None:
-    """The map of a fitted transformer; None if it is none that we differentiate."""
-    read = TRANSFORMS.get(type(step))
-    return None if read is None else read(step)
-
-
-def _chained(maps: list[Network | None]) -> Network | None:
-    """One map behind another, the first innermost; None if one of them is."""
-    networks = [network for network in maps if network is not None]
-    whole = networks and len(networks) == len(maps)
-    return reduce(Chain, networks) if whole else None

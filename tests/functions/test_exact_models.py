@@ -53,6 +53,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from sklearn.utils import all_estimators
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, assert_exact, mlp, same
 
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
@@ -60,8 +61,13 @@ from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions import wrap
 from propopt.structures import registry, scores
+from propopt.structures.kinds import class_name
 from propopt.structures.networks import Monomials
-from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
+from propopt.structures.readers.fitted_networks import (
+    LINEAR_REGRESSORS,
+    NETWORKS,
+    step_map,
+)
 
 
 def process(kernel, **settings):
@@ -221,9 +227,10 @@ def test_regressors_of_positive_numbers_are_one_product_of_single_columns(model,
         assert len(wrap(model).products.values) == 1
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(LINEAR_REGRESSORS, key=lambda kind: kind.__name__)
-)
+ESTIMATORS = {class_name(kind): kind for _, kind in all_estimators()}
+
+
+@pytest.mark.parametrize("kind", [ESTIMATORS[name] for name in LINEAR_REGRESSORS])
 def test_linear_regressors_are_exact(kind):
     many = kind.__name__.startswith("MultiTask")
     y = np.column_stack([Y, NOISE]) if many else Y
@@ -399,11 +406,13 @@ def test_outputs_that_are_not_those_of_an_exact_score_are_numerical():
     assert registry.exact_link(model, "margin", 1, 3) is not None
 
 
-@pytest.mark.parametrize("kind", registry.MODELS, ids=lambda kind: kind.__name__)
-def test_subclasses_of_what_is_registered_are_not_read(kind):
+@pytest.mark.parametrize("name", NETWORKS)
+def test_subclasses_of_what_is_registered_are_not_read(name):
+    kind = ESTIMATORS[name]
     subclass = type(f"Sub{kind.__name__}", (kind,), {})
     assert registry.exact_network(subclass()) is None
     assert registry.exact_link(subclass(), "value", 0, 1) is None
+    assert step_map(subclass()) is None
 
 
 @given(st.lists(POWERS, min_size=1, max_size=6))

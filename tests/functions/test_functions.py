@@ -236,7 +236,6 @@ def counting(change):
         {},
         {"data": pd.DataFrame(X, columns=list("abc"))},
         {"step": 1e-5},
-        {"step": "complex"},
     ],
 )
 def test_answers_that_change_between_identical_calls_are_named(use, settings):

@@ -1,6 +1,5 @@
 """What ``wrap`` takes, what the model is given, how it is differentiated; refusals."""
 
-import math
 import pickle
 import warnings
 
@@ -116,7 +115,6 @@ REFUSED = [
     (OF_PAIRS, {"target": "a"}, "pair of classes"),
     (linear_model.Ridge().fit(X, TWO), {}, "2 outputs; give the position"),
     (linear_model.Ridge().fit(X, Y), {"target": 1}, "no output at position 1"),
-    (linear_model.Ridge().fit(X, Y), {"step": "complex"}, "Ridge is an estimator"),
     (len, {"gradient": 3.0}, "expected a callable"),
     (len, {"gradient": np.sin, "step": 0.1}, "not both"),
     (Sine(), {"gradient": np.sin}, "has its own"),
@@ -144,7 +142,7 @@ REFUSED = [
     (MeanShift().fit(UNIT), {}, "returns one, such as the distance"),
 ]
 TWO_OUTPUTS = "2 outputs; give the position"
-COMPLEX, HIGH = {"step": "complex"}, X[:, 0].max()
+HIGH = X[:, 0].max()
 ANSWERS = [
     (lambda X: X[:3, 0], {}, r"shape \(3,\) for"),
     (lambda _: 1.0, {}, r"shape \(\) for"),
@@ -153,10 +151,6 @@ ANSWERS = [
     (lambda P: np.where(P[:, 0] >= HIGH, np.nan, P[:, 0]), {}, "not finite in 1 of 60"),
     (DecisionTreeRegressor(max_depth=2).fit(X, TWO), {}, TWO_OUTPUTS),
     (GaussianMixture(2, random_state=0).fit(UNIT), {}, TWO_OUTPUTS),
-    (lambda P: [math.sin(p[0]) for p in P], COMPLEX, "fails on a complex table"),
-    (lambda P: np.abs(P).sum(axis=1), COMPLEX, "returned float64.*drops the imaginary"),
-    (lambda P: P.real[:, 0], COMPLEX, "drops the imaginary"),
-    (lambda P: P.sum(), COMPLEX, r"shape \(\) for"),
     *(
         (lambda P: P[:, 0], {"gradient": gradient}, message)
         for gradient, message in (
@@ -258,7 +252,7 @@ def test_callables_see_names_and_may_write_into_what_they_get():
 
 
 def rosenbrock(points):
-    """Of two columns, real or complex."""
+    """Of two columns."""
     x, y = np.asarray(points).T[:2]
     return (1 - x) ** 2 + 100 * (y - x**2) ** 2
 
@@ -266,36 +260,6 @@ def rosenbrock(points):
 def rosenbrock_gradient(points):
     x, y = np.asarray(points).T[:2]
     return np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)], axis=1)
-
-
-def test_the_complex_step_is_exact_and_reads_one_output_of_named_columns():
-    function = wrap(rosenbrock, step="complex")
-    assert function.gradient_method == "complex step"
-    points = np.vstack([X[:, :2], 1e8 * X[:5, :2], 1e-8 * X[:5, :2]])
-    same(function.value(points), rosenbrock(points), 1e-15)
-    np.testing.assert_allclose(
-        function.gradient(points), rosenbrock_gradient(points), rtol=1e-13
-    )
-
-    def bump(points):  # Squire and Trapp's example
-        x = points[:, 0]
-        return np.exp(x) / (np.sin(x) ** 3 + np.cos(x) ** 3)
-
-    exact = 3.6220337007163259
-    complex_, real = (
-        wrap(bump, step=step).gradient([[1.5]]) for step in ("complex", None)
-    )
-    assert abs(complex_[0, 0] / exact - 1) < 1e-14
-    assert abs(real[0, 0] / exact - 1) > 1e-13
-    function = wrap(
-        lambda table: np.stack([table["w"], table["x"] * table["y"]], axis=1),
-        target=1,
-        step="complex",
-    )
-    gradient = function.gradient(FRAME)
-    assert gradient.index.equals(FRAME.index)
-    same(gradient["x"], FRAME["y"], 1e-14)
-    same(function.value(FRAME), FRAME["x"] * FRAME["y"], 1e-14)
 
 
 def test_a_given_gradient_is_used_and_gets_the_table_that_the_model_gets():
@@ -483,7 +447,6 @@ class Spied:
 SETTINGS = {
     "differences": {},
     "step": {"step": 1e-4},
-    "complex": {"step": "complex"},
     "data": {"data": JOBS},
 }
 

@@ -66,8 +66,8 @@ def test_products_are_collected_alike_in_any_order():
     order = np.random.default_rng(0).permutation(len(whole.values))
     other = replace(whole, values=whole.values[order], paths=whole.paths[order])
     for got, expected in (
-        (other.collected().paths, whole.collected().paths),
-        (other.collected().values, whole.collected().values),
+        (other.combine_equal().paths, whole.combine_equal().paths),
+        (other.combine_equal().values, whole.combine_equal().values),
     ):
         np.testing.assert_array_equal(got, expected)
 
@@ -127,7 +127,7 @@ def test_weighted_sums_of_boxes_are_those_of_their_values():
     np.testing.assert_allclose(both.value(rows), 0.5 * a - 3.0 * b + 4.0, atol=1e-12)
     twice = Boxes.sum_of([one, one])
     assert len(twice.sets) == len(one.sets)
-    collected, products = twice.collected(), one.collected()
+    collected, products = twice.combine_equal(), one.combine_equal()
     np.testing.assert_array_equal(collected.paths, products.paths)
     np.testing.assert_array_equal(collected.values, 2.0 * products.values)
     loose = boxes_of_trees(forest(1), n_columns=D, n_codes=N_CODES, tolerance=1e-5)

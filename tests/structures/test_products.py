@@ -15,7 +15,7 @@ from propopt.structures.products.normals import (
     mean_of_interval,
     share,
 )
-from propopt.structures.products.seen import Line, by_table
+from propopt.structures.products.pipeline_columns import Line, by_table
 from propopt.structures.products.sums import SumOfProducts
 
 

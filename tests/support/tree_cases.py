@@ -6,7 +6,7 @@ import pandas as pd
 import propopt as po
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE, Boxes
 from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.pipelines import ColumnView
 from propopt.structures.registry import exact_products
 
 
@@ -69,9 +69,9 @@ def table_response(frame: pd.DataFrame) -> np.ndarray:
 def boxes_of(model, output="value", index=None, data=X):
     """What is read of a model of a table of numbers, or of a DataFrame."""
     if isinstance(data, pd.DataFrame):
-        view = View.of_schema(po.functions.TableSchema.of(data))
+        view = ColumnView.of_schema(po.functions.TableSchema.of(data))
     else:
-        view = View.of_numbers(data.shape[1], lambda points: points)
+        view = ColumnView.of_numbers(data.shape[1], lambda points: points)
     read = exact_products(model, ModelOutput(output, index), view)
     return read if isinstance(read, Boxes) else None
 

@@ -59,7 +59,7 @@ class Boxes(SumOfProducts):
                 values[rows] += self.values[some] @ held
         return values
 
-    def merged(self) -> Boxes:
+    def deduplicate(self) -> Boxes:
         """With each set once but those that hold everything, and no empty box."""
         sets, place = self.sets.unique()
         place = np.append(np.where(sets.full[place], -1, place), -1)
@@ -67,7 +67,7 @@ class Boxes(SumOfProducts):
         paths = _packed(place[self.paths[kept]])
         return replace(self, values=self.values[kept], paths=paths, factors=(sets,))
 
-    def collected(self) -> Boxes:
+    def combine_equal(self) -> Boxes:
         """The same with boxes of the same sets as one, in whatever order they come."""
         place = ranks(self.paths.T) if self.paths.shape[1] > 0 else self.lengths
         order = np.lexsort([self.values, place])
@@ -77,7 +77,7 @@ class Boxes(SumOfProducts):
         values = np.bincount(where, self.values[order]).astype(np.float64)
         return replace(self, values=values, paths=self.paths[order[first]])
 
-    def told_apart(self, by: Callable[[int, Sets], Sets]) -> Boxes:
+    def split_by(self, by: Callable[[int, Sets], Sets]) -> Boxes:
         """The same with sets of a column as ``by`` has them; equal boxes are one."""
         ends = ("low", "high", "missing", "group")
         fields = {name: getattr(self.sets, name).copy() for name in ends}
@@ -87,7 +87,7 @@ class Boxes(SumOfProducts):
             for name in ends:
                 fields[name][own] = getattr(alike, name)
         told = replace(self, factors=(replace(self.sets, **fields),))
-        return told.merged().collected()
+        return told.deduplicate().combine_equal()
 
 
 def _packed(paths: Positions) -> Positions:
@@ -119,7 +119,7 @@ class TreeSum:
         leaf, sets, values = leaf_sets(self.trees, self.n_codes)
         paths = padded_paths(leaf, np.arange(len(sets)), len(values))
         whole = (self.base, values, paths, (sets,), len(self.n_codes), self.tolerance)
-        return Boxes(*whole).merged()
+        return Boxes(*whole).deduplicate()
 
     def scaled(self, weight: float) -> TreeSum:
         """``weight`` · f."""

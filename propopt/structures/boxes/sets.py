@@ -354,9 +354,9 @@ def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
     """The sets that lead to each leaf of trees, as sets of columns of the table."""
     none = Sets.of_numbers([], [], [], [])
     parts: list[LeafSets] = [(np.zeros(0, np.intp), none, np.zeros(0))]
-    lot = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
-    for k in np.unique(lot).tolist():
-        some = [trees[i] for i in np.flatnonzero(lot == k).tolist()]
+    batch = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
+    for k in np.unique(batch).tolist():
+        some = [trees[i] for i in np.flatnonzero(batch == k).tolist()]
         parts.append(_leaf_sets(Tree.beside(some), n_codes))
     leaf, sets, values = zip(*parts, strict=True)
     starts = np.cumsum([0, *map(len, values)])

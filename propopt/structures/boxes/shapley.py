@@ -162,10 +162,10 @@ class OrderedBoxes:
             return np.asarray((own * weights).sum(axis=1))
 
         means = np.zeros((2, len(self.owner)))
-        for lot in self.lots:
-            row_bytes = 16 * (lot.p + 2) * held.shape[1] + 16 * n_rows
-            for some in _within(lot.start, lot.stop, row_bytes):
-                paths, values = lot.asked(some)[0], self.values[some]
+        for batch in self.batches:
+            row_bytes = 16 * (batch.p + 2) * held.shape[1] + 16 * n_rows
+            for some in _within(batch.start, batch.stop, row_bytes):
+                paths, values = batch.asked(some)[0], self.values[some]
                 front = [
                     np.broadcast_to(full.view(np.uint64), (len(paths), held.shape[1]))
                 ]
@@ -181,14 +181,14 @@ class OrderedBoxes:
         return means[0], means[1]
 
     @cached_property
-    def lots(self) -> list[Lot]:
+    def batches(self) -> list[BoxBatch]:
         """Boxes of as many sets, shorter ones first."""
         lengths, starts = np.unique(self.lengths, return_index=True)
         ends = [*starts.tolist(), len(self.lengths)]
         found = []
         for p, start, end in zip(lengths.tolist(), ends[:-1], ends[1:], strict=True):
             paths = np.ascontiguousarray(self.paths[start:end, :p])
-            found.append(Lot(p, start, end, paths, self.owner[paths]))
+            found.append(BoxBatch(p, start, end, paths, self.owner[paths]))
         return found
 
     @cached_property
@@ -196,11 +196,13 @@ class OrderedBoxes:
         """Where sets of each box begin, (L + 1,), all sets, and their players."""
         ends = np.cumsum(np.concatenate([[0], self.lengths]))
         nothing = np.zeros(0, np.intp)
-        paths = np.concatenate([nothing, *(lot.paths.ravel() for lot in self.lots)])
+        paths = np.concatenate(
+            [nothing, *(batch.paths.ravel() for batch in self.batches)]
+        )
         return ends.astype(np.intp), paths, self.owner[paths]
 
 
-class Lot(NamedTuple):
+class BoxBatch(NamedTuple):
     """Boxes of as many sets each."""
 
     p: int
@@ -259,10 +261,10 @@ class BoxTables:
             counts = np.rint(weights * 2.0**52)
         tables = np.empty(int(_sizes(leaves.lengths[:n_kept]).sum()))
         own = cls(leaves, len(rows), counts, leaves.holding(rows), tables, n_kept)
-        for lot in leaves.lots:
-            some = slice(lot.start, min(lot.stop, n_kept))
+        for batch in leaves.batches:
+            some = slice(batch.start, min(batch.stop, n_kept))
             if some.start < some.stop:
-                own.make(lot, some, own.kept(some))
+                own.make(batch, some, own.kept(some))
         return own
 
     @cached_property
@@ -286,23 +288,23 @@ class BoxTables:
             self._compiled(compiled, phi, lacking)
             return
         n_points = phi.shape[1]
-        for lot in self.leaves.lots:
-            kept = slice(lot.start, min(lot.stop, self.n_kept))
+        for batch in self.leaves.batches:
+            kept = slice(batch.start, min(batch.stop, self.n_kept))
             if kept.start < kept.stop:
-                _look_up(phi, lacking, *lot.asked(kept), self.kept(kept))
-            p, rest = lot.p, max(lot.start, self.n_kept)
+                _look_up(phi, lacking, *batch.asked(kept), self.kept(kept))
+            p, rest = batch.p, max(batch.start, self.n_kept)
             # a table that is forgotten, or every background row for every row, by what
             # both cost in nanoseconds, as measured; the digits are those of either
             if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows:
-                for some in _within(rest, lot.stop, 16 << p):
+                for some in _within(rest, batch.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
-                    self.make(lot, some, tables)
-                    _look_up(phi, lacking, *lot.asked(some), tables)
+                    self.make(batch, some, tables)
+                    _look_up(phi, lacking, *batch.asked(some), tables)
                 continue
             for rows in AT_ONCE.blocks(n_points, _PAIR * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
-                for some in _within(rest, lot.stop, _PAIR * n_pairs):
-                    self._visit(phi[:, rows], lacking[:, rows], lot, some)
+                for some in _within(rest, batch.stop, _PAIR * n_pairs):
+                    self._visit(phi[:, rows], lacking[:, rows], batch, some)
 
     def _compiled(
         self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
@@ -319,24 +321,27 @@ class BoxTables:
         visit = kernel("visit")
         assert visit is not None, "it comes with the others"
         words, masks = self.holding.view(np.uint64), np.empty(n, np.uint64)
-        for lot in self.leaves.lots:
-            some = slice(max(lot.start, self.n_kept), lot.stop)
+        for batch in self.leaves.batches:
+            some = slice(max(batch.start, self.n_kept), batch.stop)
             if some.start >= some.stop:
                 continue
             # as above: with these kernels both cost other times
-            table, visits = (16 << lot.p) + 4 * self.n_rows, n * (40 + self.n_rows // 5)
-            if lot.p <= TABLE_SETS and table < visits:
-                size = 2 << lot.p
+            table, visits = (
+                (16 << batch.p) + 4 * self.n_rows,
+                n * (40 + self.n_rows // 5),
+            )
+            if batch.p <= TABLE_SETS and table < visits:
+                size = 2 << batch.p
                 for own in _within(some.start, some.stop, 8 * size):
-                    (paths, owner), n_boxes = lot.asked(own), own.stop - own.start
+                    (paths, owner), n_boxes = batch.asked(own), own.stop - own.start
                     tables = np.empty(n_boxes * size)
-                    self.make(lot, own, tables)
-                    start, place = (np.arange(n_boxes + 1) * k for k in (lot.p, size))
+                    self.make(batch, own, tables)
+                    start, place = (np.arange(n_boxes + 1) * k for k in (batch.p, size))
                     which = start, paths, owner, lacking, place
                     look_up(n_boxes, n, *which, tables, *scratch)
                 continue
-            n_boxes, (paths, owner) = some.stop - some.start, lot.asked(some)
-            sizes = n_boxes, lot.p, n, self.n_rows, words.shape[1]
+            n_boxes, (paths, owner) = some.stop - some.start, batch.asked(some)
+            sizes = n_boxes, batch.p, n, self.n_rows, words.shape[1]
             scale = self.leaves.values[some] / self.total
             counts = _NOTHING if self.counts is None else self.counts
             room = np.empty(384 * words.shape[1], np.uint64)
@@ -353,16 +358,16 @@ class BoxTables:
         )
         return _words(held, place.reshape(paths.shape))
 
-    def make(self, lot: Lot, some: slice, tables: Array) -> None:
-        """Fill in A and B of boxes of a lot."""
-        p = lot.p
+    def make(self, batch: BoxBatch, some: slice, tables: Array) -> None:
+        """Fill in A and B of boxes of a batch."""
+        p = batch.p
         if (compiled := kernel("tables")) is not None:
             words, counts = self.holding.view(np.uint64), self.counts
             scale = self.leaves.values[some] / self.total
             n_cells = (16 if p < 16 else 24) << p
             compiled(
                 *(some.stop - some.start, p, self.n_rows, words.shape[1]),
-                *(counts is not None, words, lot.asked(some)[0], scale),
+                *(counts is not None, words, batch.asked(some)[0], scale),
                 *(_NOTHING if counts is None else counts, _GAINS, tables),
                 *(
                     np.empty(64 * words.shape[1], np.uint64),
@@ -375,7 +380,7 @@ class BoxTables:
         row_bytes = 8 * max(4 << p, self.n_rows)
         for near in _NEAR.blocks(some.stop - some.start, row_bytes):
             at = slice(some.start + near.start, some.start + near.stop)
-            words = self._patterns(lot.asked(at)[0])
+            words = self._patterns(batch.asked(at)[0])
             first = np.arange(len(words))[:, None] << p
             where = (words + first).ravel()
             own = None if self.counts is None else np.tile(self.counts, len(words))
@@ -391,10 +396,10 @@ class BoxTables:
             scale = self.leaves.values[at] / self.total
             tables[near, 0], tables[near, 1] = (A * scale).T, (B * scale).T
 
-    def _visit(self, phi: Array, lacking: _Bytes, lot: Lot, some: slice) -> None:
+    def _visit(self, phi: Array, lacking: _Bytes, batch: BoxBatch, some: slice) -> None:
         """Add what boxes give by the background rows that all sets of m hold."""
-        paths, owner = lot.asked(some)
-        p, n_points = lot.p, phi.shape[1]
+        paths, owner = batch.asked(some)
+        p, n_points = batch.p, phi.shape[1]
         patterns, missing = self._patterns(paths), _words(lacking, paths)
         bits = patterns.dtype.type(1) << np.arange(p).astype(patterns.dtype)
         theirs = np.bitwise_or.reduce(bits) ^ patterns  # what each row lacks
@@ -530,10 +535,10 @@ class BoxShapley:
         held, theirs = 1 - leaves.lacking(points), 1 - leaves.lacking(game.background)
         n_rows, P = len(game.background), game.n_players
         phi = np.zeros((len(points), n_rows * P))
-        for lot in leaves.lots:
-            full = (1 << lot.p) - 1
-            for some in _within(lot.start, lot.stop, 16 * max(n_rows, 1)):
-                (paths, owner), values = lot.asked(some), leaves.values[some]
+        for batch in leaves.batches:
+            full = (1 << batch.p) - 1
+            for some in _within(batch.start, batch.stop, 16 * max(n_rows, 1)):
+                (paths, owner), values = batch.asked(some), leaves.values[some]
                 of_b = _words(theirs, paths)
                 for sums, of_x in zip(phi, _words(held, paths).T, strict=True):
                     leaf, row = np.nonzero((of_x[:, None] | of_b) == full)

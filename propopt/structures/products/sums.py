@@ -219,9 +219,9 @@ class SumOfProducts:
             tuple(family for part in parts for family in part.factors),
             parts[0].n_columns,
             max(part.tolerance for part in parts),
-        ).merged()
+        ).deduplicate()
 
-    def merged(self) -> SumOfProducts:
+    def deduplicate(self) -> SumOfProducts:
         """With each factor once, where it is told which are equal."""
         return self
 
@@ -245,11 +245,11 @@ class SumOfProducts:
         # generating functions are measured at complex numbers
         total = np.full(n_points, self.base + self._constant, P.dtype)
         attributions = np.zeros((self.n_columns, n_points), P.dtype)
-        for lot in self.lots:
-            others, product = _products_of_others(P.take(lot.factors, 0), lot.paths)
-            total += (lot.sums @ product)[0]
-            pulls = (lot.scatter @ others) * R.take(lot.factors, 0)
-            attributions += lot.by_column @ pulls
+        for batch in self.batches:
+            others, product = _products_of_others(P.take(batch.factors, 0), batch.paths)
+            total += (batch.sums @ product)[0]
+            pulls = (batch.scatter @ others) * R.take(batch.factors, 0)
+            attributions += batch.by_column @ pulls
         return total, np.ascontiguousarray(attributions.T)
 
     def _compiled_contrasts(
@@ -278,21 +278,21 @@ class SumOfProducts:
     def sums(self, P: Array) -> Values:
         """The sum (N,) of measures of each factor, (U, N)."""
         total = np.full(P.shape[1], self.base + self._constant)
-        for lot in self.lots:
-            product = P[lot.factors[lot.paths[0]]]
-            for indices in lot.paths[1:]:
-                product *= P[lot.factors[indices]]
-            total += (lot.sums @ product)[0]
+        for batch in self.batches:
+            product = P[batch.factors[batch.paths[0]]]
+            for indices in batch.paths[1:]:
+                product *= P[batch.factors[indices]]
+            total += (batch.sums @ product)[0]
         return total
 
     def slopes(self, P: Array) -> tuple[Values, Array]:
         """The sum (N,), and its derivatives by the measure of each factor (U, N)."""
         total = np.full(P.shape[1], self.base + self._constant)
         slopes = np.zeros(P.shape)
-        for lot in self.lots:
-            others, product = _products_of_others(P[lot.factors], lot.paths)
-            total += (lot.sums @ product)[0]
-            slopes[lot.factors] += lot.scatter @ others
+        for batch in self.batches:
+            others, product = _products_of_others(P[batch.factors], batch.paths)
+            total += (batch.sums @ product)[0]
+            slopes[batch.factors] += batch.scatter @ others
         return total, slopes
 
     @property
@@ -306,24 +306,26 @@ class SumOfProducts:
         return float(self.values[self.lengths == 0].sum())
 
     @cached_property
-    def lots(self) -> tuple[SameLength, ...]:
-        """All products of at least one factor, in lots of as many factors each."""
-        lots = []
+    def batches(self) -> tuple[ProductBatch, ...]:
+        """All products of at least one factor, in batches of as many factors each."""
+        batches = []
         for length in range(1, self.paths.shape[1] + 1):
             which = np.flatnonzero(self.lengths == length)
             size = max(1, _FACTORS_AT_ONCE // length)
             for start in range(0, len(which), size):
                 some = which[start : start + size]
-                lots.append(self._lot(self.values[some], self.paths[some, :length].T))
-        return tuple(lots)
+                batches.append(
+                    self._batch(self.values[some], self.paths[some, :length].T)
+                )
+        return tuple(batches)
 
-    def _lot(self, values: Array, paths: Positions) -> SameLength:
+    def _batch(self, values: Array, paths: Positions) -> ProductBatch:
         factors, place = np.unique(paths, return_inverse=True)
         place = place.reshape(paths.shape)
         scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
         n = len(factors)
         by_column = (np.ones(n), (self.column[factors], np.arange(n)))
-        return SameLength(
+        return ProductBatch(
             factors,
             place,
             sp.csr_array(values[None, :]),
@@ -332,7 +334,7 @@ class SumOfProducts:
         )
 
 
-class SameLength(NamedTuple):
+class ProductBatch(NamedTuple):
     """L products of K factors each."""
 
     factors: Positions  # (F,): those that occur

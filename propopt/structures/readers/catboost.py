@@ -30,8 +30,8 @@ from propopt.structures.kinds import known_as
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnSource,
+    ColumnView,
     ModelOutput,
-    View,
     floats,
 )
 from propopt.structures.readers.tree_nodes import (
@@ -53,7 +53,7 @@ _Saved: TypeAlias = Mapping[str, Any]
 
 
 def trees_of_categories(
-    model: Any, saved: _Saved, view: View, values: Sequence[Array], base: float
+    model: Any, saved: _Saved, view: ColumnView, values: Sequence[Array], base: float
 ) -> TreeSum | None:
     """The sum of symmetric trees whose leaves have these values."""
     splits = _Splits(model, saved, view)
@@ -80,7 +80,7 @@ class _Splits:
 
     model: Any
     saved: _Saved
-    view: View
+    view: ColumnView
 
     @cached_property
     def _floats(self) -> list[_Saved]:
@@ -341,7 +341,7 @@ _CATBOOST_SCORES: Final = "catboost.CatBoost", "catboost.CatBoostRanker"
 """Classes that predict scores, whatever their loss."""
 
 
-def _trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """A bias and the sum of trees, all times a scale."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"

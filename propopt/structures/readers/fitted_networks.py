@@ -1,4 +1,4 @@
-"""Fitted estimators of scikit-learn as networks and links.
+"""Fitted estimators of scikit-learn as networks and links, by the names of classes.
 
 None stands for a kernel that we do not differentiate: the absolute exponential (Matérn
 with ν = 1/2, laplacian), which has a kink at every center, and those of the user.
@@ -12,29 +12,10 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import linear_model
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as gp
-from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    PolynomialFeatures,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt.base.arrays import Array
 from propopt.structures import kernels
+from propopt.structures.kinds import fitted_value, is_a, known_as
 from propopt.structures.networks import (
     Affine,
     Chain,
@@ -72,11 +53,12 @@ def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
 @final
 @dataclass(frozen=True)
 class Reader:
-    """How fitted models of one class are read."""
+    """How fitted models, or steps before them, of one class are read."""
 
     # from a fitted model to its scores; None if its settings give them a kink
     network: Callable[[Any], Network | None]
-    link: LinkRule = one_score  # what is read from the scores
+    # what is read from the scores; None of steps, which give them to what is behind
+    link: LinkRule | None = one_score
 
 
 def dense_floats(values: Any) -> Array:
@@ -87,42 +69,17 @@ def dense_floats(values: Any) -> Array:
 # ---- Linear models of scikit-learn, read from fitted models
 
 
-LINEAR_REGRESSORS: Final[frozenset[type[Any]]] = frozenset(
-    {
-        linear_model.ARDRegression,
-        linear_model.BayesianRidge,
-        linear_model.ElasticNet,
-        linear_model.ElasticNetCV,
-        linear_model.HuberRegressor,
-        linear_model.Lars,
-        linear_model.LarsCV,
-        linear_model.Lasso,
-        linear_model.LassoCV,
-        linear_model.LassoLars,
-        linear_model.LassoLarsCV,
-        linear_model.LassoLarsIC,
-        linear_model.LinearRegression,
-        LinearSVR,
-        linear_model.MultiTaskElasticNet,
-        linear_model.MultiTaskElasticNetCV,
-        linear_model.MultiTaskLasso,
-        linear_model.MultiTaskLassoCV,
-        linear_model.OrthogonalMatchingPursuit,
-        linear_model.OrthogonalMatchingPursuitCV,
-        linear_model.QuantileRegressor,
-        linear_model.Ridge,
-        linear_model.RidgeCV,
-        linear_model.SGDRegressor,
-        linear_model.TheilSenRegressor,
-    }
-)
-_MARGIN_CLASSIFIERS = frozenset(
-    {
-        LinearSVC,
-        linear_model.Perceptron,
-        linear_model.RidgeClassifier,
-        linear_model.RidgeClassifierCV,
-    }
+LINEAR_REGRESSORS: Final = tuple(
+    f"sklearn.{name}"
+    for name in (
+        *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV"),
+        *("HuberRegressor", "Lars", "LarsCV", "Lasso", "LassoCV", "LassoLars"),
+        *("LassoLarsCV", "LassoLarsIC", "LinearRegression", "LinearSVR"),
+        *("MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso"),
+        *("MultiTaskLassoCV", "OrthogonalMatchingPursuit"),
+        *("OrthogonalMatchingPursuitCV", "QuantileRegressor", "Ridge", "RidgeCV"),
+        *("SGDRegressor", "TheilSenRegressor"),
+    )
 )
 
 
@@ -156,20 +113,6 @@ def _descended(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     return (of_logits if has_logit else margin_alone)(model, output, n_scores)
 
 
-LINEAR_MODELS: Final[Mapping[type, Reader]] = {
-    **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
-    **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
-    **dict.fromkeys(
-        (linear_model.GammaRegressor, linear_model.PoissonRegressor),
-        Reader(linear_scores, lambda _, output, _n: Exponentiated(output.column)),
-    ),
-    linear_model.LogisticRegression: Reader(linear_scores, _logistic),
-    linear_model.LogisticRegressionCV: Reader(linear_scores, _logistic),
-    linear_model.SGDClassifier: Reader(linear_scores, _descended),
-    linear_model.TweedieRegressor: Reader(linear_scores, _tweedie),
-}
-
-
 # ---- Discriminant analysis and naive Bayes of scikit-learn, read from fitted models
 
 
@@ -178,11 +121,21 @@ def _naive_bayes(model: Any) -> Network | None:
     if len(model.classes_) < 2:
         return None
     offsets = np.log(model.class_prior_) - 0.5 * np.log(model.var_).sum(axis=1)
-    return kernels.IndependentGaussians(floats(model.theta_), 1.0 / model.var_, offsets)
+    whitenings = tuple(1.0 / np.sqrt(model.var_))
+    return kernels.GaussianClasses(floats(model.theta_), whitenings, offsets)
+
+
+def _counting(model: Any) -> Network:
+    """Log p(k) + Σ_v x_v log p(v | k); the complement's Σ_v x_v w_vk has no priors."""
+    logs, priors = floats(model.feature_log_prob_), floats(model.class_log_prior_)
+    return Affine(logs, 0.0 * priors if is_a(model, _COMPLEMENT) else priors)
+
+
+_COMPLEMENT: Final = "sklearn.ComplementNB"
 
 
 def _quadratic(model: Any) -> Network:
-    """The same with covariances R S Rᵀ."""
+    """Log p(k) + log p(x | k) with covariances R S Rᵀ."""
     whitenings = tuple(
         rotation / np.sqrt(scaling)
         for rotation, scaling in zip(model.rotations_, model.scalings_, strict=True)
@@ -197,13 +150,6 @@ def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
     if n_scores == 2 and output.name == "margin":
         return class_link("log_odds", output.column, 2)
     return of_logits(model, output, n_scores)
-
-
-GENERATIVE_MODELS: Final[Mapping[type, Reader]] = {
-    GaussianNB: Reader(_naive_bayes, of_logits),
-    LinearDiscriminantAnalysis: Reader(linear_scores, of_logits),
-    QuadraticDiscriminantAnalysis: Reader(_quadratic, _of_densities),
-}
 
 
 # ---- Multi-layer perceptrons of scikit-learn, read from fitted models
@@ -221,12 +167,6 @@ def _value(model: Any, output: ModelOutput, _n_scores: int) -> Link:
     return link(output.column)
 
 
-PERCEPTRONS: Final[Mapping[type, Reader]] = {
-    MLPClassifier: Reader(_layers, of_logits),
-    MLPRegressor: Reader(_layers, _value),
-}
-
-
 # ---- Kernel machines of scikit-learn, read from fitted models
 
 
@@ -242,18 +182,18 @@ def _support_vector_machine(model: Any) -> Network | None:
     weights = dense_floats(model.dual_coef_)
     if len(weights) > 1:
         return None
-    centers, intercepts = dense_floats(model.support_vectors_), floats(model.intercept_)
-    return _machine(model.kernel, settings, centers, weights, intercepts)
+    intercepts = floats(model.intercept_)
+    return _machine(model.kernel, settings, model.support_vectors_, weights, intercepts)
 
 
 def _kernel_ridge(model: Any) -> Network | None:
     settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
     weights = np.atleast_2d(dense_floats(model.dual_coef_).T)
-    centers = dense_floats(model.X_fit_)
-    return _machine(model.kernel, settings, centers, weights, np.zeros(len(weights)))
+    zeros = np.zeros(len(weights))
+    return _machine(model.kernel, settings, model.X_fit_, weights, zeros)
 
 
-def nystroem(transformer: Any) -> Network | None:
+def _nystroem(transformer: Any) -> Network | None:
     """Features of Nystroem, k(x, landmarks) Σ^(−1/2)."""
     if transformer.kernel_params is not None:
         return None
@@ -263,9 +203,10 @@ def nystroem(transformer: Any) -> Network | None:
         "degree": 3 if transformer.degree is None else transformer.degree,
     }
     weights = floats(transformer.normalization_)
-    centers = dense_floats(transformer.components_)
     zeros = np.zeros(len(weights))
-    return _machine(transformer.kernel, settings, centers, weights, zeros)
+    return _machine(
+        transformer.kernel, settings, transformer.components_, weights, zeros
+    )
 
 
 def _gaussian_process(model: Any) -> Network | None:
@@ -286,12 +227,13 @@ def _gaussian_process(model: Any) -> Network | None:
 def _machine(
     name: object,
     settings: Mapping[str, Any],
-    centers: Array,
+    points: Any,  # (M, D): of linear kernels they stay sparse
     weights: Array,
     intercepts: Array,
 ) -> Network | None:
     if name == "linear":  # Σ_m a_m xᵀz_m is one vector of coefficients
-        return Affine(weights @ centers, intercepts)
+        return Affine(dense_floats(weights @ points), intercepts)
+    centers = dense_floats(points)
     kernel = _named_kernel(name, settings, centers.shape[1])
     if kernel is None:
         return None
@@ -318,77 +260,59 @@ def _named_kernel(
 
 def _process_kernel(kernel: Any) -> kernels.Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
-    kind = type(kernel)
-    if kind in (gp.Sum, gp.Product):
-        first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
-        if first is None or second is None:
+    match known_as(kernel):
+        case "sklearn.Sum" | "sklearn.Product" as kind:
+            first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
+            if first is None or second is None:
+                return None
+            return kernels.KernelPair(first, second, kind == "sklearn.Product")
+        case "sklearn.Exponentiation":
+            base = _process_kernel(kernel.kernel)
+            return None if base is None else kernels.KernelPower(base, kernel.exponent)
+        case "sklearn.ConstantKernel":
+            return kernels.Constant(kernel.constant_value)
+        case "sklearn.WhiteKernel":  # between the data and other points it is zero
+            return kernels.Constant(0.0)
+        case "sklearn.DotProduct":
+            return kernels.InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
+        case "sklearn.RBF":
+            return kernels.Radial("gaussian", floats(kernel.length_scale))
+        case "sklearn.Matern" if kernel.nu in MATERN:
+            return kernels.Radial(MATERN[kernel.nu], floats(kernel.length_scale))
+        case "sklearn.RationalQuadratic":
+            own = "rational quadratic", kernel.length_scale, (kernel.alpha,)
+            return kernels.Radial(*own)
+        case "sklearn.ExpSineSquared":
+            constants = kernel.length_scale, kernel.periodicity
+            return kernels.Radial("periodic", 1.0, constants)
+        case _:
             return None
-        return kernels.KernelPair(first, second, kind is gp.Product)
-    if kind is gp.Exponentiation:
-        base = _process_kernel(kernel.kernel)
-        return None if base is None else kernels.KernelPower(base, kernel.exponent)
-    if kind is gp.ConstantKernel:
-        return kernels.Constant(kernel.constant_value)
-    if kind is gp.WhiteKernel:  # between the data and other points it is zero
-        return kernels.Constant(0.0)
-    if kind is gp.DotProduct:
-        return kernels.InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
-    if kind is gp.RBF:
-        return kernels.Radial("gaussian", floats(kernel.length_scale))
-    if kind is gp.Matern and kernel.nu in MATERN:
-        return kernels.Radial(MATERN[kernel.nu], floats(kernel.length_scale))
-    if kind is gp.RationalQuadratic:
-        return kernels.Radial(
-            "rational quadratic", kernel.length_scale, (kernel.alpha,)
-        )
-    if kind is gp.ExpSineSquared:
-        constants = kernel.length_scale, kernel.periodicity
-        return kernels.Radial("periodic", 1.0, constants)
-    return None
 
 
-KERNEL_MODELS: Final[Mapping[type, Reader]] = {
-    GaussianProcessRegressor: Reader(_gaussian_process),
-    KernelRidge: Reader(_kernel_ridge),
-    **dict.fromkeys((NuSVR, SVR), Reader(_support_vector_machine)),
-    **dict.fromkeys((NuSVC, SVC), Reader(_support_vector_machine, margin_alone)),
-    OneClassSVM: Reader(
-        _support_vector_machine,
-        lambda _, output, _n: Score(0) if output.name == "margin" else None,
-    ),
-}
+# ---- Steps before a model: scalers, principal components, random features
 
 
-# ---- Which fitted scikit-learn transformers are differentiated exactly, and how
+SCALERS: Final = tuple(
+    f"sklearn.{name}Scaler" for name in ("MaxAbs", "MinMax", "Robust", "Standard")
+)
 
 
 def scaling_of(scaler: Any) -> Scaling:
     """(x − center) factor + offset, of a scaler that clips nothing."""
-    zeros, used = np.zeros(scaler.n_features_in_), True
-    center: Any = None
-    match scaler:
-        case MinMaxScaler():
-            return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
-        case StandardScaler():
-            center, used = scaler.mean_ if scaler.with_mean else None, scaler.with_std
-        case RobustScaler():
-            used = scaler.with_scaling
-            center = scaler.center_ if scaler.with_centering else None
-    factor = 1.0 / floats(scaler.scale_) if used else zeros + 1.0
+    zeros, scale = np.zeros(scaler.n_features_in_), scaler.scale_
+    if is_a(scaler, "sklearn.MinMaxScaler"):
+        return Scaling(zeros, floats(scale), floats(scaler.min_))
+    # None is what is not used; means are kept all the same
+    center = fitted_value(scaler, "center_")
+    if fitted_value(scaler, "with_mean"):
+        center = scaler.mean_
+    factor = zeros + 1.0 if scale is None else 1.0 / floats(scale)
     return Scaling(zeros if center is None else floats(center), factor, zeros)
 
 
 def _scaled(scaler: Any) -> Network | None:
     # of the scaler by maxima, clipping is new in scikit-learn 1.8
     return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
-
-
-SCALERS: Final[tuple[type[Any], ...]] = (
-    MaxAbsScaler,
-    MinMaxScaler,
-    RobustScaler,
-    StandardScaler,
-)
 
 
 def _components(pca: Any) -> Network:
@@ -406,14 +330,65 @@ def _fourier(sampler: Any) -> Network:
     return Cosines(frequencies, floats(sampler.random_offset_), amplitude)
 
 
-SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
-    IncrementalPCA: _components,
-    Nystroem: nystroem,
-    PCA: _components,
-    PolynomialFeatures: lambda features: Monomials.of(features.powers_),
-    RBFSampler: _fourier,
-    TruncatedSVD: lambda svd: Affine(
-        floats(svd.components_), np.zeros(len(svd.components_))
+# ---- All of them
+
+
+NETWORKS: Final[Mapping[str, Reader]] = {
+    **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
+    **dict.fromkeys(
+        ("sklearn.GammaRegressor", "sklearn.PoissonRegressor"),
+        Reader(linear_scores, lambda _, output, _n: Exponentiated(output.column)),
     ),
-    **dict.fromkeys(SCALERS, _scaled),
+    **dict.fromkeys(
+        (
+            "sklearn.LinearSVC",
+            "sklearn.Perceptron",
+            "sklearn.RidgeClassifier",
+            "sklearn.RidgeClassifierCV",
+        ),
+        Reader(linear_scores, margin_alone),
+    ),
+    **dict.fromkeys(
+        ("sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"),
+        Reader(linear_scores, _logistic),
+    ),
+    "sklearn.SGDClassifier": Reader(linear_scores, _descended),
+    "sklearn.TweedieRegressor": Reader(linear_scores, _tweedie),
+    _COMPLEMENT: Reader(_counting, of_logits),
+    "sklearn.GaussianNB": Reader(_naive_bayes, of_logits),
+    "sklearn.LinearDiscriminantAnalysis": Reader(linear_scores, of_logits),
+    "sklearn.MultinomialNB": Reader(_counting, of_logits),
+    "sklearn.QuadraticDiscriminantAnalysis": Reader(_quadratic, _of_densities),
+    "sklearn.MLPClassifier": Reader(_layers, of_logits),
+    "sklearn.MLPRegressor": Reader(_layers, _value),
+    "sklearn.GaussianProcessRegressor": Reader(_gaussian_process),
+    "sklearn.KernelRidge": Reader(_kernel_ridge),
+    **dict.fromkeys(("sklearn.NuSVR", "sklearn.SVR"), Reader(_support_vector_machine)),
+    **dict.fromkeys(
+        ("sklearn.NuSVC", "sklearn.SVC"), Reader(_support_vector_machine, margin_alone)
+    ),
+    "sklearn.OneClassSVM": Reader(
+        _support_vector_machine,
+        lambda _, output, _n: Score(0) if output.name == "margin" else None,
+    ),
+    **dict.fromkeys(SCALERS, Reader(_scaled, None)),
+    **dict.fromkeys(
+        ("sklearn.IncrementalPCA", "sklearn.PCA"), Reader(_components, None)
+    ),
+    "sklearn.Nystroem": Reader(_nystroem, None),
+    "sklearn.PolynomialFeatures": Reader(
+        lambda features: Monomials.of(features.powers_), None
+    ),
+    "sklearn.RBFSampler": Reader(_fourier, None),
+    "sklearn.TruncatedSVD": Reader(
+        lambda svd: Affine(floats(svd.components_), np.zeros(len(svd.components_))),
+        None,
+    ),
 }
+"""Models, and steps before them, with what reads each; never their subclasses."""
+
+
+def step_map(step: Any) -> Network | None:
+    """The map of a fitted step; None if it is none that we differentiate."""
+    reader = NETWORKS.get(known_as(step))
+    return None if reader is None or reader.link is not None else reader.network(step)

@@ -21,8 +21,8 @@ from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnSource,
+    ColumnView,
     ModelOutput,
-    View,
     encoded_as,
     floats,
     plain_array,
@@ -40,7 +40,9 @@ _LOGITS: Final = frozenset({"logit"})
 """Links whose score is the log-odds."""
 
 
-def _boosting_machine(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _boosting_machine(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> TreeSum | None:
     """The intercept and the terms of each score."""
     intercept = np.ravel(floats(model.intercept_))
     score = TreeScore.of(
@@ -112,7 +114,7 @@ class _Resolution:
         """How terms split each column."""
         return [_axis(own) for own in self.bins]
 
-    def sources(self, view: View) -> list[ColumnSource | None]:
+    def sources(self, view: ColumnView) -> list[ColumnSource | None]:
         """Where columns of :meth:`numbers` come from; None where it is unknown."""
         return [
             encoded_as(source, list(own)) if categories else source

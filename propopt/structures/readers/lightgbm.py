@@ -17,7 +17,7 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.readers.model_reader import MarginRule, ModelReader
-from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
@@ -129,7 +129,7 @@ def _of_booster(
 # ---- Trees
 
 
-def _trees(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _trees(booster: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
     told = booster.dump_model(num_iteration=1)  # all of its trees are many words
     count = told["num_tree_per_iteration"]

@@ -12,11 +12,7 @@ from sklearn.pipeline import Pipeline
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kernels import (
-    GaussianClasses,
-    IndependentGaussians,
-    KernelMachine,
-)
+from propopt.structures.kernels import GaussianClasses, KernelMachine
 from propopt.structures.networks import (
     Affine,
     Chain,
@@ -31,7 +27,7 @@ from propopt.structures.networks import (
     Softmax,
 )
 from propopt.structures.products.families import CurveRule, Exponentials, Powers
-from propopt.structures.products.seen import (
+from propopt.structures.products.pipeline_columns import (
     Bent,
     Line,
     Listed,
@@ -47,8 +43,8 @@ from propopt.structures.readers.kernel_products import (
 )
 from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.structures.readers.pipelines import (
+    ColumnView,
     ModelOutput,
-    View,
     table_numbers,
 )
 from propopt.structures.readers.tree_models import read_trees
@@ -104,7 +100,7 @@ REASONS: Final[Mapping[str, str]] = {
 """By the names of classes."""
 
 
-def why_unread(model: Any, output: ModelOutput, view: View) -> str:
+def why_unread(model: Any, output: ModelOutput, view: ColumnView) -> str:
     """Half a sentence, which names the output that is exact where there is one."""
     name = type(model).__name__
     bent = f"the {output.name} of a {name} is another function of its sum of trees"
@@ -152,12 +148,12 @@ def network_products(
     network: Network, link: Link, n_columns: int
 ) -> SumOfProducts | Reason:
     """What is read from the scores of a network, by the columns that it sees."""
-    combination = _linear(link, network.n_scores)
+    combination = linear_combination(link, network.n_scores)
     if isinstance(combination, Reason):
         return combination
-    steps = _steps(network)
+    steps = steps_of(network)
     while not all(map(_is_scaling, steps)) and isinstance(steps[-1], Affine | Scaling):
-        combination = _before(steps.pop(), combination)
+        combination = pulled_back(steps.pop(), combination)
     core = None if all(map(_is_scaling, steps)) else steps.pop()
     match core, link:
         case None, Exponentiated():
@@ -200,11 +196,11 @@ def _lines(scaling: Scaling) -> Sequence[SeenColumn]:
     ]
 
 
-def _steps(network: Network) -> list[Network]:
+def steps_of(network: Network) -> list[Network]:
     """The networks of a chain, the innermost first; layers that do not bend apart."""
     match network:
         case Chain(inner, outer):
-            return [*_steps(inner), *_steps(outer)]
+            return [*steps_of(inner), *steps_of(outer)]
         case Layers(weights, biases, activation) if (
             activation == "identity" or len(weights) == 1
         ):
@@ -217,7 +213,7 @@ def _is_scaling(step: Network) -> bool:
     return isinstance(step, Scaling)
 
 
-def _before(step: Network, combination: Combination) -> Combination:
+def pulled_back(step: Network, combination: Combination) -> Combination:
     """The combination of what an affine step is of."""
     row, base = combination
     match step:
@@ -229,7 +225,7 @@ def _before(step: Network, combination: Combination) -> Combination:
             raise TypeError(type(step))
 
 
-def _linear(link: Link, n_scores: int) -> Combination | Reason:
+def linear_combination(link: Link, n_scores: int) -> Combination | Reason:
     """The scores that a link adds; those of a logarithmic link before it."""
     unit = np.eye(n_scores)
     match link:
@@ -256,11 +252,8 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
             return machine_products(step, row, base)
         case Monomials():
             return monomial_sum(step.exponents, row, base)
-        case IndependentGaussians(means, precisions, offsets):
-            forms = [np.diag(precision) for precision in precisions]
-            return quadratic_sum(means, forms, -0.5 * row, base + float(row @ offsets))
         case GaussianClasses(means, whitenings, offsets):
-            forms = [B @ B.T for B in whitenings]
+            forms = [B @ B.T if B.ndim == 2 else np.diag(B * B) for B in whitenings]
             return quadratic_sum(means, forms, -0.5 * row, base + float(row @ offsets))
         case Layers():
             return Reason(UNITS.format(step.activation))
@@ -293,7 +286,7 @@ FAR_PROBE: Final = 2.0**40
 _MOST_KEPT: Final = 32
 
 
-def through_view(function: SumOfProducts, view: View) -> SumOfProducts | Reason:
+def through_view(function: SumOfProducts, view: ColumnView) -> SumOfProducts | Reason:
     """A function of the columns that are seen, by the columns of the table."""
     used = {k: view.sources[k] for k in function.columns.tolist()}
     for source in used.values():

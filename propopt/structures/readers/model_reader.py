@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from propopt.base.arrays import Array
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
-TreeRule: TypeAlias = Callable[[Any, ModelOutput, View], TreeSum | None]
+TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
 """What reads an output of a fitted model in a view; None where it is not exact."""
 
 

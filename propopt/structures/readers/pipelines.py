@@ -78,7 +78,7 @@ def floats(values: Any) -> Array:
 
 @final
 @dataclass(frozen=True, eq=False)
-class View:
+class ColumnView:
     """What a part of a model is given."""
 
     # (D,): how many codes each encoded column of the table has; None for numbers
@@ -91,13 +91,13 @@ class View:
     plain: bool  # whether it is given the numbers of the table as they are
 
     @classmethod
-    def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
+    def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> ColumnView:
         """A table of numbers, given to a model by ``table``."""
         sources = tuple(map(ColumnSource, range(n_columns)))
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
-    def of_schema(cls, schema: TableSchema) -> View:
+    def of_schema(cls, schema: TableSchema) -> ColumnView:
         """A table with categories, given to a model as the DataFrame it was."""
         source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
@@ -129,7 +129,7 @@ class View:
 
     def through(
         self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
-    ) -> View:
+    ) -> ColumnView:
         """The view behind a step, whose columns have these sources."""
         start = self.start.copy()
         for source in sources:
@@ -144,7 +144,7 @@ class View:
             plain=False,
         )
 
-    def chosen(self, columns: NDArray[np.intp]) -> View:
+    def chosen(self, columns: NDArray[np.intp]) -> ColumnView:
         """The view of some columns."""
         before, sources = self.sees, tuple(self.sources[k] for k in columns)
         return replace(
@@ -211,16 +211,16 @@ def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 Sources: TypeAlias = tuple[ColumnSource, ...]
-StepRule: TypeAlias = Callable[[Any, View], Sources | None]
+StepRule: TypeAlias = Callable[[Any, ColumnView], Sources | None]
 """From a fitted step and what it sees to the sources of its columns, or None."""
 
 
-def rising(_step: Any, view: View) -> Sources:
+def rising(_step: Any, view: ColumnView) -> Sources:
     """Steps that rise, or stay, with their column."""
     return tuple(_monotone(source, straight=False) for source in view.sources)
 
 
-def rescaled(step: Any, view: View) -> Sources:
+def rescaled(step: Any, view: ColumnView) -> Sources:
     """Straight ones, but for what is clipped."""
     clipped = bool(getattr(step, "clip", False))
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
@@ -234,17 +234,17 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
     return ColumnSource(source.column, "straight" if straight else "rising")
 
 
-def powers(step: Any, view: View) -> Sources:
+def powers(step: Any, view: ColumnView) -> Sources:
     """Powers of Yeo and Johnson have a kink in their slope at 0."""
     return _all_curved(view, (0.0,) if step.method == "yeo-johnson" else ())
 
 
-def _all_curved(view: View, kinks: Sequence[float] = ()) -> Sources:
+def _all_curved(view: ColumnView, kinks: Sequence[float] = ()) -> Sources:
     sources = enumerate(view.sources)
     return tuple(_curved(source, kinks, view, k) for k, source in sources)
 
 
-def splines(step: Any, view: View) -> Sources | None:
+def splines(step: Any, view: ColumnView) -> Sources | None:
     """Each column becomes several curves, with kinks at their knots."""
     if any(source.kind in ("steps", "codes") for source in view.sources):
         return None
@@ -258,7 +258,7 @@ def splines(step: Any, view: View) -> Sources | None:
 
 
 def _curved(
-    source: ColumnSource, knots: Sequence[float], view: View, k: int
+    source: ColumnSource, knots: Sequence[float], view: ColumnView, k: int
 ) -> ColumnSource:
     """What is seen of column k behind any map of it, with kinks where it has them."""
     column, known = source.column, tuple(knots)
@@ -281,12 +281,12 @@ _FAR: Final = 2.0**60
 """A number so large that the slope of a scaler keeps its digits."""
 
 
-def binned(step: Any, view: View) -> Sources | None:
+def binned(step: Any, view: ColumnView) -> Sources | None:
     """Numbers of bins; none of indicators."""
     return rising(step, view) if step.encode == "ordinal" else None
 
 
-def imputed(step: Any, view: View) -> Sources | None:
+def imputed(step: Any, view: ColumnView) -> Sources | None:
     """Columns that have any number, then those that tell what was missing."""
     if not pd.isna(step.missing_values):
         return None  # another number is replaced
@@ -306,7 +306,7 @@ def imputed(step: Any, view: View) -> Sources | None:
     return (*_chosen(view.sources, kept), *(behind_them or ()))
 
 
-def one_hot(step: Any, view: View) -> Sources | None:
+def one_hot(step: Any, view: ColumnView) -> Sources | None:
     """For each column one for each category that is not dropped, rare ones in one."""
     encoded = _encoded(step, view)
     if encoded is None:
@@ -320,7 +320,7 @@ def one_hot(step: Any, view: View) -> Sources | None:
     return tuple(np.repeat(np.array(encoded, dtype=object), counts).tolist())
 
 
-def _encoded(step: Any, view: View) -> Sources | None:
+def _encoded(step: Any, view: ColumnView) -> Sources | None:
     """Where each column of an encoder comes from, by the categories that it knows.
 
     That of targets of several classes makes several columns of each, and is not read.
@@ -344,7 +344,7 @@ def encoded_as(
     return ColumnSource(source.column, "steps", values, others) if values else None
 
 
-def function(step: Any, view: View) -> Sources | None:
+def function(step: Any, view: ColumnView) -> Sources | None:
     """A function of each number, or one that changes none: what makes an array."""
     if step.func is None:
         return view.sources
@@ -369,7 +369,7 @@ def function(step: Any, view: View) -> Sources | None:
 _PROBES: Final[Array] = np.array([0.0, -2.5, 1e-9, -3e7, 0.1, 7.0, 12345.678, 1.0])
 
 
-def selected(step: Any, view: View) -> Sources:
+def selected(step: Any, view: ColumnView) -> Sources:
     """Columns that were kept."""
     return _chosen(view.sources, step.get_support())
 
@@ -378,13 +378,13 @@ def _chosen(sources: Sources, kept: Any) -> Sources:
     return tuple(s for s, keep in zip(sources, kept, strict=True) if keep)
 
 
-def behind(step: Any, view: View) -> View | None:
+def behind(step: Any, view: ColumnView) -> ColumnView | None:
     """What is seen behind a step; None unless its columns are each made of one."""
     step = as_step(step)
     if is_passthrough(step):
         return view
     if type(step) is Pipeline:
-        seen: View | None = view
+        seen: ColumnView | None = view
         for _, part in step.steps:
             seen = None if seen is None else behind(part, seen)
         return seen
@@ -392,7 +392,7 @@ def behind(step: Any, view: View) -> View | None:
     return None if sources is None else view.through(step.transform, sources)
 
 
-def _sources(step: Any, view: View) -> Sources | None:
+def _sources(step: Any, view: ColumnView) -> Sources | None:
     step = as_step(step)
     if is_passthrough(step) or type(step) is Pipeline:
         seen = behind(step, view)
@@ -401,7 +401,7 @@ def _sources(step: Any, view: View) -> Sources | None:
     return None if rule is None else rule(step, view)
 
 
-def _in_parts(step: Any, view: View) -> Sources | None:
+def _in_parts(step: Any, view: ColumnView) -> Sources | None:
     """Of a transformer for each part of the columns, what each makes of its own."""
     parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
@@ -424,7 +424,7 @@ def _listed(columns: Any) -> Any:
         return list(columns)
 
 
-def _part_of(view: View, step: Any, columns: Any) -> View:
+def _part_of(view: ColumnView, step: Any, columns: Any) -> ColumnView:
     """The view of columns, chosen as those of a ColumnTransformer are."""
     labels = view.labels
     order = pd.Series(np.arange(len(view.sources)), index=labels)
@@ -441,7 +441,7 @@ def _holds_text(columns: Any) -> bool:
     return np.asarray(columns).dtype.kind in "UOT" and len(columns) > 0
 
 
-def _in_union(step: Any, view: View) -> Sources | None:
+def _in_union(step: Any, view: ColumnView) -> Sources | None:
     if step.transformer_weights is not None:
         return None
     parts = [_sources(part, view) for _, part in step.transformer_list]

@@ -21,8 +21,8 @@ from propopt.structures.boxes.sets import Tree
 from propopt.structures.kinds import known_as
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
+    ColumnView,
     ModelOutput,
-    View,
     behind,
     floats,
 )
@@ -54,7 +54,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ]
 
 
-def _mean_of_label(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _mean_of_label(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The same of one label of a forest."""
     reader = SKLEARN.get(known_as(model.estimator))
     if reader is None or reader.trees is not _mean:
@@ -63,7 +63,7 @@ def _mean_of_label(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
 
 
 def _mean(
-    model: Any, output: ModelOutput, view: View, label: int = 0
+    model: Any, output: ModelOutput, view: ColumnView, label: int = 0
 ) -> TreeSum | None:
     """A tree, or the mean of a forest: values of regression, shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
@@ -76,7 +76,7 @@ def _mean(
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
-def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
@@ -95,7 +95,7 @@ def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, score.factor * float(start), view)
 
 
-def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """Weighted votes: 1 for a class that a leaf is of, −1/(K − 1) for others."""
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
@@ -120,7 +120,9 @@ def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
 # ---- Gradient boosting on histograms
 
 
-def _histogram_boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _histogram_boosting(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     if known_as(model) == "sklearn.HistGradientBoostingClassifier":

@@ -21,8 +21,8 @@ from propopt.structures.fitted_model import (
 from propopt.structures.kinds import has_fitted, is_a, known_as
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import (
+    ColumnView,
     ModelOutput,
-    View,
     behind,
     floats,
     plain_array,
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     weight: float
     model: Any
     output: ModelOutput
-    view: View
+    view: ColumnView
 
 
 @final
@@ -51,7 +51,7 @@ class ModelSum:
     base: float = 0.0  # the constant
 
 
-SumRule: TypeAlias = Callable[[Any, ModelOutput, View], ModelSum | Reason]
+SumRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], ModelSum | Reason]
 """From a model, an output of it and what it is given to what it adds up."""
 
 _OF_MEMBERS: Final = {
@@ -62,7 +62,7 @@ _OF_MEMBERS: Final = {
 """Outputs of what members of stacks are asked for."""
 
 
-def _pipeline(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     for _, step in model.steps[:-1]:
         seen = behind(step, view)
         if seen is None:
@@ -74,7 +74,7 @@ def _pipeline(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
 
 
-def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _voting(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
     classifies = known_as(model) == "sklearn.VotingClassifier"
     if output.name != ("probability" if classifies else "value"):
@@ -94,7 +94,7 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
     )
 
 
-def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
     classifies = known_as(model) != "sklearn.BaggingRegressor"
     if output.name not in (("margin", "probability") if classifies else ("value",)):
@@ -117,7 +117,7 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     return ModelSum(tuple(parts))
 
 
-def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     """A linear model of what the members predict."""
     from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
 
@@ -125,7 +125,7 @@ def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     if known_as(final) in LOGISTIC:
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
-        score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
+        score = TreeScore.of(output, 1, is_value=known_as(final) in LINEAR_REGRESSORS)
     outputs = _outputs_of_members(model)
     if score is None or not has_fitted(final, "coef_"):
         return Reason(
@@ -155,7 +155,9 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
     return outputs
 
 
-def _transformed(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _transformed(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> ModelSum | Reason:
     """What is learned of y in other units, in those of y: for a scaler affine."""
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
@@ -170,13 +172,15 @@ def scale_of_target(scaler: Any) -> tuple[float, float] | None:
 
     if is_a(scaler, "sklearn.FunctionTransformer"):
         return (1.0, 0.0) if scaler.func is scaler.inverse_func is None else None
-    if not isinstance(scaler, SCALERS):
+    if not is_a(scaler, *SCALERS):
         return None
     center, factor, offset = (float(part[0]) for part in astuple(scaling_of(scaler)))
     return 1.0 / factor, center - offset / factor
 
 
-def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _one_of_several(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> ModelSum | Reason:
     """A model for each output."""
     if output.name != "value" or output.index is None:
         return _none_of(model, output)
@@ -185,7 +189,7 @@ def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | R
 
 
 def _boosted_label(
-    model: OneBoostedLabel, output: ModelOutput, view: View
+    model: OneBoostedLabel, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
     """The score of one label, which is its log-odds."""
     if output.name not in ("log_odds", "margin"):
@@ -220,7 +224,7 @@ SUMS: Final[Mapping[str, SumRule]] = {
 # ---- Boxes of whatever is a sum of trees
 
 
-def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
     model = as_estimator(model)
     sums = SUMS.get(known_as(model))
@@ -233,7 +237,7 @@ def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     return read if isinstance(read, TreeSum) else None
 
 
-def exact_boxes(model: Any, output: ModelOutput, view: View) -> Boxes | None:
+def exact_boxes(model: Any, output: ModelOutput, view: ColumnView) -> Boxes | None:
     """An output of a fitted model as a sum over boxes; None where it is none of trees.
 
     Why it is none is not sought, which would take reading the trees once more.
@@ -247,7 +251,7 @@ Read: TypeAlias = SumOfProducts | TreeSum | Reason
 model is given, or trees by the columns of the table; or why it is neither."""
 
 
-def read_by_others(model: Any, output: ModelOutput, view: View) -> Read | None:
+def read_by_others(model: Any, output: ModelOutput, view: ColumnView) -> Read | None:
     """By an entry point of its package and class, such as ``theirs.Steps``; or None."""
     entry = additions("propopt.readers").get(known_as(model))
     if entry is None:
@@ -261,7 +265,7 @@ def read_by_others(model: Any, output: ModelOutput, view: View) -> Read | None:
     return read
 
 
-def _added(total: ModelSum | Reason, view: View) -> TreeSum | None:
+def _added(total: ModelSum | Reason, view: ColumnView) -> TreeSum | None:
     """The trees of a sum of models; None if one of them has none."""
     if isinstance(total, Reason):
         return None

@@ -16,8 +16,8 @@ from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.pipelines import (
     ColumnSource,
+    ColumnView,
     ModelOutput,
-    View,
     table_numbers,
 )
 from propopt.tables.frames import as_frame
@@ -228,7 +228,7 @@ def code_runs(listed: Truths) -> tuple[Array, Truths]:
 class Questions:
     """What is asked of a view."""
 
-    view: View  # what the model is given
+    view: ColumnView  # what the model is given
     numbers: Numbers  # what it makes of it
 
     def missing(self, seen: Sequence[int]) -> Mapping[int, float]:
@@ -319,7 +319,10 @@ _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 def resolved(
-    trees: Sequence[Tree], view: View, numbers: Numbers, absent: float | None = None
+    trees: Sequence[Tree],
+    view: ColumnView,
+    numbers: Numbers,
+    absent: float | None = None,
 ) -> list[Tree] | None:
     """The same trees, asking for columns of the table in float64.
 
@@ -350,7 +353,7 @@ _Put: TypeAlias = Callable[["_Asking", Positions], None]
 
 
 def _columns(
-    ends: Mapping[int, Array], view: View, numbers: Numbers, absent: float | None
+    ends: Mapping[int, Array], view: ColumnView, numbers: Numbers, absent: float | None
 ) -> Mapping[int, _Put]:
     """For each column of the model that is asked for."""
     gap = np.zeros(0)
@@ -527,7 +530,7 @@ class TreeScore(NamedTuple):
 def sum_of_trees(
     trees: Sequence[Tree | None],
     base: float,
-    view: View,
+    view: ColumnView,
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
     absent: float | None = None,

@@ -20,7 +20,7 @@ from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.model_reader import MarginRule, ModelReader
-from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     TreeScore,
     below_in_single,
@@ -82,7 +82,7 @@ _VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _estimator(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _estimator(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """Predictions end with the best round, where training stopped early."""
     missing = model.get_params(deep=False).get("missing", np.nan)
     absent = None if missing is None or np.isnan(missing) else float(missing)
@@ -96,7 +96,7 @@ def _booster(
     booster: Any,
     rounds: int,
     output: ModelOutput,
-    view: View,
+    view: ColumnView,
     absent: float | None = None,
 ) -> TreeSum | None:
     """The sum of the trees of the first rounds, or of all where that is 0.

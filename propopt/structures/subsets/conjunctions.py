@@ -82,7 +82,8 @@ class Conjunctions(SumOfProducts):
         """The number of words, d."""
         return self.n_columns
 
-    def value(self, bits: Truths, /) -> Values:
+    def value(self, bits: Any, /) -> Values:
+        """Values at sets of words, (n, d) bits."""
         z = np.asarray(bits, bool).T
         # eight sets of words in a byte; the last row is for no word
         factors = np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])

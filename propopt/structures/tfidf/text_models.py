@@ -17,7 +17,7 @@ from propopt.base.text import Reason
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.fitted_model import FittedModel, unreadable
 from propopt.structures.kinds import UNREADABLE
-from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_models import ModelSum, read_trees
 from propopt.structures.registry import exact_products
 from propopt.structures.subsets.conjunctions import Conjunctions
@@ -266,7 +266,10 @@ class TextTrees:
 
 def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
-    view, rest = View.of_numbers(vectoriser.n_features, sp.csr_array), vectoriser.rest
+    view, rest = (
+        ColumnView.of_numbers(vectoriser.n_features, sp.csr_array),
+        vectoriser.rest,
+    )
     try:
         trees = read_trees(rest, output, view)
         products = exact_products(rest, output, view) if trees is None else None

@@ -9,29 +9,24 @@ from typing import Any, Final, Protocol, TypeAlias, final
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    VotingClassifier,
-)
 from sklearn.feature_selection import SelectorMixin
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
-from propopt.base.arrays import Array, Positions, Sparse, Values
+from propopt.base.arrays import Positions, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
 from propopt.structures.fitted_model import unreadable
 from propopt.structures.kinds import UNREADABLE, is_passthrough, known_as
-from propopt.structures.readers.fitted_networks import dense_floats
-from propopt.structures.readers.pipelines import ModelOutput, View, floats
+from propopt.structures.readers.model_products import (
+    linear_combination,
+    pulled_back,
+    steps_of,
+)
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
-from propopt.structures.scores import Link, Network
+from propopt.structures.scores import Network
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import (
     Blocks,
@@ -66,12 +61,14 @@ class LinearRow:
     thresholds: Values | None = None  # (V,): t
 
     @classmethod
-    def of_network(
-        cls, network: Network, cotangents: Array, n_inputs: int
-    ) -> LinearRow:
-        """Σ_k c_k times score k of an affine network."""
-        at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
-        return cls(pullback(cotangents[None])[0], float(at_zero[0] @ cotangents))
+    def before(cls, network: Network, row: Values, base: float) -> LinearRow | None:
+        """Row · z + base of the scores z of a network; None if it is not affine."""
+        combination = row, base
+        for step in reversed(steps_of(network)):
+            if not isinstance(step, networks.Affine | networks.Scaling):
+                return None
+            combination = pulled_back(step, combination)
+        return cls(*combination)
 
     def times(self, factor: float) -> LinearRow:
         """All weights times a factor."""
@@ -92,17 +89,6 @@ class LinearRow:
         return LinearRow(wide, self.intercept, thresholds)
 
 
-def is_affine(network: Network) -> bool:
-    """Whether its scores are sums of weighted features, and nothing else."""
-    match network:
-        case networks.Affine() | networks.Scaling():
-            return True
-        case networks.Chain(inner, outer):
-            return is_affine(inner) and is_affine(outer)
-        case _:
-            return False
-
-
 # ---- Steps between a vectoriser and a linear model, by what they make of its row
 
 
@@ -119,14 +105,16 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
         thresholds = np.full(len(row.coefficients), float(step.threshold))
         return replace(row, thresholds=thresholds)
     network = None if takes_norm(step) else map_of(step)
-    if network is None or not is_affine(network):
+    result = None
+    if network is not None:
+        result = LinearRow.before(network, row.coefficients, row.intercept)
+    if result is None:
         return Reason(
             f"{type(step).__name__}, which stands between the vectoriser and the "
             "model, is not known to be linear"
         )
     if row.thresholds is None:
-        result = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
-        return replace(result, intercept=result.intercept + row.intercept)
+        return result
     match network:
         case networks.Scaling(center, factor, offset) if (factor > 0.0).all():
             return replace(row, thresholds=(row.thresholds - offset) / factor + center)
@@ -229,17 +217,19 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
             for part in result.parts
         ]
         return ModelSum(tuple(parts), result.base)
-    if type(model) in (BaggingClassifier, BaggingRegressor):
+    if known_as(model) in ("sklearn.BaggingClassifier", "sklearn.BaggingRegressor"):
         return None  # members have columns of their own
     rule = {**SUMS, **_SUMS_OF_TEXTS}.get(known_as(model))
     return None if rule is None else rule(model, output, _NO_TABLE)
 
 
-_NO_TABLE: Final = View.of_numbers(0, np.asarray)
+_NO_TABLE: Final = ColumnView.of_numbers(0, np.asarray)
 """Members are read by themselves, and not in what a table has for them."""
 
 
-def _one_against_rest(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
+def _one_against_rest(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> ModelSum | Reason:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
         return ModelSum((Part(1.0, model.estimators_[0], output, view),))
@@ -271,43 +261,27 @@ RowRule: TypeAlias = Callable[[Any, ModelOutput], Found]
 
 def linear_row(model: Any, output: ModelOutput) -> Found:
     """The row of an output of a fitted model; None of models that are not linear."""
-    rule = _RULES.get(type(model), _of_members)
+    rule = _RULES.get(known_as(model), _of_members)
     return rule(model, output)
 
 
 def _of_scores(model: Any, output: ModelOutput) -> Found:
     """Of models whose scores are A x + b."""
-    network = exact_network(model)
-    if network is None or not is_affine(network):
+    network, name = exact_network(model), type(model).__name__
+    if network is None:
         return None
     if output.index is None and network.n_scores > 1:
-        return Reason(f"{type(model).__name__} has {network.n_scores} outputs")
+        return Reason(f"{name} has {network.n_scores} outputs")
     link = exact_link(model, output.name, output.column, network.n_scores)
-    if not isinstance(link, networks.Score):
-        return Reason(_curved(model, link))
-    cotangents = np.zeros(network.n_scores)
-    cotangents[link.index] = link.sign
-    return LinearRow.of_network(network, cotangents, model.n_features_in_)
-
-
-def _curved(model: Any, link: Link | None) -> str:
-    """Why what is made of scores is no sum over words."""
-    name = type(model).__name__
-    match link:
-        case None:
-            return f"what {name} makes of its weighted sums is not known"
-        case networks.Exponentiated():
-            return f"{name} predicts exp of a weighted sum of words, which is none"
-        case networks.LogOdds():
-            return (
-                "the log-odds of one of several classes hold a log of sums over the "
-                "others, and are no sum of words; output='margin' is"
-            )
-        case _:
-            return (
-                "probabilities are a curve of a weighted sum of words; "
-                "output='log_odds' of two classes, or 'margin', is the sum"
-            )
+    if link is None:
+        return Reason(f"what {name} makes of its weighted sums is not known")
+    if isinstance(link, networks.Exponentiated):
+        return Reason(f"{name} predicts exp of a weighted sum of words, which is none")
+    combination = linear_combination(link, network.n_scores)
+    if isinstance(combination, Reason):
+        return combination
+    row = LinearRow.before(network, *combination)
+    return Reason(f"the scores of {name} are no sums of words") if row is None else row
 
 
 def _pipeline(model: Any, output: ModelOutput) -> Found:
@@ -354,82 +328,27 @@ def _bagging(model: Any, output: ModelOutput) -> Found:
     return _added(rows, [1.0 / len(rows)] * len(rows), 0.0)
 
 
-def _support_vectors(model: Any, output: ModelOutput) -> Found:
-    """Of linear kernels."""
-    name = type(model).__name__
-    if model.kernel != "linear":
-        return Reason(f"{name}(kernel={model.kernel!r}) is no sum of words")
-    wanted = "value" if isinstance(model, SVR | NuSVR) else "margin"
-    if output.name != wanted:
-        return Reason(f"{output.name!r} of {name} is no sum; {wanted!r} is")
-    coefficients = dense_floats(model.coef_)
-    if len(coefficients) > 1:
-        return Reason(f"{name} counts votes between pairs of classes")
-    row = LinearRow(coefficients[0], float(np.ravel(model.intercept_)[0]))
-    return row.times(-1.0) if wanted == "margin" and output.index == 0 else row
-
-
-def _kernel_ridge(model: Any, output: ModelOutput) -> Found:
-    if model.kernel != "linear":
-        return Reason(f"KernelRidge(kernel={model.kernel!r}) is no sum of words")
-    dual = np.asarray(model.dual_coef_, float)
-    own = dual if dual.ndim == 1 else dual[:, output.column]
-    return LinearRow(np.asarray(model.X_fit_.T @ own, float).ravel(), 0.0)
-
-
-def _counting(model: Any, output: ModelOutput) -> Found:
-    """Log p(k) + Σ_v x_v log p(v | k); the complement's Σ_v x_v w_vk has no priors."""
-    logs, priors = floats(model.feature_log_prob_), floats(model.class_log_prior_)
-    own = np.zeros(len(logs)) if type(model) is ComplementNB else priors
-    return _naive_bayes(model, output, logs, own)
-
-
 def _bernoulli(model: Any, output: ModelOutput) -> Found:
     """Log p(k) + Σ_v log p or log(1 − p) of what is there or is not."""
     logs = floats(model.feature_log_prob_)
-    gone = np.log1p(-np.exp(logs))
-    priors = floats(model.class_log_prior_) + gone.sum(axis=1)
-    row = _naive_bayes(model, output, logs - gone, priors)
-    if model.binarize is None or not isinstance(row, LinearRow):
-        return row
-    thresholds = np.full(len(row.coefficients), float(model.binarize))
-    return replace(row, thresholds=thresholds)
-
-
-def _naive_bayes(model: Any, output: ModelOutput, logs: Array, priors: Array) -> Found:
-    """The log-odds of two classes, from their log-likelihoods."""
-    if output.name != "log_odds" or len(priors) != 2:
+    if output.name != "log_odds" or len(logs) != 2:
         return Reason(
-            f"{output.name!r} of {type(model).__name__} with {len(priors)} classes is "
+            f"{output.name!r} of {type(model).__name__} with {len(logs)} classes is "
             "no sum of words; output='log_odds' of two classes is"
         )
-    sign = -1.0 if output.index == 0 else 1.0
-    return LinearRow(logs[1] - logs[0], float(priors[1] - priors[0])).times(sign)
+    gone = np.log1p(-np.exp(logs))
+    priors = floats(model.class_log_prior_) + gone.sum(axis=1)
+    one, other = logs - gone
+    row = LinearRow(other - one, float(priors[1] - priors[0]))
+    if model.binarize is not None:
+        row = replace(row, thresholds=np.full(len(one), float(model.binarize)))
+    return row.times(-1.0) if output.index == 0 else row
 
 
-def _votes(model: Any, output: ModelOutput) -> Found:
-    result = _of_members(model, output)
-    if not isinstance(result, Reason) or output.name != "probability":
-        return result
-    return Reason(
-        "votes are counted, or probabilities averaged, which are curves of weighted "
-        "sums of words; the margin of each member is a sum"
-    )
-
-
-_RULES: Final[Mapping[type, RowRule]] = {
-    **dict.fromkeys((SVC, NuSVC, SVR, NuSVR), _support_vectors),
-    BaggingRegressor: _bagging,
-    BernoulliNB: _bernoulli,
-    CalibratedClassifierCV: lambda _model, _output: Reason(
-        "calibrated probabilities are means of curves of weighted sums of words; the "
-        "margin of the model before calibration is a sum"
-    ),
-    ComplementNB: _counting,
-    KernelRidge: _kernel_ridge,
-    MultinomialNB: _counting,
-    Pipeline: _pipeline,
-    VotingClassifier: _votes,
+_RULES: Final[Mapping[str, RowRule]] = {
+    "sklearn.BaggingRegressor": _bagging,
+    "sklearn.BernoulliNB": _bernoulli,
+    "sklearn.Pipeline": _pipeline,
 }
 """Models by their class, never a subclass; others by their members or their scores."""
 

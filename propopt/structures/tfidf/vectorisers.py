@@ -26,7 +26,7 @@ from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import has_fitted
 from propopt.structures.networks import Scaling
-from propopt.structures.readers.fitted_networks import SKLEARN_TRANSFORMS
+from propopt.structures.readers.fitted_networks import step_map
 from propopt.structures.scores import Network
 from propopt.structures.subsets.sets import (
     all_sets,
@@ -204,8 +204,7 @@ def map_of(step: Any) -> Network | None:
     if type(step) is TfidfTransformer and not step.sublinear_tf:
         zeros = np.zeros(step.n_features_in_)
         return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
-    read = SKLEARN_TRANSFORMS.get(type(step))
-    return None if read is None else read(step)
+    return step_map(step)
 
 
 def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:

@@ -15,7 +15,7 @@ from propopt.functions import wrap
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.fitted_model import READERS, FittedModel
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule
-from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
@@ -55,7 +55,7 @@ Corners.__module__ = "corners.models"
 # ---- Its file
 
 
-def _trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     score = TreeScore.of(output, 1, logit=1.0)
     if score is None:
         return None
@@ -115,7 +115,7 @@ def test_a_subclass_with_answers_of_its_own_is_not_read(model):
 
 
 def test_what_its_file_says_wrongly_is_not_believed(model, monkeypatch):
-    def wrong(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+    def wrong(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
         found = _trees(model, output, view)
         return None if found is None else found.scaled(1.001)
 
