@@ -23,7 +23,6 @@ EXTRAS: Mapping[str, str] = {
     "piqp": "solvers",
     "highspy": "solvers",
     "torch": "torch",
-    "torchvision": "vision",
     "lightgbm": "boosting",
     "onnxruntime": "onnx",
     "captum": "peers",

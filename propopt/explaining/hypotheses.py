@@ -562,11 +562,11 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
 # ---- With which sources values are compared, and in which order
 
 
-Sources: TypeAlias = Callable[[AuditEvidence], Iterator[KnownSource]]
+SourcesOf: TypeAlias = Callable[[AuditEvidence], Iterator[KnownSource]]
 
 
 def known_sources(e: AuditEvidence) -> Iterator[KnownSource]:
-    """Sources with names."""
+    """SourcesOf with names."""
     yield from e.knowns
 
 
@@ -602,7 +602,7 @@ def _fitted(
     )
 
 
-def _first(sources: Sources, test: SourceTest, e: AuditEvidence) -> Diagnosis | None:
+def _first(sources: SourcesOf, test: SourceTest, e: AuditEvidence) -> Diagnosis | None:
     """The diagnosis of the first source for which a test holds."""
     found = (test(e, one) for one in sources(e))
     return next((one for one in found if one is not None), None)

@@ -90,19 +90,10 @@ def candidates(
             exact = shapley_against(read, Game(rows, weights=weights)).values(points)
         is_given = words == GIVEN
         yield KnownSource(words=words, base=base, exact=exact, is_given=is_given)
-    for words, row in made_up_rows(function, background).items():
-        mean: float | None
-        if read is not None:  # the model itself need not take such a row
-            mean = float(read.value(row)[0])
-        else:
-            mean = (
-                _asked(function, row, labels) if keeps_whole(row, background) else None
-            )
-        if mean is not None:
-            exact = None
-            if read is not None:
-                exact = shapley_against(read, Game(row)).values(points)
-            yield KnownSource(words=words, base=mean, exact=exact)
+    if read is not None:  # the model itself need not take such a row
+        for words, row in made_up_rows(function, background).items():
+            base, exact = float(read.value(row)[0]), shapley_against(read, Game(row))
+            yield KnownSource(words=words, base=base, exact=exact.values(points))
     others = (
         path_values(function, points, labels),
         sums_of_indicators(function, points, given, labels),
@@ -134,27 +125,6 @@ def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
     }
     rows["exact values for a row of zeros"] = np.zeros((1, D))
     return rows
-
-
-def keeps_whole(row: Points, background: Points) -> bool:
-    """Whether columns of whole numbers have whole numbers in a made-up row (1, D).
-
-    A mean such as 2.5 is not asked of a model that may take integers alone.
-    """
-    with np.errstate(invalid="ignore"):
-        whole = ((background == np.rint(background)) | np.isnan(background)).all(axis=0)
-        return bool(((row == np.rint(row)) | np.isnan(row))[:, whole].all())
-
-
-def _asked(function: Function, row: Points, labels: Labels) -> float | None:
-    """F at a row that nobody has observed; None where the model does not take it."""
-    try:
-        with function.calls.trying_out(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value = float(function.value_at(row, labels.of_columns())[0])
-    except Exception:  # noqa: BLE001 - a model may raise anything at such a row
-        return None
-    return value if np.isfinite(value) else None
 
 
 # ---- Path-dependent values, by the package that grew the trees

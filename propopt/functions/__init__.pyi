@@ -4,9 +4,6 @@ from .formulas import Sine as Sine
 from .function import Function as Function
 from .gaussian_means import SmoothedFunction as SmoothedFunction
 from .images import ImageShape as ImageShape
-from .images import load_weights as load_weights
-from .images import normalisation as normalisation
-from .images import torchvision_model as torchvision_model
 from .smoothing import smoothed as smoothed
 from .texts import TextFunction as TextFunction
 from .wrapping import TableSchema as TableSchema

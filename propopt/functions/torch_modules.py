@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions.function import EXACT, OfModel
-from propopt.functions.images import ImageShape, Module, Tensor
+from propopt.functions.images import ImageShape
 from propopt.functions.jumps import TRIAL_ROWS, Answers
 from propopt.functions.outputs import (
     METHODS,
@@ -37,6 +37,13 @@ from propopt.functions.outputs import (
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.scores import Link
 from propopt.tables.frames import Labels, listed
+
+
+if TYPE_CHECKING:
+    import torch
+
+Module: TypeAlias = "torch.nn.Module"
+Tensor: TypeAlias = "torch.Tensor"
 
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)

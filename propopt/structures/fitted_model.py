@@ -159,14 +159,10 @@ class FittedModel:
             model = as_estimator(model.steps[-1][1])
         return model
 
-    @cached_property
+    @property
     def entry(self) -> Any:
         """The first working step of a pipeline, or the model; None if none works."""
-        model = self.estimator
-        while isinstance(model, Pipeline):
-            steps = (step for _, step in model.steps)
-            model = next((step for step in steps if not is_passthrough(step)), None)
-        return model
+        return self.steps[0] if self.steps else None
 
     @cached_property
     def _opened(self) -> tuple[list[Any], Any]:

@@ -24,10 +24,11 @@ from propopt.structures.readers.model_products import (
     through_view,
     why_unread,
 )
-from propopt.structures.readers.pipelines import ColumnView, ModelOutput, behind
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
+    behind_columns,
     exact_boxes,
     read_by_others,
     scale_of_target,
@@ -83,7 +84,7 @@ def exact_products(
     if boxes is not None:
         return boxes
     if type(model) is Pipeline:
-        model, view = _behind_columns(model, view)
+        model, view = behind_columns(model, view)
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)
@@ -97,16 +98,6 @@ def exact_products(
             return reason
         case _:
             return Reason(why_unread(model, output, view))
-
-
-def _behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
-    """The rest of a pipeline behind steps that make columns of one each; its view."""
-    for place, (_, step) in enumerate(model.steps[:-1]):
-        seen = behind(step, view)
-        if seen is None:
-            return Pipeline(model.steps[place:]), view
-        view = seen
-    return model.steps[-1][1], view
 
 
 def _of_network(

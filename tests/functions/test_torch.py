@@ -1,7 +1,5 @@
 """Torch modules in the mode, precision and batches that they need; images."""
 
-import pickle
-import sys
 from itertools import product
 
 import numpy as np
@@ -11,9 +9,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch_networks import nn, returning, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.functions import images, torch_modules
+from propopt.functions import torch_modules
 
 
 @pytest.fixture
@@ -352,83 +350,24 @@ def test_rows_reach_the_module_as_images_and_gradients_come_back(rng):
         np.testing.assert_allclose(ours, images.grad.numpy(), atol=1e-14)
 
 
-def test_normalisation_is_that_of_its_formula(rng):
-    pixels = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
-    layer = po.functions.normalisation(images.IMAGENET_MEAN, images.IMAGENET_STD)
-    mean = torch.tensor(images.IMAGENET_MEAN)[:, None, None]
-    std = torch.tensor(images.IMAGENET_STD)[:, None, None]
-    torch.testing.assert_close(layer.train()(pixels), (pixels - mean) / std)
-    assert not any(p.requires_grad for p in layer.parameters())
-    for wrong in ([0.1, 0.2], [0.0]):
-        with pytest.raises(InvalidInput, match="std: expected one number > 0 for each"):
-            po.functions.normalisation([0.1], wrong)
-
-
-def test_weights_are_read_from_a_file(rng, tmp_path):
-    network, moody = three_scores(), trained_otherwise()
-    path = tmp_path / "weights.pth"
-    torch.save(network.state_dict(), path)
+def test_resnet_50_of_torchvision_explains_two_images(rng):
+    vision = pytest.importorskip("torchvision")
     with seeded():
-        other = nn.Sequential(nn.Linear(3, 7), nn.Tanh(), nn.Linear(7, 3)).double()
-    other[0].weight.data += 1.0
-    po.functions.load_weights(other, path)
-    X = rng.normal(size=(5, 3))
-    expected = po.wrap(network, 0).value(X)
-    np.testing.assert_array_equal(po.wrap(other, 0).value(X), expected)
-    before = {name: value.clone() for name, value in moody.state_dict().items()}
-    with pytest.raises(InvalidInput, match=r"not of this architecture; .*'1.weight'"):
-        po.functions.load_weights(moody, path)
-    assert all(torch.equal(v, before[k]) for k, v in moody.state_dict().items())
-
-
-class Harmful:
-    def __reduce__(self):
-        return print, ("executed",)
-
-
-def test_files_that_are_no_weights_are_refused_and_not_executed(tmp_path, capsys):
-    network = three_scores()
-    path = tmp_path / "weights.pth"
-    for content in (None, b"no weights", pickle.dumps(Harmful(), protocol=2)):
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-            po.functions.load_weights(network, path)
-    torch.save([1, 2], path)
-    with pytest.raises(InvalidInput, match=r"holds no state_dict"):
-        po.functions.load_weights(network, path)
-    assert capsys.readouterr().out == ""
-
-
-def test_without_torchvision_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    with pytest.raises(MissingExtra, match=r'pip install "propopt\[vision\]"'):
-        po.functions.torchvision_model("resnet50")
-
-
-def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
-    models = pytest.importorskip("torchvision.models")
-    with seeded():
-        original = models.resnet50(weights=None).eval()
-    torch.save(original.state_dict(), tmp_path / "resnet50.pth")
-    classifier = po.functions.torchvision_model("resnet50", tmp_path / "resnet50.pth")
+        original = vision.models.resnet50(weights=None).eval()
+    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    layers = vision.transforms.Normalize(mean.tolist(), std.tolist()), original
     shape = po.functions.ImageShape(channels=3, height=64, width=64)
     pictures = rng.random(size=(2, 3, 64, 64))
-    function = po.wrap(classifier, target=207, input_shape=shape)
-    mean = np.array(images.IMAGENET_MEAN)[:, None, None]
-    std = np.array(images.IMAGENET_STD)[:, None, None]
-    normalised = torch.tensor((pictures - mean) / std, dtype=torch.float32)
+    function = po.wrap(nn.Sequential(*layers), target=207, input_shape=shape)
+    normalised = (pictures - mean[:, None, None]) / std[:, None, None]
     with torch.no_grad():
-        expected = original(normalised)[:, 207].numpy()
+        expected = original(torch.tensor(normalised, dtype=torch.float32))[:, 207]
     rows = shape.rows(pictures)
-    scale = np.abs(expected).max()
+    scale = float(expected.abs().max())
     np.testing.assert_allclose(function.value(rows), expected, atol=1e-4 * scale)
     gradient = function.gradient(rows)
     assert gradient.shape == (2, 12_288)
     assert np.abs(gradient).max() > 0
-    with pytest.raises(InvalidInput, match="torchvision has no classifier 'resnet0'"):
-        po.functions.torchvision_model("resnet0")
 
 
 def test_a_module_is_told_of_a_table(rng):

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.sources import keeps_whole
 from propopt.tables.columns import Categorical
 
 
@@ -190,9 +189,6 @@ def test_bases_at_rows_of_means_are_still_found_where_models_take_them():
     exact = po.explainers.ExactShap(data=row).explain(f, X)
     base = po.audit(exact, model, X)["base"]
     assert "mean row" in base.sentence
-    assert keeps_whole(np.array([[2.0, 0.3]]), X.to_numpy(float))
-    assert not keeps_whole(np.array([[2.5, 0.3]]), X.to_numpy(float))
-    assert keeps_whole(np.array([[np.nan, 0.3]]), np.array([[np.nan, 1.5]]))
 
 
 def test_steps_that_check_their_table_do_not_stop_the_reading():

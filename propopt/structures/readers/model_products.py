@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
@@ -115,12 +114,6 @@ def why_unread(model: Any, output: ModelOutput, view: ColumnView) -> str:
         return f"{bent}; wrap(model, output={offered[0]!r}) is exact"
     if scores:
         return bent
-    if isinstance(model, Pipeline):
-        first, last = (type(model.steps[k][1]).__name__ for k in (0, -1))
-        return (
-            f"{first} is not known to make each of its columns of one column of the "
-            f"table, and {last} is no linear function of them"
-        )
     if isinstance(model, LightGBMBooster | XGBoostBooster):
         name = f"a booster of {name.removesuffix('Booster')}"
     return REASONS.get(name) or (

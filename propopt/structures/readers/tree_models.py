@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
@@ -63,15 +64,23 @@ _OF_MEMBERS: Final = {
 
 
 def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
-    for _, step in model.steps[:-1]:
+    rest, seen = behind_columns(model, view)
+    if rest is not model.steps[-1][1]:
+        return Reason(
+            f"{type(rest.steps[0][1]).__name__} is not known to make each of its "
+            "columns of one column of the table"
+        )
+    return ModelSum((Part(1.0, rest, output, seen),))
+
+
+def behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
+    """The rest of a pipeline behind steps that make columns of one each; its view."""
+    for place, (_, step) in enumerate(model.steps[:-1]):
         seen = behind(step, view)
         if seen is None:
-            return Reason(
-                f"{type(step).__name__} is not known to make each of its columns of "
-                "one column of the table"
-            )
+            return Pipeline(model.steps[place:]), view
         view = seen
-    return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
+    return model.steps[-1][1], view
 
 
 def _voting(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
