@@ -92,8 +92,9 @@ def candidates(
         yield KnownSource(words=words, base=base, exact=exact, is_given=is_given)
     if read is not None:  # the model itself need not take such a row
         for words, row in made_up_rows(function, background).items():
-            base, exact = float(read.value(row)[0]), shapley_against(read, Game(row))
-            yield KnownSource(words=words, base=base, exact=exact.values(points))
+            base = float(read.value(row)[0])
+            exact = shapley_against(read, Game(row)).values(points)
+            yield KnownSource(words=words, base=base, exact=exact)
     others = (
         path_values(function, points, labels),
         sums_of_indicators(function, points, given, labels),
