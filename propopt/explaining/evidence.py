@@ -76,20 +76,9 @@ def _explained(
         raise InvalidInput(
             f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
         )
-    if isinstance(model, Function):
-        function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
-        own = function.quantity.kind
-        if (output, own) == ("probability", "value"):
-            return function, told, "probability"
-        if output is not None and output != own:
-            raise InvalidInput(
-                f"output: the numbers are said to be {output!r}, but the function is "
-                f"the {function.quantity}; wrap the model with output={output!r}; a "
-                "booster's file has probabilities by output: value"
-            )
-        return function, told, _unit_of(function)
+    is_function, kinds = isinstance(model, Function), _OUTPUTS[output or "value"]
     fitted = FittedModel.of(model)
-    has_probabilities = fitted.has("predict_proba")
+    has_probabilities = not is_function and fitted.has("predict_proba")
     if output is None and (has_probabilities or fitted.margin is not None):
         others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
@@ -99,26 +88,24 @@ def _explained(
             "probabilities of forests"
         )
     said: list[str] = []
-    for one in _OUTPUTS[output or "value"]:
+    for kind in ("auto",) if is_function else kinds:
         try:
-            function, told = wrapped_and_told(
-                model, X, target, one, data, None, outcome
-            )
+            made = wrapped_and_told(model, X, target, kind, data, None, outcome)
         except InvalidInput as error:
             said.append(str(error))
             continue
-        own = function.quantity.kind
-        if output is None or own == output or (output, own) == ("probability", "value"):
-            words = "probability" if output == "probability" else _unit_of(function)
-            return function, told, words
-        said.append(f"output: {function.quantity.model} has a {own}, and no {output!r}")
+        quantity = made[0].quantity
+        if (output, quantity.kind) == ("probability", "value"):
+            return *made, "probability"
+        if output in (None, quantity.kind):
+            is_value = quantity.kind == "value"
+            return *made, "units of the prediction" if is_value else quantity.noun
+        said.append(
+            f"output: the numbers are said to be {output!r}, but the function is "
+            f"the {quantity}; wrap the model with output={output!r}; a booster's file "
+            "has probabilities by output: value"
+        )
     raise InvalidInput(said[0])
-
-
-def _unit_of(function: Function) -> str:
-    """What numbers are of, behind a number."""
-    quantity = function.quantity
-    return "units of the prediction" if quantity.kind == "value" else quantity.noun
 
 
 def _position(model: Any, function: Function) -> int | None:

@@ -54,13 +54,6 @@ class Checked:
     known_missing: Truths | None = None
 
     @classmethod
-    def boxes_of(cls, function: Function) -> Checked:
-        """The boxes that the function says it is."""
-        return cls(
-            function, function.boxes or Reason(f"{function!r} is no sum of boxes")
-        )
-
-    @classmethod
     def of(cls, function: Function, n_columns: int) -> Checked:
         """The sum of products that it says it is, of a table of so many columns."""
         return cls(function, function.products_in(n_columns))

@@ -262,8 +262,9 @@ def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
 def test_a_constant_model_is_believed_but_for_rounding():
     constant = GradientBoostingRegressor(n_estimators=3).fit(POINTS, np.full(60, 0.1))
     function = po.wrap(constant)
-    assert Checked.boxes_of(function).at(POINTS, Labels()) is function.boxes
-    off = replace(Checked.boxes_of(function), read=function.boxes.scaled(1.0 + 1e-10))
+    checked = Checked.of(function, POINTS.shape[1])
+    assert checked.at(POINTS, Labels()) is function.boxes
+    off = replace(checked, read=function.boxes.scaled(1.0 + 1e-10), known_missing=None)
     with pytest.warns(InexactBoxesWarning, match="which is constant"):
         assert isinstance(off.at(POINTS, Labels()), Reason)
 
