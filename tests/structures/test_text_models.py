@@ -210,7 +210,7 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
     forest = sk.RandomForestClassifier(4, random_state=0)
     presence = make_pipeline(sk.CountVectorizer(binary=True), forest)
     vote = sk.VotingClassifier([("a", counts(forest)), ("b", presence)], voting="soft")
-    check(vote, TWO, "probability", kind=object)
+    check(vote, TWO, "probability", kind=Conjunctions)
 
 
 # ---- refusals, with what would do

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, cast, final
+from typing import Final, Self, cast, final
 
 import numpy as np
 
-from propopt.base.arrays import Points, Positions, Values
+from propopt.base.arrays import Points, Positions, Truths, Values
 from propopt.base.resources import AT_ONCE
 from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
 from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
@@ -25,7 +25,6 @@ SINGLE_TOLERANCE: Final = 2e-5
 """The same for models that sum in float32."""
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(SumOfProducts):
     """A sum over boxes, as sums of trees are, one set for each column.
@@ -44,13 +43,17 @@ class Boxes(SumOfProducts):
         """The sets, each once where boxes are merged."""
         return Sets.concatenate(cast("Sequence[Sets]", self.factors))
 
-    def value(self, points: Points) -> Values:
+    def holding(self, points: Points | Truths) -> Truths:
+        """Which sets hold each point, (U, n)."""
+        return self.sets.contain(np.asarray(points, np.float64))
+
+    def value(self, points: Points | Truths) -> Values:
         """Values of f at points (N, D): sums over the boxes that each is in."""
         values = np.full(len(points), self.base)
         for rows in AT_ONCE.blocks(len(points), max(1, 8 * self.n_factors)):
             n_points = len(points[rows])
             # eight points in a byte; the last row is for no set
-            packed = np.packbits(self.sets.contain(points[rows]), axis=1)
+            packed = np.packbits(self.holding(points[rows]), axis=1)
             every = np.full((1, packed.shape[1]), 255, np.uint8)
             packed = np.concatenate([packed, every])
             for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
@@ -59,7 +62,7 @@ class Boxes(SumOfProducts):
                 values[rows] += self.values[some] @ held
         return values
 
-    def deduplicate(self) -> Boxes:
+    def deduplicate(self) -> Self:
         """With each set once but those that hold everything, and no empty box."""
         sets, place = self.sets.unique()
         place = np.append(np.where(sets.full[place], -1, place), -1)

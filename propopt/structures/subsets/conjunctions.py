@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE
+from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Conjunctions(SumOfProducts):
+class Conjunctions(Boxes):
     """f(z) = base + Σ_l v_l Π_{j in P_l} z_j Π_{j in A_l} (1 − z_j).
 
-    A sum of products whose columns are words: factor 2 j + 1 is z_j, and 2 j is
-    1 − z_j. A product with p words present and a absent has, of the sets of m of d
-    words,
+    A sum of boxes whose columns are words: factor 2 j + 1 is z_j, and 2 j is 1 − z_j.
+    A product with p words present and a absent has, of the sets of m of d words,
 
     E_m = C(d − p − a, m − p) / C(d, m)
         = Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i),
@@ -82,19 +80,15 @@ class Conjunctions(SumOfProducts):
         """The number of words, d."""
         return self.n_columns
 
-    def value(self, bits: Any, /) -> Values:
-        """Values at sets of words, (n, d) bits."""
-        z = np.asarray(bits, bool).T
-        # eight sets of words in a byte; the last row is for no word
-        factors = np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])
-        every = np.ones((1, z.shape[1]), bool)
-        packed = np.packbits(np.concatenate([factors, every]), axis=1)
-        total = np.full(z.shape[1], self.base)
-        row_bytes = (self.paths.shape[1] + 8) * packed.shape[1]
-        for some in AT_ONCE.blocks(len(self.values), row_bytes):
-            held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
-            total += self.values[some] @ np.unpackbits(held, 1, count=z.shape[1])
-        return total
+    def holding(self, points: Points | Truths) -> Truths:
+        """Which factors hold sets of words, (2 d, n), by bits (n, d)."""
+        z = np.asarray(points, bool).T
+        return np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])
+
+    def deduplicate(self) -> Self:
+        """A sum of several: the factors of all are those of the first."""
+        paths = np.where(self.paths >= 0, self.paths % (2 * self.n_words), -1)
+        return replace(self, paths=paths, factors=self.factors[:1])
 
     def mean_by_size(self) -> Values:
         kinds, which = self._kinds

@@ -98,9 +98,7 @@ class Ways:
                 break
         asked, total = asked[first], np.zeros(len(first))
         np.add.at(total, where, self.sign * values[self.node])
-        constant = (asked < 0).all(axis=1)
-        used = (total != 0.0) & ~constant
-        base += float(total[constant].sum())
+        used = total != 0.0
         return Conjunctions.of_factors(base, total[used], asked[used, ::-1], n_words)
 
 
@@ -127,7 +125,6 @@ class TextTrees:
         fed[features.feature] = True
         fed = fed[self.trees.feature]
         shown = self._shown(fed)
-        alone = self._alone(features, fed) if len(features.shared) == 0 else None
         roots = shown[list(self.trees.roots)]
         nothing = np.zeros((len(roots), 0), np.intp)
         done = [Ways(roots[:0], np.zeros(0), nothing[:0])]
@@ -150,11 +147,7 @@ class TextTrees:
                     f"{MOST_CONJUNCTIONS:,} conjunctions"
                 )
             if not at_leaf.all():
-                ways = ways.take(~at_leaf)
-                if alone is None:
-                    ways = self._asked(ways, features)
-                else:
-                    ways = self._asked_of_one(ways, *alone)
+                ways = self._asked(ways.take(~at_leaf), features)
                 todo.append(replace(ways, node=shown[ways.node]))
         whole = Ways.together(done)
         return whole.conjunctions(self.trees.value, self.base, features.n_words)
@@ -227,35 +220,6 @@ class TextTrees:
             here = replace(some, node=np.where(last, node, some.node))
             parts.append(here.further(np.arange(len(others)), 2 * word[first] + kept))
         return Ways.together(parts)
-
-    def _alone(
-        self, features: DocumentFeatures, fed: Truths
-    ) -> tuple[Positions, Positions]:
-        """The word that feeds the feature of each node, and where it then sends it."""
-        every, feature = np.arange(len(self.trees.feature)), self.trees.feature
-        place = np.searchsorted(features.feature, feature[fed])
-        word, there = np.zeros_like(every), every.copy()
-        word[fed] = features.word[place]
-        seen = self._seen(feature[fed], features.count[place])
-        there[fed] = self._sent(every[fed], seen)
-        return word, there
-
-    def _asked_of_one(self, ways: Ways, words: Positions, sent: Positions) -> Ways:
-        """The same where one word feeds the feature of a node: kept, or deleted."""
-        absent, there = self._without[ways.node], sent[ways.node]
-        literal = 2 * words[ways.node]
-        deleted = (ways.asked == literal[:, None]).any(axis=1)
-        told = deleted | (absent == there)
-        told |= (ways.asked == literal[:, None] + 1).any(axis=1)
-        done = replace(ways, node=np.where(deleted, absent, there)).take(told)
-        left = np.flatnonzero(~told)
-        without = ways.take(left).further(np.arange(len(left)), literal[left])
-        kept = without.asked + (without.asked == literal[left, None])
-        parts = (
-            replace(without, node=absent[left]),
-            replace(without, node=there[left], asked=kept),
-        )
-        return Ways.together([done, *parts])
 
     def _seen(self, features: Positions, counts: Array) -> Array:
         """What the model sees of features that have these counts, (E,)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, cast, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -202,6 +202,10 @@ class AddedTexts:
             if isinstance(result, Reason):
                 return result
             parts.append((weight, result))
+        scaled = [own.scaled(w) for w, own in parts if isinstance(own, Conjunctions)]
+        if len(scaled) == len(parts):
+            whole = Conjunctions.sum_of(scaled).plus(self.base)
+            return cast("Conjunctions", whole)
         alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
