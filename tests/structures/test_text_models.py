@@ -197,7 +197,7 @@ def test_margins_and_log_odds(model, y, output, target):
 
 @pytest.mark.parametrize("model", THREE_MEMBERS, ids=short)
 def test_sums_of_models(model):
-    check(model, NUMBERS, "value", kind=AddedSets)
+    check(model, NUMBERS, "value", kind=AddedSets | Conjunctions)
 
 
 def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
