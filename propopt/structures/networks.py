@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -154,7 +154,6 @@ class Affine(Network):
 _Bend: TypeAlias = Callable[[Array], Array]
 
 ACTIVATIONS: Final[Mapping[str, tuple[_Bend, _Bend]]] = {
-    "identity": (lambda z: z, lambda a: np.ones(a.shape)),
     "logistic": (lambda z: np.asarray(expit(z)), lambda a: a * (1.0 - a)),
     "tanh": (np.tanh, lambda a: 1.0 - a * a),
     "relu": (lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)),
@@ -166,52 +165,21 @@ The slope of ``relu`` at its kink is 0.
 
 
 @dataclass(frozen=True)
-class Layers(Network):
-    """Scores of a feed-forward network, a_(l+1) = φ(a_l A_l + b_l), the last linear."""
+class Activation(Network):
+    """Hidden units a(z), each of one number: feed-forward networks bend by them."""
 
-    # the matrices A_l, one column for each unit of the next layer
-    weights: tuple[Array, ...]
-    biases: tuple[Array, ...]  # the vectors b_l
-    activation: str  # the name of φ, a key of ACTIVATIONS
+    name: str  # a key of ACTIVATIONS
+    n_units: int
 
     @property
     def n_scores(self) -> int:
-        return len(self.biases[-1])
-
-    @property
-    def width(self) -> int:
-        return sum(len(biases) for biases in self.biases)
-
-    def scores(self, points: Points) -> Array:
-        hidden = points
-        for layer in self._layers(points):  # one layer is in memory at a time
-            hidden = layer
-        return self._last(hidden)
+        return self.n_units
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and back-propagation."""
-        layers = list(self._layers(points))
-        _, slope = ACTIVATIONS[self.activation]
-
-        def pullback(cotangents: Array) -> Array:
-            # C_l = (C_(l+1) A_lᵀ) ∘ φ′,  from the scores down to the inputs
-            flowing = cotangents @ self.weights[-1].T
-            for layer, weights in zip(layers[::-1], self.weights[-2::-1], strict=True):
-                flowing = (flowing * slope(layer)) @ weights.T
-            return flowing
-
-        return self._last(layers[-1] if layers else points), pullback
-
-    def _layers(self, points: Points) -> Iterator[Array]:
-        """The hidden layers, from the inputs on."""
-        activation, _ = ACTIVATIONS[self.activation]
-        hidden = points
-        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            hidden = activation(hidden @ weights + biases)
-            yield hidden
-
-    def _last(self, hidden: Array) -> Array:
-        return hidden @ self.weights[-1] + self.biases[-1]
+        """What the units give, and the map C ↦ C ∘ a′."""
+        bend, slope = ACTIVATIONS[self.name]
+        bent = bend(points)
+        return bent, lambda cotangents: cotangents * slope(bent)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -17,11 +18,11 @@ from propopt.base.arrays import Array
 from propopt.structures import kernels
 from propopt.structures.kinds import fitted_value, is_a, known_as
 from propopt.structures.networks import (
+    Activation,
     Affine,
     Chain,
     Cosines,
     Exponentiated,
-    Layers,
     Monomials,
     Scaling,
     Score,
@@ -89,11 +90,15 @@ def linear_scores(model: Any) -> Network:
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
 
 
-def _tweedie(model: Any, output: ModelOutput, _n_scores: int) -> Link:
-    automatic = "log" if model.power > 0 else "identity"
-    name = automatic if model.link == "auto" else model.link
-    link = Exponentiated if name == "log" else Score
-    return link(output.column)
+def _exponential_if(is_so: Callable[[Any], bool]) -> LinkRule:
+    """The score of a regressor, or its exponential where the link is a logarithm."""
+    return lambda model, output, _: (Exponentiated if is_so(model) else Score)(
+        output.column
+    )
+
+
+def _has_log_link(tweedie: Any) -> bool:
+    return bool(tweedie.link == "log" or (tweedie.link == "auto" and tweedie.power > 0))
 
 
 def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
@@ -156,15 +161,13 @@ def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
 
 
 def _layers(model: Any) -> Network:
-    weights = tuple(floats(layer) for layer in model.coefs_)
-    biases = tuple(floats(layer) for layer in model.intercepts_)
-    return Layers(weights, biases, model.activation)
-
-
-def _value(model: Any, output: ModelOutput, _n_scores: int) -> Link:
-    """Regressors of counts give the exponential of their score."""
-    link = Exponentiated if model.out_activation_ == "exp" else Score
-    return link(output.column)
+    """a_(l+1) = φ(a_l A_l + b_l), the last linear."""
+    maps: list[Network] = []
+    for A, b in zip(model.coefs_, model.intercepts_, strict=True):
+        if maps and model.activation != "identity":
+            maps.append(Activation(model.activation, len(A)))
+        maps.append(Affine(floats(A).T, floats(b)))
+    return reduce(Chain, maps)
 
 
 # ---- Kernel machines of scikit-learn, read from fitted models
@@ -337,7 +340,7 @@ NETWORKS: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
     **dict.fromkeys(
         ("sklearn.GammaRegressor", "sklearn.PoissonRegressor"),
-        Reader(linear_scores, lambda _, output, _n: Exponentiated(output.column)),
+        Reader(linear_scores, _exponential_if(lambda _: True)),
     ),
     **dict.fromkeys(
         (
@@ -353,14 +356,16 @@ NETWORKS: Final[Mapping[str, Reader]] = {
         Reader(linear_scores, _logistic),
     ),
     "sklearn.SGDClassifier": Reader(linear_scores, _descended),
-    "sklearn.TweedieRegressor": Reader(linear_scores, _tweedie),
+    "sklearn.TweedieRegressor": Reader(linear_scores, _exponential_if(_has_log_link)),
     _COMPLEMENT: Reader(_counting, of_logits),
     "sklearn.GaussianNB": Reader(_naive_bayes, of_logits),
     "sklearn.LinearDiscriminantAnalysis": Reader(linear_scores, of_logits),
     "sklearn.MultinomialNB": Reader(_counting, of_logits),
     "sklearn.QuadraticDiscriminantAnalysis": Reader(_quadratic, _of_densities),
     "sklearn.MLPClassifier": Reader(_layers, of_logits),
-    "sklearn.MLPRegressor": Reader(_layers, _value),
+    "sklearn.MLPRegressor": Reader(
+        _layers, _exponential_if(lambda model: model.out_activation_ == "exp")
+    ),
     "sklearn.GaussianProcessRegressor": Reader(_gaussian_process),
     "sklearn.KernelRidge": Reader(_kernel_ridge),
     **dict.fromkeys(("sklearn.NuSVR", "sklearn.SVR"), Reader(_support_vector_machine)),

@@ -13,11 +13,11 @@ from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kernels import GaussianClasses, KernelMachine
 from propopt.structures.networks import (
+    Activation,
     Affine,
     Chain,
     Cosines,
     Exponentiated,
-    Layers,
     LogOdds,
     Monomials,
     Scaling,
@@ -190,14 +190,10 @@ def _lines(scaling: Scaling) -> Sequence[SeenColumn]:
 
 
 def steps_of(network: Network) -> list[Network]:
-    """The networks of a chain, the innermost first; layers that do not bend apart."""
+    """The networks of a chain, the innermost first."""
     match network:
         case Chain(inner, outer):
             return [*steps_of(inner), *steps_of(outer)]
-        case Layers(weights, biases, activation) if (
-            activation == "identity" or len(weights) == 1
-        ):
-            return [Affine(A.T, b) for A, b in zip(weights, biases, strict=True)]
         case _:
             return [network]
 
@@ -248,8 +244,8 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
         case GaussianClasses(means, whitenings, offsets):
             forms = [B @ B.T if B.ndim == 2 else np.diag(B * B) for B in whitenings]
             return quadratic_sum(means, forms, -0.5 * row, base + float(row @ offsets))
-        case Layers():
-            return Reason(UNITS.format(step.activation))
+        case Activation(name):
+            return Reason(UNITS.format(name))
         case Cosines():
             return Reason(COSINES)
         case _:
