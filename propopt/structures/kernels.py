@@ -1,4 +1,4 @@
-"""Scores that are sums of kernels at centers, and densities of classes.
+"""Kernels at centers, of which scores are sums, and densities of classes.
 
 A kernel is evaluated for all pairs of points and centers at once, and comes with the
 pullback of that matrix: cotangents C (n, M) to Σ_m C_nm ∂k(x_n, z_m)/∂x_n (n, D), by
@@ -19,7 +19,7 @@ from propopt.base.arrays import Array, Points
 from propopt.structures.scores import Network, Pullback
 
 
-# ---- Weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m + b
+# ---- Kernels at centers, of which weighted sums are scores
 
 
 class Kernel(ABC):
@@ -186,29 +186,25 @@ class KernelPower(Kernel):
 
 
 @dataclass(frozen=True)
-class KernelMachine(Network):
-    """Scores z(x) = A k(x) + b with k_m(x) = k(x, z_m)."""
+class KernelFeatures(Network):
+    """k_m(x) = k(x, z_m): what kernel machines are affine functions of."""
 
     kernel: Kernel  # k
     # (M, D): the points z_m: support vectors, training points or landmarks
     centers: Array
-    weights: Array  # (K, M): the matrix A
-    intercepts: Array  # (K,): the vector b
 
     @property
     def n_scores(self) -> int:
-        return len(self.weights)
+        return len(self.centers)
 
     @property
     def width(self) -> int:
-        """Four numbers for each center and each part of the kernel, and the scores."""
-        return 4 * len(self.centers) * self.kernel.n_parts + self.n_scores
+        """Four numbers for each center and each part of the kernel."""
+        return 4 * len(self.centers) * self.kernel.n_parts
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the map C ↦ Σ_m (C A)_nm ∂k(x_n, z_m)/∂x_n."""
-        matrix, through_kernel = self.kernel.linearized(points, self.centers)
-        scores = matrix @ self.weights.T + self.intercepts
-        return scores, lambda cotangents: through_kernel(cotangents @ self.weights)
+        """The matrix, and the map C ↦ Σ_m C_nm ∂k(x_n, z_m)/∂x_n."""
+        return self.kernel.linearized(points, self.centers)
 
 
 # ---- Log-densities of gaussian classes, up to what all classes share

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -151,14 +151,15 @@ class Affine(Network):
         return scores, lambda cotangents: cotangents @ self.coefficients
 
 
-_Bend: TypeAlias = Callable[[Array], Array]
+_Slope: TypeAlias = Callable[[Array, Array], Array]
 
-ACTIVATIONS: Final[Mapping[str, tuple[_Bend, _Bend]]] = {
-    "logistic": (lambda z: np.asarray(expit(z)), lambda a: a * (1.0 - a)),
-    "tanh": (np.tanh, lambda a: 1.0 - a * a),
-    "relu": (lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)),
+ACTIVATIONS: Final[Mapping[str, tuple[Callable[[Array], Any], _Slope]]] = {
+    "logistic": (expit, lambda _, a: a * (1.0 - a)),
+    "tanh": (np.tanh, lambda _, a: 1.0 - a * a),
+    "relu": (lambda z: np.maximum(z, 0.0), lambda _, a: np.where(a > 0.0, 1.0, 0.0)),
+    "cosine": (np.cos, lambda z, _: -np.sin(z)),
 }
-"""Hidden units a(z) by scikit-learn's names, with a′(z) as a function of a itself.
+"""Units a(z), by scikit-learn's names where it has some, with a′ of z and a(z).
 
 The slope of ``relu`` at its kink is 0.
 """
@@ -166,7 +167,7 @@ The slope of ``relu`` at its kink is 0.
 
 @dataclass(frozen=True)
 class Activation(Network):
-    """Hidden units a(z), each of one number: feed-forward networks bend by them."""
+    """Units a(z), each of one number, of feed-forward networks and of waves."""
 
     name: str  # a key of ACTIVATIONS
     n_units: int
@@ -178,8 +179,8 @@ class Activation(Network):
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """What the units give, and the map C ↦ C ∘ a′."""
         bend, slope = ACTIVATIONS[self.name]
-        bent = bend(points)
-        return bent, lambda cotangents: cotangents * slope(bent)
+        bent = np.asarray(bend(points))
+        return bent, lambda cotangents: cotangents * slope(points, bent)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class Chain(Network):
         return scores, lambda cotangents: through_inner(through_outer(cotangents))
 
 
-# ---- Differentiable maps from features to more features: monomials and cosines
+# ---- Differentiable maps from features to more features: monomials
 
 
 @dataclass(frozen=True)
@@ -292,32 +293,3 @@ class Monomials(Network):
             sp.csr_array((np.ones(len(at)), (own[at], at)), shape=shape)
             for own, at in zip(self.features, used, strict=True)
         ]
-
-
-@dataclass(frozen=True)
-class Cosines(Network):
-    """Waves, s cos(xᵀw_q + b_q): random Fourier features (Rahimi and Recht 2007)."""
-
-    frequencies: Array  # (D, Q): the columns w_q
-    phases: Array  # (Q,): b_q
-    amplitude: float  # s
-
-    @property
-    def n_scores(self) -> int:
-        return len(self.phases)
-
-    @property
-    def width(self) -> int:
-        """Angles, waves and their slopes."""
-        return 3 * self.n_scores
-
-    def scores(self, points: Points) -> Array:
-        return self.amplitude * np.cos(points @ self.frequencies + self.phases)
-
-    def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Waves, and the map C ↦ −s (C ∘ sin) Wᵀ."""
-        angles = points @ self.frequencies + self.phases
-        slopes = -self.amplitude * np.sin(angles)
-        return self.amplitude * np.cos(angles), (
-            lambda cotangents: (cotangents * slopes) @ self.frequencies.T
-        )

@@ -138,7 +138,7 @@ REGRESSORS = [
     (make_pipeline(Nystroem("polynomial", **NINE), Ridge()), ""),
     (make_pipeline(Nystroem("sigmoid", gamma=0.1, **NINE), Ridge()), "a sigmoid"),
     (make_pipeline(Nystroem("linear", n_components=3), Ridge()), ""),
-    (make_pipeline(RBFSampler(gamma=0.3, **NINE), Ridge()), "cosines of sums of colu"),
+    (make_pipeline(RBFSampler(gamma=0.3, **NINE), Ridge()), "layers of cosine units"),
     (make_pipeline(PCA(2), SVR()), MIXED),
     (make_pipeline(PCA(2, whiten=True), SVR()), MIXED),
     (make_pipeline(IncrementalPCA(2, whiten=True), SVR()), MIXED),

@@ -21,7 +21,6 @@ from propopt.structures.networks import (
     Activation,
     Affine,
     Chain,
-    Cosines,
     Exponentiated,
     Monomials,
     Scaling,
@@ -218,13 +217,11 @@ def _gaussian_process(model: Any) -> Network | None:
     if kernel is None:
         return None
     weights = np.atleast_2d(floats(model.alpha_).T)
-    centers = floats(model.X_train_)
-    machine = kernels.KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
+    features = kernels.KernelFeatures(kernel, floats(model.X_train_))
     # what normalize_y took from the data is kept nowhere else
     mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
     factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
-    zeros = np.zeros(len(weights))
-    return Chain(machine, Scaling(zeros, floats(factor), floats(offset)))
+    return Chain(features, Affine(factor[:, None] * weights, floats(offset)))
 
 
 def _machine(
@@ -240,7 +237,8 @@ def _machine(
     kernel = _named_kernel(name, settings, centers.shape[1])
     if kernel is None:
         return None
-    return kernels.KernelMachine(kernel, centers, weights, intercepts)
+    features = kernels.KernelFeatures(kernel, centers)
+    return Chain(features, Affine(weights, intercepts))
 
 
 def _named_kernel(
@@ -329,8 +327,10 @@ def _components(pca: Any) -> Network:
 
 def _fourier(sampler: Any) -> Network:
     frequencies = floats(sampler.random_weights_)
-    amplitude = float(np.sqrt(2.0 / frequencies.shape[1]))
-    return Cosines(frequencies, floats(sampler.random_offset_), amplitude)
+    waves = Activation("cosine", frequencies.shape[1])
+    factor = np.full(frequencies.shape[1], np.sqrt(2.0 / frequencies.shape[1]))
+    angles = Affine(frequencies.T, floats(sampler.random_offset_))
+    return Chain(Chain(angles, waves), Scaling(0.0 * factor, factor, 0.0 * factor))
 
 
 # ---- All of them

@@ -155,24 +155,21 @@ MOST_MONOMIALS: Final = 20_000
 """Polynomial kernels with more are not expanded."""
 
 
-def machine_products(
-    machine: kernels.KernelMachine, row: Array, base: float
+def kernel_sum(
+    features: kernels.KernelFeatures, weights: Array, base: float
 ) -> SumOfProducts | Reason:
-    """Base + row · z, of the scores z of a kernel machine; row (K,)."""
-    D = machine.centers.shape[1]
-    terms = kernel_terms(machine.kernel, D)
+    """Base + Σ_m weights_m k(x, z_m); weights (M,)."""
+    terms = kernel_terms(features.kernel, features.centers.shape[1])
     if isinstance(terms, Reason):
         return terms
-    weights = row @ machine.weights
     some = np.flatnonzero(weights)
-    centers, weights = machine.centers[some], weights[some]
+    centers, weights = features.centers[some], weights[some]
     polynomial = _polynomial(terms, centers, weights)
     if isinstance(polynomial, Reason):
         return polynomial
     gaussians = [term for term in terms if term.precision.any()]
     parts = [_bumps(term, centers, weights) for term in gaussians]
-    constant = base + float(row @ machine.intercepts)
-    return SumOfProducts.sum_of([polynomial, *parts]).plus(constant)
+    return SumOfProducts.sum_of([polynomial, *parts]).plus(base)
 
 
 def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:

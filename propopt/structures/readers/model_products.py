@@ -11,12 +11,11 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kernels import GaussianClasses, KernelMachine
+from propopt.structures.kernels import GaussianClasses, KernelFeatures
 from propopt.structures.networks import (
     Activation,
     Affine,
     Chain,
-    Cosines,
     Exponentiated,
     LogOdds,
     Monomials,
@@ -36,7 +35,7 @@ from propopt.structures.products.pipeline_columns import (
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.kernel_products import (
-    machine_products,
+    kernel_sum,
     monomial_sum,
     quadratic_sum,
 )
@@ -72,7 +71,6 @@ MIXED: Final = (
     "its steps mix columns, as PCA does, before what is no linear function of them"
 )
 UNITS: Final = "layers of {} units are no sum of products of single columns"
-COSINES: Final = "its random features are cosines of sums of columns"
 UNKNOWN: Final = "its scores are not known to be a sum of products"
 
 
@@ -237,8 +235,8 @@ def linear_combination(link: Link, n_scores: int) -> Combination | Reason:
 def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
     row, base = combination
     match step:
-        case KernelMachine():
-            return machine_products(step, row, base)
+        case KernelFeatures():
+            return kernel_sum(step, row, base)
         case Monomials():
             return monomial_sum(step.exponents, row, base)
         case GaussianClasses(means, whitenings, offsets):
@@ -246,8 +244,6 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
             return quadratic_sum(means, forms, -0.5 * row, base + float(row @ offsets))
         case Activation(name):
             return Reason(UNITS.format(name))
-        case Cosines():
-            return Reason(COSINES)
         case _:
             return Reason(UNKNOWN)
 
