@@ -324,11 +324,12 @@ class ExactModel(OfModel):
     def links(self) -> tuple[LinkedScores, ...]:
         if self.columns.count is None or isinstance(self.products, SumOfProducts):
             return ()
-        from propopt.structures.networks import Score
+        from propopt.structures.networks import ScoreLink
         from propopt.structures.readers.model_products import network_products
 
         places, count = range(self.network.n_scores), self.columns.count
-        read = [score(network_products(self.network, Score(k), count)) for k in places]
+        links = [ScoreLink("identity", k) for k in places]
+        read = [score(network_products(self.network, k, count)) for k in links]
         scores = tuple(own for own in read if own is not None)
         known = len(scores) == len(read)
         return (LinkedScores(scores, self.link),) if known else ()

@@ -207,11 +207,11 @@ class TorchModel(OfModel):
         return _numbers(slopes)
 
     def _link(self, scores: Array) -> Link:
-        from propopt.structures.networks import Score, class_link
+        from propopt.structures.networks import ScoreLink, class_link
 
         n_scores = scores.shape[1]
         if self.output == "value":
-            return Score(read_column(self.index, n_scores))
+            return ScoreLink("identity", read_column(self.index, n_scores))
         if n_scores == 1:  # which stands for two classes, by default for the second
             index = 1 if self.index is None else self.index
             if index > 1:

@@ -61,13 +61,7 @@ class ModelStructure:
 
         Which of them it is, values tell.
         """
-        from propopt.structures.networks import (
-            Exponentiated,
-            Logit,
-            LogOdds,
-            Sigmoid,
-            Softmax,
-        )
+        from propopt.structures.networks import LogOdds, ScoreLink, Softmax
 
         if self.output == "margin" or isinstance(self.products, SumOfProducts):
             return ()
@@ -75,12 +69,12 @@ class ModelStructure:
         n_classes = 0 if classes is None else len(classes)
         share = replace(self, output="probability")
         if self.output == "log_odds" and share.boxes is not None:
-            return (LinkedScores((share.boxes,), Logit()),)
+            return (LinkedScores((share.boxes,), ScoreLink("logit")),)
         if self.output == "value" or n_classes <= 2:
             margin = replace(self, output="log_odds")
-            links: list[Link] = [Sigmoid(1.0)]
+            links: list[Link] = [ScoreLink("logistic")]
             if self.output == "value":
-                margin, links = self.margin, [Exponentiated(0), *links]
+                margin, links = self.margin, [ScoreLink("exp"), *links]
             own = score(margin.products)
             return () if own is None else tuple(LinkedScores((own,), h) for h in links)
         parts = (replace(self.margin, index=k) for k in range(n_classes))
@@ -95,7 +89,7 @@ class ModelStructure:
         return (
             LinkedScores(scores, Softmax(place)),
             LinkedScores(shared, Softmax(place)),
-            LinkedScores((scores[place],), Sigmoid(1.0)),
+            LinkedScores((scores[place],), ScoreLink("logistic")),
         )
 
     @cached_property

@@ -20,33 +20,33 @@ from propopt.structures.scores import Link, Network, Pullback
 # ---- What is read from scores: one number per point, and how it moves with each score
 
 
-@dataclass(frozen=True)
-class Score(Link):
-    """One score with a sign, g(z) = ± z_t."""
+_Curve: TypeAlias = Callable[[Array], Any]
 
-    index: int
+CURVES: Final[Mapping[str, tuple[_Curve, _Curve]]] = {
+    "identity": (lambda z: z, np.ones_like),
+    "logistic": (expit, lambda z: expit(z) * expit(-z)),  # the probability of a class
+    "exp": (np.exp, np.exp),  # a positive output
+    # the log-odds of a score that is a probability
+    "logit": (lambda z: np.log(z) - np.log1p(-z), lambda z: 1.0 / (z * (1.0 - z))),
+}
+"""What is made of one score, and its slope."""
+
+
+@dataclass(frozen=True)
+class ScoreLink(Link):
+    """A curve of one score with a sign, g(z) = h(± z_t)."""
+
+    curve: str  # h, a key of CURVES
+    index: int = 0  # t
     sign: float = 1.0
 
     def value(self, scores: Array) -> Values:
-        return self.sign * scores[:, self.index]
+        return np.asarray(CURVES[self.curve][0](self.sign * scores[:, self.index]))
 
     def cotangents(self, scores: Array) -> Array:
-        """Gradients ± e_t, shape (n, K)."""
-        return self.sign * _unit(scores, self.index)
-
-
-@dataclass(frozen=True)
-class Sigmoid(Link):
-    """The probability of one of two classes, g(z) = 1 / (1 + exp(∓ z))."""
-
-    sign: float
-
-    def value(self, scores: Array) -> Values:
-        return np.asarray(expit(self.sign * scores[:, 0]))
-
-    def cotangents(self, scores: Array) -> Array:
-        """Gradients ± p (1 − p), shape (n, 1)."""
-        return np.asarray(self.sign * expit(scores) * expit(-scores))
+        """Gradients ± h′ e_t, shape (n, K)."""
+        slopes = CURVES[self.curve][1](self.sign * scores[:, self.index])
+        return np.asarray(self.sign * slopes[:, None] * _unit(scores, self.index))
 
 
 @dataclass(frozen=True)
@@ -82,46 +82,20 @@ class LogOdds(Link):
         return np.where(_unit(scores, self.index) == 1.0, -np.inf, scores)
 
 
-@dataclass(frozen=True)
-class Logit(Link):
-    """The log-odds of a score that is a probability, g(z) = log z − log(1 − z)."""
-
-    def value(self, scores: Array) -> Values:
-        return np.asarray(np.log(scores[:, 0]) - np.log1p(-scores[:, 0]))
-
-    def cotangents(self, scores: Array) -> Array:
-        """Gradients 1 / (p (1 − p)), shape (n, 1)."""
-        return np.asarray(1.0 / (scores * (1.0 - scores)))
-
-
-@dataclass(frozen=True)
-class Exponentiated(Link):
-    """A positive output, g(z) = exp z_t."""
-
-    index: int
-
-    def value(self, scores: Array) -> Values:
-        return np.exp(scores[:, self.index])
-
-    def cotangents(self, scores: Array) -> Array:
-        """Gradients exp(z_t) e_t, shape (n, K)."""
-        return np.exp(scores[:, [self.index]]) * _unit(scores, self.index)
-
-
 def class_link(output: str, index: int, n_scores: int) -> Link:
     """``output`` of a class from logits; the one of two is that of the second."""
     sign = 1.0 if index == 1 else -1.0
     match output, n_scores:
         case "probability", 1:
-            return Sigmoid(sign)
+            return ScoreLink("logistic", 0, sign)
         case _, 1:
-            return Score(0, sign)
+            return ScoreLink("identity", 0, sign)
         case "probability", _:
             return Softmax(index)
         case "log_odds", _:
             return LogOdds(index)
         case _:
-            return Score(index)
+            return ScoreLink("identity", index)
 
 
 def _unit(scores: Array, index: int) -> Array:

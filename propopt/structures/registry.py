@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel, as_estimator
 from propopt.structures.kinds import known_as
-from propopt.structures.networks import Affine, Chain, Score
+from propopt.structures.networks import Affine, Chain, ScoreLink
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import NETWORKS, step_map
 from propopt.structures.readers.model_products import (
@@ -56,7 +56,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     """What reads ``output`` from the scores; None if no exact rule is known."""
     final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
-        return Score(index) if output == "value" else None
+        return ScoreLink("identity", index) if output == "value" else None
     reader = NETWORKS.get(known_as(final))
     if reader is None or reader.link is None:
         return None
@@ -69,7 +69,7 @@ def _in_units_of_target(model: Any) -> Network | None:
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
         return None
-    if not isinstance(exact_link(inner, "value", 0, 1), Score):
+    if exact_link(inner, "value", 0, 1) != ScoreLink("identity"):
         return None
     slope, intercept = map(float, units)
     return Chain(network, Affine(np.array([[slope]]), np.array([intercept])))

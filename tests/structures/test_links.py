@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.functions.means import CheckedLink
 from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedScores, LinkedShapley
-from propopt.structures.networks import Exponentiated, Softmax
+from propopt.structures.networks import ScoreLink, Softmax
 from propopt.structures.products.sums import Game
 
 
@@ -80,7 +80,7 @@ def test_counts_have_a_logarithm_behind():
     model = HistGradientBoostingRegressor(loss="poisson", max_iter=15)
     model.set_params(categorical_features=["d"]).fit(X, np.exp(Y / 3))
     function = po.wrap(model, data=X)
-    assert linked_of(function).linked.link == Exponentiated(0)
+    assert linked_of(function).linked.link == ScoreLink("exp")
     assert against_the_definition(function, model.predict) < 1e-13
 
 
@@ -113,7 +113,7 @@ def test_a_score_that_is_off_is_not_believed():
         assert not replace(right, linked=replace(right.linked, scores=off)).holds(
             points, values
         )
-    wrong = LinkedScores(right.linked.scores, Exponentiated(0))
+    wrong = LinkedScores(right.linked.scores, ScoreLink("exp"))
     assert not replace(right, linked=wrong).holds(points, values)
 
 

@@ -21,10 +21,9 @@ from propopt.structures.networks import (
     Activation,
     Affine,
     Chain,
-    Exponentiated,
     Monomials,
     Scaling,
-    Score,
+    ScoreLink,
     class_link,
 )
 from propopt.structures.readers.pipelines import ModelOutput, floats
@@ -37,7 +36,7 @@ LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
 
 def one_score(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
     """The score itself, as regressors predict it."""
-    return Score(output.column)
+    return ScoreLink("identity", output.column)
 
 
 def of_logits(_model: Any, output: ModelOutput, n_scores: int) -> Link:
@@ -91,8 +90,8 @@ def linear_scores(model: Any) -> Network:
 
 def _exponential_if(is_so: Callable[[Any], bool]) -> LinkRule:
     """The score of a regressor, or its exponential where the link is a logarithm."""
-    return lambda model, output, _: (Exponentiated if is_so(model) else Score)(
-        output.column
+    return lambda model, output, _: ScoreLink(
+        "exp" if is_so(model) else "identity", output.column
     )
 
 
@@ -374,7 +373,9 @@ NETWORKS: Final[Mapping[str, Reader]] = {
     ),
     "sklearn.OneClassSVM": Reader(
         _support_vector_machine,
-        lambda _, output, _n: Score(0) if output.name == "margin" else None,
+        lambda _, output, _n: (
+            ScoreLink("identity") if output.name == "margin" else None
+        ),
     ),
     **dict.fromkeys(SCALERS, Reader(_scaled, None)),
     **dict.fromkeys(

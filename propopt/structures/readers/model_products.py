@@ -16,12 +16,10 @@ from propopt.structures.networks import (
     Activation,
     Affine,
     Chain,
-    Exponentiated,
     LogOdds,
     Monomials,
     Scaling,
-    Score,
-    Sigmoid,
+    ScoreLink,
     Softmax,
 )
 from propopt.structures.products.families import CurveRule, Exponentials, Powers
@@ -147,14 +145,14 @@ def network_products(
         combination = pulled_back(steps.pop(), combination)
     core = None if all(map(_is_scaling, steps)) else steps.pop()
     match core, link:
-        case None, Exponentiated():
+        case None, ScoreLink("exp"):
             function: SumOfProducts | Reason = _multiplicative(combination, n_columns)
         case None, _:
             row, base = combination
             used = np.flatnonzero(row)
             powers = Powers.first(used)
             function = SumOfProducts.additive(base, row[used], powers, n_columns)
-        case _, Exponentiated():
+        case _, ScoreLink("exp"):
             function = Reason(EXPONENTIAL)
         case step, _:
             function = _of_last(step, combination)
@@ -216,15 +214,15 @@ def linear_combination(link: Link, n_scores: int) -> Combination | Reason:
     """The scores that a link adds; those of a logarithmic link before it."""
     unit = np.eye(n_scores)
     match link:
-        case Score(index, sign):
+        case ScoreLink("identity", index, sign):
             return sign * unit[index], 0.0
-        case Exponentiated(index):
+        case ScoreLink("exp", index):
             return unit[index], 0.0
         case LogOdds(index) if n_scores == 2:
             return unit[index] - unit[1 - index], 0.0
         case LogOdds():
             return Reason(LOG_ODDS_OF_MANY)
-        case Sigmoid():
+        case ScoreLink("logistic"):
             return Reason(SIGMOID)
         case Softmax():
             return Reason(SOFTMAX)

@@ -279,7 +279,7 @@ def _of_scores(model: Any, output: ModelOutput) -> Found:
     link = exact_link(model, output.name, output.column, network.n_scores)
     if link is None:
         return Reason(f"what {name} makes of its weighted sums is not known")
-    if isinstance(link, networks.Exponentiated):
+    if isinstance(link, networks.ScoreLink) and link.curve == "exp":
         return Reason(f"{name} predicts exp of a weighted sum of words, which is none")
     combination = linear_combination(link, network.n_scores)
     if isinstance(combination, Reason):
