@@ -38,7 +38,6 @@ baselines:
   - {method: gradient}
   - {method: smoothgrad, scale: [0.1, 0.5], n_samples: 4}
 plot: {x: gradient_matching, y: pairwise_robustness, scale: log}
-aim: knee
 attributions: all
 solver: auto
 tolerance: 1.0e-6
