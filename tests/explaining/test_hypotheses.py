@@ -1,5 +1,6 @@
 """Causes that are planted are named first; right values of any source are not wrong."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -199,13 +200,13 @@ def rounded(_name, rng, W, base):
     return W.round(digits), base
 
 
-def drawn(name, rng, W, base):
-    """Means over orders, each beside one background row."""
+def drawn(name, rng, W, base, weights=None):
+    """Means over 150 orders, each beside one background row."""
     _, _, read, *_ = case(name)
     X, B = TABLE.loc[ROWS].to_numpy(), TABLE.loc[GIVEN].to_numpy()
     total, count = np.zeros(W.shape), 150
     for _ in range(count):
-        walk = B[rng.integers(len(B), size=len(X))]
+        walk = B[rng.choice(len(B), len(X), p=weights)]
         before = read.value(walk)
         for column in rng.permutation(W.shape[1]):
             walk[:, column] = X[:, column]
@@ -288,6 +289,20 @@ def named(name, plant, seed):
         told = str(error).startswith("output: the rows add up to")
         return ("another output" if told else str(error)), "wrong"
     return found.cause, found.verdict
+
+
+def test_of_draws_from_a_weighted_background_the_number_of_orders_is_told():
+    model, _, read, *_ = case("boosted")
+    X, B, D = TABLE.loc[ROWS], TABLE.loc[GIVEN], TABLE.shape[1]
+    weights = np.where(np.arange(len(B)) < 4, 0.24, 0.04 / (len(B) - 4))
+    base = float(weights @ read.value(B.to_numpy()))
+    sums = read.value(X.to_numpy()) - base
+    even = np.tile(sums[:, None] / D, D)
+    W, _ = drawn("boosted", np.random.default_rng(2), even, base, weights)
+    found = po.audit(W, model, X, data=B, sample_weight=weights, base=base, rng=0)
+    assert found["exactness"].cause == "draws"
+    told = re.search(r"means of ([\d,]+) orders", found["exactness"].sentence)[1]
+    assert float(told) == pytest.approx(150, rel=0.3)
 
 
 @pytest.mark.sampled(10)
