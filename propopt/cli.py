@@ -184,7 +184,6 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 _SETTINGS = (
     "rows",
     "attributions",
-    "details",
     "n_jobs",
     "solver",
     "resume",

@@ -739,7 +739,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """What the optimum of the aim, or at the knee, keeps and removes."""
         if best is None:
             return f"Nothing was optimized{explained(self.quantity)}"
-        where = "knee" if self.aimed is None else "aim"
+        where = "knee"
+        if self.aimed is not None:
+            where = f"aim ({best.parameters['aim']})"
         shares = self.shares_in_words(best)
         words = f"At the {where}: {shares}" if shares else "No share is defined"
         return f"{words}{explained(self.quantity)}"

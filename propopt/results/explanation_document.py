@@ -340,4 +340,4 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
         proof = explanation.certificate.kind
         yield "certified", f"{gap_in_words(explanation)}; by {proof}"
     if explanation.solver is not None:
-        yield "solver", f"{explanation.solver}, {explanation.seconds:.3g} s"
+        yield "solver", explanation.solver

@@ -79,8 +79,8 @@ def test_files_and_print_hold_what_the_library_finds(done):
         "442 rows × 10 columns",
         "model: linear",
         "features are left out by minipatches, n_patches 420",
-        f"\n\n{result.card().text()}\n",
-        f"\n\n{main_effects.card().text()}\n",
+        f"\n\n{result}\n",
+        f"\n\n{main_effects}\n",
         f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",
     ):
         assert told in printed

@@ -5,6 +5,7 @@ import pytest
 from command_line import ROOT, names, write
 
 import propopt as po
+from propopt.base.cards import to_text
 from propopt.cli import main
 
 
@@ -57,14 +58,11 @@ def test_files_and_print_hold_what_the_library_finds(forest):
     counts = found.loc[found["found"], "rule"].value_counts().to_dict()
     assert stored["findings"] == counts
     for told in (
-        *(f"\n\n{saved.card(row).text()}\n" for row in rows.index),
+        *(f"\n\n{to_text(saved.document(row))}\n" for row in rows.index),
         *(f"\n  {rule}: " for rule in counts),
         "What misleads most: ",
         "exact: no samples, no seed · ranges: where 95 % of single runs",
         "petal length (cm)",
-        "standard deviation of one run: up to ",
-        ", estimated from 4,096 samples a row\n",
-        "\nridge of one run: 1\n",
         f"wrote {forest.folder}/file_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz",
     ):
         assert told in printed
@@ -101,8 +99,10 @@ def test_rows_of_a_grid_keep_their_numbers(done):
 
 
 def test_what_cannot_be_exact_says_why(done):
-    net = done(FOREST.replace("forest, n_estimators: 5", "mlp, hidden: [3]"))
-    assert "\ncoefficients: estimate (" in net.printed
+    net = done(FOREST.replace("forest, n_estimators: 5", "mlp, hidden: [3]"), "-v")
+    assert ", standard errors up to " in net.printed
+    assert "\nstandard deviation of one run: up to " in net.printed
+    assert "\nridge of one run: 1\n" in net.printed
     reason = net.stored["lime"]["reason"]
     assert reason
     assert f"not exact because {reason}" in net.printed

@@ -22,7 +22,7 @@ JOBS = {
 SAID = {
     "sweep": "What more alike explanations cost",
     "explain": "One row, and the most similar one",
-    "lime": "What LIME tends to",
+    "lime": "LIME with ever more samples",
     "interactions": "Scores",
 }
 

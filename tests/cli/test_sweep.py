@@ -28,19 +28,21 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
         "explained: prediction of Power",
         "slopes: exact",
     ]
-    title = "Explanations of the prediction of Power: 3 optimized, "
-    assert lines[5] == f"{title}3 others"
-    on_front = po.TradeOffs.load(out / "cubic.npz").card().title
-    assert on_front == f"{title}1 others"
-    assert [line.split()[0] for line in lines[8:14]] == methods
-    start = next(
-        n for n, line in enumerate(lines) if line.startswith("How far baselines")
-    )
-    assert "target exact" in lines[start - 2]
-    rows = [line.split() for line in lines[start + 2 : start + 5]]
-    assert [row[0] for row in rows] == methods[3:]
-    assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
-    assert all(row[-1].endswith("%") for row in rows)
+    front = po.TradeOffs.load(out / "cubic.npz")
+    assert lines[5] == front.document().title
+    assert lines[5].startswith("At the knee: 74 % as faithful, ")
+    assert lines[6] == "3 optimized explanations, 3 others"
+    assert lines[7] == "largest gap 0, proved · target exact"
+    nearest = [line for line in lines if line.startswith("nearest baseline for these")]
+    assert "gradient" in nearest[0] or "smoothgrad" in nearest[0]
+    assert len(lines) <= 25
+    # tables and settings where they are asked for
+    assert sweep(file, "--output", out, "--verbose") == 0
+    long = capsys.readouterr().out
+    assert "\nAll optima\n" in long
+    assert "\nOther explanations of the same rows\n" in long
+    assert "\nsolver: " in long
+    assert long.count("smoothgrad") >= 2
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
 
 
@@ -59,14 +61,12 @@ def test_an_aim_is_picked_and_a_front_has_its_error(tmp_path, out, capsys):
     words = "pairwise_robustness 50 % smaller"
     assert (told["aim"], told["front_error"]) == (words, error)
     printed = capsys.readouterr().out
-    assert f"aim: {words}" in printed
     assert f"{100 * error:.2g} % of its" in printed
-    assert "At the aim: " in printed
+    assert f"At the aim ({words}): " in printed
     front = po.TradeOffs.load(out / "aimed.npz")
     assert front.error == error
     best = front.aimed
-    said = [x.text for x in front.chapters()[0].statements if x.kind == "chosen"]
-    assert f"What is shown first is the aim: {words}." in said
+    assert front.document().settings["aim"] == words
     picked = read_csv(out / "aimed_attributions.csv").iloc[:, -1:].to_numpy()
     np.testing.assert_allclose(picked, best.attributions, rtol=1e-9)
 
@@ -96,13 +96,11 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", columns)
     losses = "max_difference_robustness: {graph: {kind: chain}}\n  sparsity: 1\n"
     text = FILE.replace("sweep:", f"  {losses}sweep:\n  sparsity: [1, 2]")
-    sweep(write(tmp_path, "cubic", text), "--output", out)
+    sweep(write(tmp_path, "cubic", text), "--output", out, "--verbose")
     printed = capsys.readouterr().out
     assert "…" not in printed
-    table = read_csv(out / "cubic.csv")
     for name in ("sparsity", "max_difference_robustness"):
-        for value in table[table["on_front"]][f"loss.{name}"]:
-            assert f" {value:.6g} " in printed
+        assert f"  loss of {name}" in printed
     assert "smoothgrad scale=0.25 " in printed
 
 
@@ -170,8 +168,8 @@ def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys
     assert read_csv(out / "iris.csv")["on_front"].sum() == len(saved.explanations)
     knee = solved.knee(*curve.axes)
     said = capsys.readouterr().out
-    assert f"\n{knee.card().text()}\n" in said
-    assert f"\nAt the knee: {solved.in_words(knee)}\n" in said
+    assert f"\n{knee}\n" in said
+    assert f"\nAt the knee: {solved.shares_in_words(knee)}, for the " in said
     pd.testing.assert_frame_equal(read(out), knee.to_frame(), check_exact=True)
     assert list(read(out)) == list(curve.points)
     stored = manifest(out)

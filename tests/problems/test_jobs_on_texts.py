@@ -7,6 +7,7 @@ import pytest
 from command_line import done
 
 import propopt as po
+from propopt.base.cards import to_text
 from propopt.cli import main
 from propopt.explaining.explainers import (
     ExactLime,
@@ -44,7 +45,7 @@ sweep: {{shared_robustness: [0.1, 1]}}
 def run(tmp_path, write):
     """What is written and printed, of documents with markup."""
     write(NOTES.replace("a good price,yes", "a good <i>café</i>,yes"), "notes.csv")
-    return lambda explain: done(tmp_path, f"{SUBJECT}explain: {explain}\n")
+    return lambda explain, *how: done(tmp_path, f"{SUBJECT}explain: {explain}\n", *how)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +75,8 @@ def test_files_hold_what_the_library_finds(run, said, settings):
         assert "6 documents × " in made.printed
         assert re.search(rf"\n  good +{re.escape(f'{mean:.3g}')}", made.printed)
         assert "contribution of each word to the " in made.printed
-        assert "over the words that documents share" in made.printed
-        other = run("{graph: {kind: threshold, threshold: 0.5}}").printed
+        assert "over the words that documents share" in run("{}", "-v").printed
+        other = run("{graph: {kind: threshold, threshold: 0.5}}", "-v").printed
         assert "threshold" in other  # the graph of the file is of where documents lie
         assert "cosine" not in other
 
@@ -239,8 +240,8 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
     assert svg.count(title) == 4  # two known documents, bars and paths
     for told in (
         "6 documents × ",
-        *(f"\n\n{known.card(row).text()}\n" for row in (0, 2, 3)),
-        f"\n\n{known.diagnose().card().text()}\n",
+        *(f"\n\n{to_text(known.document(row))}\n" for row in (0, 2, 3)),
+        f"\n\n{known.diagnose()}\n",
         "LIME says nothing of document 3: of one word",
         ".html, .npz and .json in",
     ):

@@ -354,7 +354,7 @@ NO_ATTRIBUTE = (
 TOLD = {
     USED: ["baselines.0.sign: expected 'plus' or 'minus', got 'both'"],
     READ: [
-        "optimal (gap 0) · target exact (read from the model)",
+        "target exact (read from the model)",
         "Bent): it was read as a sum of products, which differs from its answer",
         "Listed cannot be read: InvalidInput: its reader, of of_an",
         "of_another 1.0 is broken: its 'of_another.Broken' of the group "
