@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -42,10 +42,8 @@ from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from propopt.plots.trade_offs import AxisScale
+AxisScale: TypeAlias = Literal["linear", "log"]
+"""Of both axes of :meth:`TradeOffs.plot`."""
 
 
 # ---- How far a baseline lies above the optima, where the two can be compared
@@ -671,10 +669,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         self,
         x: str | None = None,
         y: str | None = None,
-        ax: Axes | None = None,
+        ax: Any = None,
         *,
         scale: AxisScale = "linear",
-    ) -> Axes:
+    ) -> Any:
         """Draw loss ``y`` against loss ``x``: by default the first two losses.
 
         ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
