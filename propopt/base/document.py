@@ -349,8 +349,10 @@ def column_texts(column: pd.Series[Any]) -> list[str]:
 
 
 def sentence(text: str) -> str:
-    """Words that begin with a capital and end with a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+    """Words that begin with a capital and end with a full stop, as sentences do."""
+    if not text or text.endswith((".", "?")):  # which may begin with the name of a column
+        return text
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 CELLS_ON_PAGE: Final = 12_000

@@ -433,11 +433,10 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     def _questions(self) -> Chapter:
         """Every answer that is not right, mistakes first; right ones in one line."""
         order = ("wrong", "depends on settings", "undetermined")
-        short = {x.sentence for x in self._in_short()}
-        rest = [x for x in self.findings if x.verdict != "right"]
-        rest = [x for x in rest if x.sentence not in short]
+        others = [x for x in self.findings if x.name not in _IN_SHORT]
+        rest = [x for x in others if x.verdict != "right"]
         rest.sort(key=lambda x: order.index(x.verdict))
-        right = [QUESTIONS[x.name] for x in self.findings if x.verdict == "right"]
+        right = [QUESTIONS[x.name] for x in others if x.verdict == "right"]
         blocks: list[Block] = []
         if rest:
             lines = [
@@ -446,8 +445,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             ]
             blocks.append(Table.of(_SHOWN, lines))
         if right:
-            blocks.append(Finding(" ".join(["Right:", *right])))
-        told = (x for x in self.findings if x.verdict == "right" and not rest)
+            blocks.append(Finding(f"These are right: {' '.join(right)}"))
+        told = (x for x in others if x.verdict == "right" and not rest)
         blocks += [Finding(x.sentence, x.standing) for x in told]
         return Chapter("Other questions", [*blocks, *_prices(self.findings)])
 
@@ -545,6 +544,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
         return f"Audit({printable(told)})"
 
+
+_IN_SHORT: Final = ("additivity", "exactness", "reasons", "price_of_50")
+"""Questions that are answered at the top."""
 
 _COUNTS: Final = (
     *("no", "one", "two", "three", "four", "five"),
