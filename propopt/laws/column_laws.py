@@ -36,7 +36,7 @@ _FAR: Final = 1e40
 """So many bandwidths away is as far as any: the weights are those of the limit."""
 
 
-class Tempered(NamedTuple):
+class LocalWeights(NamedTuple):
     """Weights of m values at n places x, around the value v_k nearest to each."""
 
     masses: Array  # (n, m): q, but for a factor of each row
@@ -58,7 +58,7 @@ def deviation(values: Array, shares: Array) -> float:
     return float(np.sqrt(shares @ centered**2))
 
 
-def temper(values: Array, shares: Array, unit: float, x: Array) -> Tempered:
+def temper(values: Array, shares: Array, unit: float, x: Array) -> LocalWeights:
     """Weights of observed values at places x; values (m,), shares (m,), x (n,)."""
     nearest = _nearest(values, x)
     offsets = (values - values[nearest, None]) / unit
@@ -78,7 +78,7 @@ def temper(values: Array, shares: Array, unit: float, x: Array) -> Tempered:
         masses[narrow] = shares * np.exp(slack[narrow, None] * gain[narrow])
         totals[narrow] = masses[narrow].sum(axis=1)
     with np.errstate(divide="ignore"):
-        return Tempered(masses, totals, offsets, 1.0 / np.sqrt(slack), nearest)
+        return LocalWeights(masses, totals, offsets, 1.0 / np.sqrt(slack), nearest)
 
 
 def _nearest(values: Array, x: Array) -> Positions:
@@ -365,14 +365,14 @@ class NumericLaw:
 
     def _all_tempered(
         self, x: Array, rows: Positions
-    ) -> Iterator[tuple[Positions, Tempered]]:
+    ) -> Iterator[tuple[Positions, LocalWeights]]:
         """The law at some of the places, a few at once."""
         for block in NEAR.blocks(len(rows), 8 * len(self.values)):
             some = rows[block]
             yield some, temper(self.values, self.shares, self.unit, x[some])
 
 
-def _centered(local: Tempered) -> tuple[Array, Array, Array]:
+def _centered(local: LocalWeights) -> tuple[Array, Array, Array]:
     """With offsets z: masses q (z − z̄), the centers z̄, and Σ q (z − z̄)²."""
     # einsum would add up one row alone in another order
     centers = (local.masses * local.offsets).sum(axis=1) / local.totals
