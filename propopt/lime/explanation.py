@@ -560,7 +560,8 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         how = "exact: no samples, no seed" if exact == EXACT else exact
         trust = [Finding(how)] if exact else []
         if estimated:
-            trust.append(Finding(f"coefficients {estimated}", "estimated"))
+            words = f"coefficients {estimated}; not exact because {why}"
+            trust.append(Finding(words, "estimated"))
         if np.isfinite(ends).any():
             words = f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
             trust.append(
@@ -588,7 +589,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
                 **of_all,
                 "size": self.size_in_words,
                 "law": self.law_in_words,
-                **({"not exact because": why} if why else {}),
                 **self._settings,
                 "model evaluations": f"{self.evaluations:,}",
                 **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
