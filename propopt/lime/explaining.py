@@ -458,7 +458,7 @@ def text_limits(
     >>> def f(texts):
     ...     return [1.0 * ("good" in t) * ("not" not in t) for t in texts]
     >>> lime = text_limits(f, ["a good day", "not a good day"])
-    >>> lime.as_list(0)
+    >>> [(word, round(weight, 3)) for word, weight in lime.as_list(0)]
     [('good', 1.0), ('a', 0.0), ('day', 0.0)]
     >>> [(word, round(weight, 3)) for word, weight in lime.as_list(1)[:2]]
     [('not', -0.64), ('good', 0.36)]
