@@ -55,7 +55,9 @@ JOBS = {
     "parts": FOREST + f"explain: {{beside: null, {NEAR}}}\n",
     "beside": FOREST + f"explain: {{beside: own_value, metric: uniform, {NEAR}}}\n",
     "effects": FOREST + "explain: {kind: contributions, metric: effects}\n",
-    "alone": FOREST + "explain: {kind: contributions, reference: 20}\n",
+    "formula": "data: {grid: {low: -1, high: 1, per_dimension: 12, dimensions: 1}}\n"
+    "function: {name: power, degree: 3}\n"
+    + SWEEP.format(ROBUST, "pairwise_robustness"),
     "lime": FOREST + "lime: {rows: 2, diagnose: false}\n",
     "split": DATA.replace(", explain: 24", "")
     + "model: {kind: linear}\ninteractions: {scheme: {kind: split}}\n",
@@ -63,9 +65,7 @@ JOBS = {
     + "model: {kind: linear}\ninteractions: {scheme: {kind: minipatches, "
     "n_patches: 120, columns: bernoulli}}\n",
 }
-COMMANDS = dict.fromkeys(
-    ("default", "slopes", "parts", "beside", "effects", "alone"), "explain"
-)
+COMMANDS = dict.fromkeys(("default", "slopes", "parts", "beside", "effects"), "explain")
 COMMANDS |= {"lime": "lime"}
 COMMANDS |= dict.fromkeys(("split", "patches"), "interactions")
 
@@ -100,7 +100,7 @@ NOT_DERIVED = {
 
 
 DERIVED = ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside")
-DERIVED += ("effects", "default", "alone")
+DERIVED += ("effects", "default", "formula")
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -297,6 +297,7 @@ def to(value):
 
 
 FORGERIES = {
+    "formula": {"another function": at(("manifest", "function"), to("Sine()"))},
     "sweep": {
         "a loss": at((*BEST, "losses", "gradient_matching"), more),
         "another loss": at((*BEST, "losses", "pairwise_robustness"), more),

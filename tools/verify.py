@@ -336,7 +336,7 @@ def check_manifest(manifest, header, arrays):
     picked, target = manifest.get("picked"), header.get("target")
     if picked and target and "gradient" in manifest and not target["n_blocks"]:
         same("manifest: gradient", manifest["gradient"], target["source"])
-    for key in ("name", "seed", "pick"):
+    for key in ("name", "seed"):
         if key in manifest and key in problem:
             same(f"manifest: {key}", manifest[key], problem[key])
     told = manifest.get("quantity")
@@ -344,7 +344,9 @@ def check_manifest(manifest, header, arrays):
         own = {k: x for k, x in quantity.items() if k in told}
         same("manifest: quantity", {k: told[k] for k in own}, own)
         for key in ("function", "units"):
-            if told["in_words"] not in str(manifest.get(key, told["in_words"])):
+            said = str(manifest.get(key, told["in_words"]))
+            is_formula = key == "function" and said.startswith(f"{told['model']}(")
+            if told["in_words"] not in said and not is_formula:
                 raise Contradiction(f"manifest: {key} is not of {told['in_words']}")
     shape = [manifest.get("n_points"), manifest.get("n_features")]
     if None not in shape:
