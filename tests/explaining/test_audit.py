@@ -275,7 +275,7 @@ def test_rounded_numbers_are_right_to_their_last_digit(case):
 
 
 def test_values_of_other_backgrounds_are_a_choice(case):
-    X, rows, forest, _ = case
+    X, rows, forest, exact = case
     function = po.wrap(forest, data=X)
 
     def against(table):
@@ -294,6 +294,11 @@ def test_values_of_other_backgrounds_are_a_choice(case):
         assert told in audit["exactness"].sentence
         assert told in audit["base"].sentence
         assert audit["nearer"].number > 0.0
+        V, E = against(table).attributions, exact.attributions
+        large = np.maximum(np.abs(V), np.abs(E)) > 0.1 * np.abs(V).max(axis=1).mean()
+        share = (large & (np.sign(V) != np.sign(E))).sum() / large.sum()
+        assert audit["signs"].number == pytest.approx(share)
+    assert share > 0.05
     values = against(X.iloc[50:70])
     unknown = audited(case, values)
     assert unknown["base"].verdict == "depends on settings"
