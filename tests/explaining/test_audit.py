@@ -316,6 +316,22 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     assert doubled["additivity"].verdict == "wrong"
 
 
+def test_sums_of_the_exact_values_of_one_hot_columns_are_known():
+    """Against the forest behind the encoder, in which each indicator is a player."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=80), "k": rng.choice(list("xyz"), 80)})
+    y = X["a"] * (X["k"] == "x") + np.abs(X["a"]) * (X["k"] == "y")
+    encoder = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["k"]), remainder="passthrough"
+    )
+    forest = RandomForestRegressor(10, max_depth=4, random_state=0)
+    model, Z = make_pipeline(encoder, forest).fit(X, y), encoder.transform(X)
+    inner = po.explainers.ExactShap(data=Z).explain(po.wrap(forest, data=Z), Z[:20])
+    W = np.c_[inner.attributions[:, 3], inner.attributions[:, :3].sum(axis=1)]
+    found = po.audit(W, model, X[:20], data=X, base=inner.base_value)["exactness"]
+    assert (found.cause, found.verdict) == ("one-hot sums", "depends on settings")
+
+
 def test_a_slip_is_no_choice_and_is_mended_first(case):
     W, base = case[3].attributions.copy(), case[3].base_value
     columns_exchanged(W, base)
