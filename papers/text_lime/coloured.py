@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from papers.lime.charts import OTHER, RUNS
 from propopt.base.arrays import Values
 from propopt.base.text import drawn
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 _WIDTH: Final = 92
@@ -27,14 +27,14 @@ class ColouredText:
     ----------
     title : str
         Above the chart.
-    document : Document
+    document : TextDocument
         The text.
     weights : array (d,)
         Of its words; 0 for no mark.
     """
 
     title: str
-    document: Document
+    document: TextDocument
     weights: Values
 
     def draw(self, axes: Axes) -> None:

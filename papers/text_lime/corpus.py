@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from propopt.base.arrays import Array, Truths
-from propopt.tables.documents import Document, PatternWords
+from propopt.tables.documents import PatternWords, TextDocument
 
 
 STAND_IN: Final = "generated reviews instead of Yelp's, whose licence is not stated"
@@ -53,9 +53,9 @@ def own_reviews() -> tuple[str, ...]:
 
 
 @cache
-def review_of(n_words: int) -> Document:
+def review_of(n_words: int) -> TextDocument:
     """The first of our reviews that has so many distinct words."""
-    documents = (Document.of(text, PatternWords()) for text in own_reviews())
+    documents = (TextDocument.of(text, PatternWords()) for text in own_reviews())
     return next(one for one in documents if one.n_words == n_words)
 
 

@@ -350,7 +350,7 @@ def column_texts(column: pd.Series[Any]) -> list[str]:
 
 def sentence(text: str) -> str:
     """Words that begin with a capital and end with a full stop, as sentences do."""
-    if not text or text.endswith((".", "?")):  # which may begin with the name of a column
+    if not text or text.endswith((".", "?")):  # it may begin with a name
         return text
     return f"{text[:1].upper()}{text[1:]}."
 

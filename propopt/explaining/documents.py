@@ -46,7 +46,7 @@ from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction, word_shapley
 from propopt.tables.documents import (
-    Document,
+    TextDocument,
     TextSchema,
     document_coordinates,
     rarity,
@@ -74,7 +74,7 @@ class DocumentsProblem(ExplanationProblem):
     """Documents: points are counts of words, targets numbers for the words of each."""
 
     function: TextFunction  # f
-    documents: Sequence[Document]  # (N,): the texts
+    documents: Sequence[TextDocument]  # (N,): the texts
 
     @classmethod
     def of(
@@ -208,7 +208,10 @@ class DocumentsProblem(ExplanationProblem):
         )
 
     def _shapley_of(
-        self, document: Document, read: SetFunction | Reason, rng: np.random.Generator
+        self,
+        document: TextDocument,
+        read: SetFunction | Reason,
+        rng: np.random.Generator,
     ) -> Estimate:
         """Of one document (1, d): exactly where all sets cost no more than draws do."""
         d, source = document.n_words, "exact"
@@ -418,7 +421,9 @@ class FittedDocuments(FittedReference):
         totals = np.array([row.total for row in rows])
         return Program(losses, (Completeness(totals, words).bound(shape[1]),))
 
-    def _beside_others(self, text: str) -> tuple[Document, Targets, OutOfSampleRows]:
+    def _beside_others(
+        self, text: str
+    ) -> tuple[TextDocument, Targets, OutOfSampleRows]:
         """A document beside the nearest, with the aim of a function of its words."""
         settings, points, f = (
             self.problem.settings,

@@ -30,7 +30,7 @@ from propopt.losses.faithfulness import Estimate
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
 from propopt.tables.columns import Categorical
-from propopt.tables.documents import Document, TextSchema, read_texts
+from propopt.tables.documents import TextDocument, TextSchema, read_texts
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
@@ -51,7 +51,7 @@ class DocumentFunction(OfFunction):
     """
 
     function: TextFunction  # f
-    document: Document  # x, with d words
+    document: TextDocument  # x, with d words
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity}, {self.n_words} words)"
@@ -104,7 +104,7 @@ class DocumentFunction(OfFunction):
         return np.asarray(points == 1.0)
 
 
-def without_each(document: Document, kept: Truths | None = None) -> Iterator[str]:
+def without_each(document: TextDocument, kept: Truths | None = None) -> Iterator[str]:
     """The text with one word less, for each word that is there, in their order."""
     bits = np.ones(document.n_words, bool) if kept is None else kept.copy()
     for j in np.flatnonzero(bits):
@@ -335,25 +335,25 @@ class TextFunction(OfModel):
         """Whether the model was read: what it is made of is known."""
         return not isinstance(self.structure, Reason)
 
-    def subsets(self, document: Document) -> SetFunction | Reason:
+    def subsets(self, document: TextDocument) -> SetFunction | Reason:
         """The function of the words of a document that are kept, where it was read."""
         if isinstance(self.structure, Reason):
             return self.structure
         return self.structure.at(document)
 
-    def of_document(self, document: Document | str) -> DocumentFunction:
+    def of_document(self, document: TextDocument | str) -> DocumentFunction:
         """The function of which words of one document are kept: D = d columns.
 
         Parameters
         ----------
-        document : Document or str
+        document : TextDocument or str
             Any, of the schema or not.
         """
-        if not isinstance(document, Document):
+        if not isinstance(document, TextDocument):
             document = self.text_schema.document_of(document)
         return DocumentFunction(self, document)
 
-    def documents_of(self, X: Any, what: str = "X") -> list[Document]:
+    def documents_of(self, X: Any, what: str = "X") -> list[TextDocument]:
         """The documents of texts; all their words must be in the vocabulary.
 
         Parameters
@@ -370,7 +370,7 @@ class TextFunction(OfModel):
 
     def documents_at(
         self, points: Points, labels: Labels | None = None
-    ) -> list[Document]:
+    ) -> list[TextDocument]:
         """The documents of rows of counts.
 
         Parameters
@@ -389,7 +389,7 @@ class TextFunction(OfModel):
         rows = zip(self.text_schema.known(points, labels), points, strict=True)
         return [self._only(documents, point) for documents, point in rows]
 
-    def _only(self, documents: list[Document], point: Points) -> Document:
+    def _only(self, documents: list[TextDocument], point: Points) -> TextDocument:
         """The document with such counts; several may be the same text."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
@@ -412,13 +412,13 @@ class TextFunction(OfModel):
         return self.text_schema.placed(documents, self.effects_in(documents))
 
     def effects_in(
-        self, documents: Sequence[Document], kept: Sequence[Truths] | None = None
+        self, documents: Sequence[TextDocument], kept: Sequence[Truths] | None = None
     ) -> list[Values]:
         """F of each document less f of it without each of its words, (d,) each.
 
         Parameters
         ----------
-        documents : sequence of Document
+        documents : sequence of TextDocument
             Known or not.
         kept : sequence of arrays (d,), optional
             Which of their words stand in them; all by default. Effects are of these.

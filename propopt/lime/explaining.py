@@ -54,8 +54,8 @@ from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.documents import (
-    Document,
     PatternWords,
+    TextDocument,
     TextSchema,
     WordRule,
     is_documents,
@@ -487,7 +487,7 @@ def text_limits(
     subject = TextSubject(
         function=function,
         law=TextLaw() if law is None else law,
-        documents=tuple(Document.of(text, rule) for text in texts),
+        documents=tuple(TextDocument.of(text, rule) for text in texts),
         draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
         max_enumerated=most,
     )

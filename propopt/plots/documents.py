@@ -17,8 +17,8 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import TextLimeExplanation, marked
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.documents import (
-    Document,
     PatternWords,
+    TextDocument,
     TextSchema,
     VectoriserWords,
     WordRule,
@@ -150,25 +150,25 @@ def _documents(
     result: Explanation,
     columns: Mapping[str, int],
     indices: list[int],
-) -> dict[int, Document]:
+) -> dict[int, TextDocument]:
     """The texts by the rule that is given, or by that which loses least."""
     if isinstance(words, TextFunction):
         words = words.text_schema
     rule = words.rule if isinstance(words, TextSchema) else words
 
-    def lost(documents: dict[int, Document]) -> float:
+    def lost(documents: dict[int, TextDocument]) -> float:
         absent = (_absent(result, columns, n, own) for n, own in documents.items())
         return sum(float(np.abs(values).sum()) for values in absent)
 
     each = [
-        {n: Document.of(texts[n], one) for n in indices}
+        {n: TextDocument.of(texts[n], one) for n in indices}
         for one in (_RULES if rule is None else (rule,))
     ]
     return min(each, key=lost)
 
 
 def _absent(
-    result: Explanation, columns: Mapping[str, int], n: int, document: Document
+    result: Explanation, columns: Mapping[str, int], n: int, document: TextDocument
 ) -> Array:
     """Attributions of words that are not in a document, as far as they are not zero."""
     values = np.array(result.attributions[n])
@@ -177,7 +177,7 @@ def _absent(
 
 
 def _marked(
-    result: Explanation, columns: Mapping[str, int], n: int, document: Document
+    result: Explanation, columns: Mapping[str, int], n: int, document: TextDocument
 ) -> MarkedText:
     """A document with the attributions of its words; one that has none is plain."""
     unknown = [word for word in document.words if word not in columns]

@@ -257,7 +257,7 @@ def _other(text: object) -> str:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Document:
+class TextDocument:
     """A text and its d distinct words, in the order in which they first come.
 
     A text may have no words, d = 0: it is empty, or nothing in it is a word.
@@ -271,7 +271,7 @@ class Document:
     filler: str = stored(default="")  # what stands where a word was deleted
 
     @classmethod
-    def of(cls, text: str, rule: WordRule) -> Document:
+    def of(cls, text: str, rule: WordRule) -> TextDocument:
         """The words of a text by a rule."""
         result = rule.find(text)
         words = tuple(dict.fromkeys(o.word for o in result))
@@ -364,7 +364,7 @@ class TextSchema:
         What a word is.
     vocabulary : tuple of str (D,)
         All words, in the order in which they first come.
-    documents : tuple of Document
+    documents : tuple of TextDocument
         Those that the schema was made of.
 
     Examples
@@ -382,7 +382,7 @@ class TextSchema:
 
     rule: WordRule
     vocabulary: tuple[str, ...]
-    documents: tuple[Document, ...]
+    documents: tuple[TextDocument, ...]
 
     @classmethod
     def of(
@@ -406,7 +406,7 @@ class TextSchema:
         """
         own = PatternWords() if rule is None else rule
         texts, _ = read_texts(documents, what)
-        result = tuple(Document.of(text, own) for text in texts)
+        result = tuple(TextDocument.of(text, own) for text in texts)
         words = dict.fromkeys(word for document in result for word in document.words)
         return cls(own, tuple(words), result)
 
@@ -463,15 +463,15 @@ class TextSchema:
             names, self.vocabulary, self.vocabulary, texts=tuple(texts)
         )
 
-    def document_of(self, text: str) -> Document:
+    def document_of(self, text: str) -> TextDocument:
         """The words of a text, by the rule of the schema."""
-        return Document.of(text, self.rule)
+        return TextDocument.of(text, self.rule)
 
-    def columns_of(self, document: Document) -> Any:
+    def columns_of(self, document: TextDocument) -> Any:
         """Which column each word of a document is, (d,)."""
         return np.array([self.places[word] for word in document.words], np.intp)
 
-    def counts(self, documents: Sequence[Document]) -> Points:
+    def counts(self, documents: Sequence[TextDocument]) -> Points:
         """How often each word comes in documents, (n, D)."""
         n, d = len(documents), len(self.vocabulary)
         require_memory(
@@ -482,7 +482,7 @@ class TextSchema:
         return self.placed(documents, [document.counts for document in documents])
 
     def placed(
-        self, documents: Sequence[Document], of_words: Sequence[Array | Positions]
+        self, documents: Sequence[TextDocument], of_words: Sequence[Array | Positions]
     ) -> Array:
         """Numbers (d,) of the words of each document, among those of all (n, D)."""
         table = np.zeros((len(documents), len(self.vocabulary)))
@@ -490,7 +490,7 @@ class TextSchema:
             row[self.columns_of(document)] = values
         return table
 
-    def check_words(self, documents: Sequence[Document], what: str) -> None:
+    def check_words(self, documents: Sequence[TextDocument], what: str) -> None:
         """Refuse documents with words that are not in the vocabulary."""
         for n, document in enumerate(documents):
             unknown = [word for word in document.words if word not in self.places]
@@ -527,7 +527,7 @@ class TextSchema:
 
     def known(
         self, points: Points, labels: Labels | None = None
-    ) -> Iterator[list[Document]]:
+    ) -> Iterator[list[TextDocument]]:
         """The documents that each row of counts may be; labels tell those read last."""
         texts = None if labels is None else labels.texts
         told = texts if texts is not None and len(texts) == len(points) else None
@@ -549,7 +549,7 @@ class TextSchema:
             results.setdefault(self._key_of(document), []).append(n)
         return results
 
-    def _key_of(self, document: Document) -> bytes | None:
+    def _key_of(self, document: TextDocument) -> bytes | None:
         """None if it has words that are not known."""
         if any(word not in self.places for word in document.words):
             return None

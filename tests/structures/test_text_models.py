@@ -22,13 +22,13 @@ from propopt.structures.tfidf.vectorisers import (
     Vectoriser,
     document_features,
 )
-from propopt.tables.documents import Document, PatternWords
+from propopt.tables.documents import PatternWords, TextDocument
 
 
 WORDS = [*(f"w{k}" for k in range(12)), "Food", "food", "x"]
 TEXT = "Food food w1 w1 w2 w3 unseen w4 x w5"
 """Two cases of a word, one twice, one of a single letter, and one that is unknown."""
-DOCUMENT = Document.of(TEXT, PatternWords())
+DOCUMENT = TextDocument.of(TEXT, PatternWords())
 BITS = masks(DOCUMENT.n_words)
 TEXTS = DOCUMENT.texts(BITS)
 
@@ -257,7 +257,7 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
     function = po.wrap(model, output="log_odds", data=[TEXT])
     assert "not finite" in function.subsets(DOCUMENT).reason
     ridge = tfidf(sk.Ridge()).fit(DOCUMENTS, NUMBERS)
-    result = po.wrap(ridge, data=[TEXT]).subsets(Document.of("...", PatternWords()))
+    result = po.wrap(ridge, data=[TEXT]).subsets(TextDocument.of("...", PatternWords()))
     assert result == Reason("the document has no word")
     none = counts("passthrough").fit(DOCUMENTS, TWO)
     assert "gives no number" in read_text_model(none, "value", 1).reason
@@ -288,7 +288,7 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
     words = ["food", *(f"v{k}" for k in range(17))]
     model = make_pipeline(first, sk.LinearRegression(fit_intercept=False))
     model.fit(words, np.eye(18)[0])
-    document = Document.of(" ".join(["Food", *words]), PatternWords())
+    document = TextDocument.of(" ".join(["Food", *words]), PatternWords())
     limits = WordRegression(po.wrap(model, data=words).subsets(document)).at([0.25])
     digits = 5e-4 if lowercase else 1e-12
     assert limits.coefficients[0, :2] == pytest.approx(expected, abs=digits)
@@ -302,7 +302,7 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
 def test_any_text_is_read_as_the_model_sees_it(model):
     model.fit(DOCUMENTS, NUMBERS)
     for odd in ODD_TEXTS.values():
-        document = Document.of(f"w1 {odd} food", PatternWords())
+        document = TextDocument.of(f"w1 {odd} food", PatternWords())
         function = po.wrap(model, data=[document.text])
         result, bits = function.subsets(document), masks(document.n_words)
         assert not isinstance(result, Reason), result.reason
@@ -371,7 +371,7 @@ def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
     model = make_pipeline(sk.CountVectorizer(binary=True), sk.DecisionTreeRegressor())
     structure = read_text_model(model.fit(texts, y), "value", None)
     text = "good Good gOod goOd gooD bad Bad bAd baD"
-    result = structure.at(Document.of(text, PatternWords()))
+    result = structure.at(TextDocument.of(text, PatternWords()))
     bits = masks(9)
     assert_means(result, bits[:, :5].any(axis=1) + 3.0 * bits[:, 5:].any(axis=1), bits)
     assert len(result.values) == 3  # and a constant
@@ -429,7 +429,7 @@ def test_values_are_those_of_scikit(name, text):
     model = prepared(OWN[name])
     vectoriser = Vectoriser.of(model)
     assert vectoriser.rest is None
-    document = Document.of(text, PatternWords())
+    document = TextDocument.of(text, PatternWords())
     result = document_features(vectoriser, document)
     if name == "letters" and "," in text:  # a comma stands in its word
         assert "not made of single words" in result.reason
@@ -442,10 +442,10 @@ def test_values_are_those_of_scikit(name, text):
 
 def test_ngrams_that_the_document_cannot_form_do_no_harm():
     vectoriser = Vectoriser.of(prepared(sk.CountVectorizer(ngram_range=(1, 2))))
-    fine = document_features(vectoriser, Document.of("pity food", PatternWords()))
+    fine = document_features(vectoriser, TextDocument.of("pity food", PatternWords()))
     assert isinstance(fine, DocumentFeatures)
     for text in ("was good", "was not good", "bad was not food"):
-        result = document_features(vectoriser, Document.of(text, PatternWords()))
+        result = document_features(vectoriser, TextDocument.of(text, PatternWords()))
         assert isinstance(result, Reason)
         assert "n-grams" in result.reason
 
@@ -453,10 +453,10 @@ def test_ngrams_that_the_document_cannot_form_do_no_harm():
 def test_words_that_cross_tokens_are_named():
     apart = sk.CountVectorizer(token_pattern=r"[\w']+")
     vectoriser = Vectoriser.of(prepared(apart))
-    result = document_features(vectoriser, Document.of(REVIEWS[1], PatternWords()))
+    result = document_features(vectoriser, TextDocument.of(REVIEWS[1], PatternWords()))
     assert "it's" in result.reason
     own = document_features(
-        vectoriser, Document.of(REVIEWS[1], PatternWords(r"[\w']+"))
+        vectoriser, TextDocument.of(REVIEWS[1], PatternWords(r"[\w']+"))
     )
     assert len(own.shared) > 0  # "Bad" and "bad"
 
@@ -472,7 +472,7 @@ def test_words_that_cross_tokens_are_named():
 )
 def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     """Only where a and b are kept and c and d are not, in 1 of 16 sets."""
-    document = Document.of(text, PatternWords(rule))
+    document = TextDocument.of(text, PatternWords(rule))
     bits = [word in "ab" for word in document.words]
     vectoriser.fit([document.without(bits)])
     result = document_features(Vectoriser.of(vectoriser), document)

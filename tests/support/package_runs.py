@@ -28,7 +28,7 @@ from propopt.lime.text.text_reading import TextLaw, checked_subsets, enumerated_
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans
-from propopt.tables.documents import Document, PatternWords
+from propopt.tables.documents import PatternWords, TextDocument
 from propopt.tables.frames import Labels
 
 
@@ -143,7 +143,7 @@ def runs_of_text(
     words: SizeMeans | None = None,
 ) -> PackageRuns:
     """Runs of ``LimeTextExplainer``; ``words`` is F as a function of sets of words."""
-    document, law = Document.of(text, PatternWords()), TextLaw(bandwidth)
+    document, law = TextDocument.of(text, PatternWords()), TextLaw(bandwidth)
     sets = checked_subsets(function, document) if words is None else words
     if isinstance(sets, Reason):
         sets = enumerated_words(function, document)

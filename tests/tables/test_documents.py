@@ -18,8 +18,8 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.tables import documents as schema_module
 from propopt.tables.documents import (
-    Document,
     PatternWords,
+    TextDocument,
     VectoriserWords,
     document_coordinates,
     is_documents,
@@ -111,7 +111,7 @@ def test_deleted_texts_are_those_of_the_package(bow):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = lime_text.IndexedString(text, bow=bow)
-        document = Document.of(text, rule)
+        document = TextDocument.of(text, rule)
         assert document.n_words == theirs.num_words()
         spoken = [theirs.word(j) for j in range(theirs.num_words())]
         assert [word.partition("[")[0] for word in document.words] == spoken
@@ -170,7 +170,7 @@ def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
     ],
 )
 def test_words_of_odd_texts(oddity, words):
-    assert Document.of(ODD_TEXTS[oddity], PatternWords()).words == words
+    assert TextDocument.of(ODD_TEXTS[oddity], PatternWords()).words == words
 
 
 def test_all_occurrences_of_a_word_are_deleted():
@@ -179,7 +179,7 @@ def test_all_occurrences_of_a_word_are_deleted():
 
 
 def test_five_thousand_words_are_parted_in_no_time():
-    document = Document.of(MANY_WORDS, PatternWords())
+    document = TextDocument.of(MANY_WORDS, PatternWords())
     assert document.n_words == 5_000
     bits = np.random.default_rng(0).random((200, 5_000)) < 0.5
     start = time.perf_counter()
@@ -253,7 +253,7 @@ def test_containers_of_texts(X):
         assert read_texts(column, "X") == (TEXTS, None)
 
 
-NO_GO = Document.of("no, so no go", PatternWords())
+NO_GO = TextDocument.of("no, so no go", PatternWords())
 FOOD = po.functions.TextSchema.of(["good food"])
 
 

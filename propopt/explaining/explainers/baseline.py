@@ -35,7 +35,7 @@ from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
 
 
@@ -116,7 +116,7 @@ class Findings:
 
 
 def _of_documents(
-    function: TextFunction, documents: Sequence[Document], found: Sequence[Findings]
+    function: TextFunction, documents: Sequence[TextDocument], found: Sequence[Findings]
 ) -> Findings:
     """What is said of each, as one: of all words (N, V), and numbers (N,)."""
     placed = partial(function.text_schema.placed, documents)
@@ -142,7 +142,7 @@ def _of_documents(
 
 
 def request_of_document(
-    function: TextFunction, document: Document, rng: np.random.Generator
+    function: TextFunction, document: TextDocument, rng: np.random.Generator
 ) -> Request:
     """What a method is asked of one document: a row of ones, and draws of its own."""
     at = function.of_document(document)

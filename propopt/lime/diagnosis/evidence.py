@@ -36,7 +36,7 @@ from propopt.lime.sampled_limits import CommonDraws, LimeSubject, cost_told, eva
 from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans, limits_of
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 # ---- What rules look at: an explanation, and what is computed beside it
@@ -303,7 +303,7 @@ class ObservedWords:
     crossing: tuple[str, ...]
 
     @classmethod
-    def of(cls, vectorisers: Sequence[Any], document: Document) -> ObservedWords:
+    def of(cls, vectorisers: Sequence[Any], document: TextDocument) -> ObservedWords:
         """What vectorisers, all that the model sees of texts, make of the words."""
         d = document.n_words
         alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []

@@ -29,7 +29,7 @@ from propopt.lime.paths import BandwidthPath, word_path
 from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.structures.subsets.sets import SetFunction
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
 
 
@@ -64,7 +64,7 @@ class TextSubject:
 
     function: TextFunction  # f
     law: TextLaw  # of the samples
-    documents: tuple[Document, ...]  # (N,): the texts
+    documents: tuple[TextDocument, ...]  # (N,): the texts
     draws: DrawPlan  # texts for each document whose limits are estimated
     max_enumerated: int = 0  # so many words have all their sets asked for
     # (N,): what is known of each document at any bandwidth

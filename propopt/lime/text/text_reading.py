@@ -21,7 +21,7 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.exact_limits import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 # ---- How LIME deletes words: how many, which, and what weight the rest has
@@ -235,7 +235,7 @@ NOTHING: Final = "none"
 class ExplainedDocument:
     """The coefficients that LIME tends to for one document, with their error."""
 
-    document: Document  # the text, and its d words
+    document: TextDocument  # the text, and its d words
     # (d,): β of its words; NaN where there are none
     coefficients: Array = stored("d", missing=True)
     intercept: float = stored(missing=True)  # β_0
@@ -267,7 +267,7 @@ class ExplainedDocument:
 
     @classmethod
     def without(
-        cls, document: Document, value: float, reason: str
+        cls, document: TextDocument, value: float, reason: str
     ) -> ExplainedDocument:
         """Of a document that LIME says nothing of."""
         return cls(
@@ -323,7 +323,7 @@ _TOLERANCE: Final = 1e-5
 class DocumentReading:
     """What is known of a function at a document before more of it is asked."""
 
-    document: Document
+    document: TextDocument
     value: float  # f of the document; NaN where it is not finite
     # what f is there, as a function of which words are kept, or why that is not known
     words: SetFunction | Reason
@@ -336,7 +336,9 @@ class DocumentReading:
             raise InvalidInput(self.refusal)
 
 
-def checked_subsets(function: TextFunction, document: Document) -> SetFunction | Reason:
+def checked_subsets(
+    function: TextFunction, document: TextDocument
+) -> SetFunction | Reason:
     """The function of a document's words, if it is what the model answers there."""
     (result,) = read_documents(function, [document])
     result.refuse()
@@ -345,7 +347,7 @@ def checked_subsets(function: TextFunction, document: Document) -> SetFunction |
 
 def read_documents(
     function: TextFunction,
-    documents: Sequence[Document],
+    documents: Sequence[TextDocument],
     told: Callable[[int], object] = lambda _: None,
 ) -> list[DocumentReading]:
     """What is known of documents, for which the model is called together.
@@ -377,7 +379,7 @@ def read_documents(
 
 def _believed(
     function: TextFunction,
-    document: Document,
+    document: TextDocument,
     words: SetFunction | Reason,
     bits: Truths,
     values: Values,
@@ -404,7 +406,7 @@ def _believed(
     return DocumentReading(document, value, Reason(reason))
 
 
-def enumerated_words(function: TextFunction, document: Document) -> Enumerated:
+def enumerated_words(function: TextFunction, document: TextDocument) -> Enumerated:
     """The function of the words of a document, by asking for all its 2^d texts."""
     return Enumerated.of(
         lambda bits: function.texts_value(document.each(bits)), document.n_words

@@ -33,7 +33,7 @@ from propopt.structures.tfidf.vectorisers import (
     Vectoriser,
     document_features,
 )
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 # ---- Ways through trees of features, by which words of one document are kept
@@ -116,7 +116,7 @@ class TextTrees:
     trees: Tree  # all of them, by the V features
     absent: float  # what the model sees of a feature that does not come
 
-    def at(self, document: Document, /) -> Conjunctions | Reason:
+    def at(self, document: TextDocument, /) -> Conjunctions | Reason:
         """The function of which words of a document are kept."""
         features = document_features(self.vectoriser, document)
         if isinstance(features, Reason):

@@ -41,13 +41,13 @@ from propopt.structures.tfidf.vectorisers import (
     map_of,
     takes_norm,
 )
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 class TextStructure(Protocol):
     """A model of texts that was read: a function of the words of any document."""
 
-    def at(self, document: Document, /) -> SetFunction | Reason:
+    def at(self, document: TextDocument, /) -> SetFunction | Reason:
         """The function of which words of a document are kept."""
 
 
@@ -195,7 +195,7 @@ class AddedTexts:
     parts: tuple[tuple[float, TextStructure], ...]  # at least one weight and function
     base: float  # what is added to them
 
-    def at(self, document: Document, /) -> SetFunction | Reason:
+    def at(self, document: TextDocument, /) -> SetFunction | Reason:
         parts = []
         for weight, structure in self.parts:
             result = structure.at(document)
@@ -369,7 +369,7 @@ class TextLinear:
     vectoriser: Vectoriser  # fitted
     row: LinearRow  # the output, of its features behind the norm
 
-    def at(self, document: Document, /) -> SetFunction | Reason:
+    def at(self, document: TextDocument, /) -> SetFunction | Reason:
         if document.n_words == 0:
             return Reason("the document has no word")
         result = document_features(self.vectoriser, document)

@@ -32,7 +32,7 @@ from propopt.structures.subsets.sets import (
     all_sets,
     random_sets,
 )
-from propopt.tables.documents import Document
+from propopt.tables.documents import TextDocument
 
 
 VECTORISERS: Final[tuple[type[Any], ...]] = (
@@ -284,7 +284,7 @@ class DocumentFeatures:
 
 
 def document_features(
-    vectoriser: Vectoriser, document: Document
+    vectoriser: Vectoriser, document: TextDocument
 ) -> DocumentFeatures | Reason:
     """What each word of a document, as it stands, adds to which features.
 
@@ -318,7 +318,7 @@ def document_features(
 
 
 def _of_words(
-    document: Document,
+    document: TextDocument,
     written: Sequence[str],  # each occurrence
     words: Sequence[str],  # W different ones
     counts: Sparse,  # (W, V): of each by itself
@@ -349,7 +349,7 @@ def _has_runs(vectoriser: Vectoriser) -> bool:
     return plain and known and own.strip_accents is None and own.token_pattern in _RUNS
 
 
-def _touches(document: Document) -> bool:
+def _touches(document: TextDocument) -> bool:
     """Whether a letter stands beside a word, which may meet another one."""
     neighbouring = (
         document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
@@ -358,7 +358,7 @@ def _touches(document: Document) -> bool:
     return _LETTER.search("".join(neighbouring)) is not None
 
 
-def _some_bits(document: Document, n_checks: int) -> Truths:
+def _some_bits(document: TextDocument, n_checks: int) -> Truths:
     """All words, none, and random sets of any size that are the same in each run."""
     d = document.n_words
     if 2**d <= n_checks:
@@ -369,7 +369,7 @@ def _some_bits(document: Document, n_checks: int) -> Truths:
     return np.concatenate([whole, ~whole, samples])
 
 
-def _formed_ngrams(vectoriser: Vectoriser, document: Document) -> list[str]:
+def _formed_ngrams(vectoriser: Vectoriser, document: TextDocument) -> list[str]:
     """The n-grams of the vocabulary all of whose tokens the document has."""
     following = vectoriser.ngrams
     if not following:

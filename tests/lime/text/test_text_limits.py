@@ -32,7 +32,7 @@ from propopt.lime.text.text_reading import (
 from propopt.lime.text.text_samples import SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
-from propopt.tables.documents import Document, PatternWords
+from propopt.tables.documents import PatternWords, TextDocument
 
 
 TEXTS = [
@@ -47,7 +47,7 @@ TEXTS = [
 
 def by_brute_force(f, text, bandwidth):
     """Weighted least squares over all sets of words but that of all words."""
-    document = Document.of(text, PatternWords())
+    document = TextDocument.of(text, PatternWords())
     d = document.n_words
     bits = all_sets(d)
     bits = bits[bits.sum(axis=1) < d]
@@ -190,7 +190,9 @@ REFUSED = {
     "max_enumerated: expected 16 words": lambda limits: limits(max_enumerated=17),
     "rng: expected": lambda limits: limits(rng=-1),
     "expected 'lime', 'model' or a rule.*'let": lambda limits: limits(words="letters"),
-    "expected 'lime', 'model' or a rule.*class": lambda limits: limits(words=Document),
+    "expected 'lime', 'model' or a rule.*class": lambda limits: limits(
+        words=TextDocument
+    ),
     "of the model are not known": lambda _: text_limits(lengths, TEXTS, words="model"),
     "explains rows of tables": lambda _: text_limits(po.wrap(lambda X: X[:, 0]), TEXTS),
     r"text_limits\(model, documents": lambda _: limits_of_texts(TEXTS),
@@ -491,7 +493,7 @@ def test_ignored_words_and_features_of_several_words(plain):
 
 
 def test_what_a_model_sees():
-    document = Document.of("Good, good food I say", PatternWords())
+    document = TextDocument.of("Good, good food I say", PatternWords())
     hashed = HashingVectorizer(n_features=2, norm=None)
     seen = ObservedWords.of([CountVectorizer().fit(["good food"]), hashed], document)
     assert seen.known.tolist() == [True, True, True, False, True]
