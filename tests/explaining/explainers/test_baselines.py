@@ -65,6 +65,19 @@ def test_the_result_tells_how_it_was_made_in_plain_values(X):
     assert result.seconds > 0
 
 
+def test_tables_of_text_have_the_digest_of_what_they_say():
+    """Not of where their strings stand in memory."""
+    one, other, third = (
+        pd.DataFrame({"k": ["".join(["a", end]) for end in "xyz" + last]}, dtype=object)
+        for last in ("a", "a", "b")
+    )
+    first, second, changed = (
+        po.explainers.ExactShap(data=table).parameters["data"]
+        for table in (one, other, third)
+    )
+    assert first == second != changed
+
+
 @each_sampled
 def test_the_seed_and_the_rows_before_decide_what_is_drawn(explainer, X):
     def explained(points, **settings):
