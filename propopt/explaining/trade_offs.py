@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -40,10 +40,6 @@ from propopt.proofs.optimum import target_basis, target_in_words, targets_in_wor
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
-
-
-AxisScale: TypeAlias = Literal["linear", "log"]
-"""Of both axes of :meth:`TradeOffs.plot`."""
 
 
 # ---- How far a baseline lies above the optima, where the two can be compared
@@ -671,7 +667,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         y: str | None = None,
         ax: Any = None,
         *,
-        scale: AxisScale = "linear",
+        scale: Literal["linear", "log"] = "linear",
     ) -> Any:
         """Draw loss ``y`` against loss ``x``: by default the first two losses.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from textwrap import fill
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, drawn, in_percent
 from propopt.base.words_of_others import knows_other_words
-from propopt.explaining.trade_offs import AxisScale
 from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
@@ -174,6 +173,7 @@ def draw_corner(
     return inset
 
 
+AxisScale: TypeAlias = Literal["linear", "log"]
 Window: TypeAlias = tuple[float, float]
 
 _OPTIMIZED = "optimized"

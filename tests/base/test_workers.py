@@ -87,7 +87,10 @@ def test_termination_saves_the_rows_that_are_done(file, out, capsys, monkeypatch
     monkeypatch.setattr(Task, "solve", solving)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
     assert len(pd.read_csv(out / "cubic.csv")) == 4
-    assert capsys.readouterr().err == "warning: interrupted: 4 of 10 weights are done\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: interrupted: 4 of 10 weights are done",
+        "propopt: interrupted; files that were written are whole",
+    ]
     assert signal.getsignal(signal.SIGTERM) == before
 
 
