@@ -34,7 +34,7 @@ model = HistGradientBoostingRegressor(
 # A patient whose blood pressure is in the third quarter of all.
 third = X_train["bp"].quantile([0.5, 0.75])
 patient = X_new.index[X_new["bp"].between(*third, inclusive="right")][0]
-limit = po.lime.limits(model, X_new, data=X_train)
+limit = po.lime.limits(model, X_new, data=X_train, outcome="progression")
 bp, n = X.columns.get_loc("bp"), X_new.index.get_loc(patient)
 exact, noise = limit.coefficients[n, bp], limit.noise()[n, bp]
 print(f"limit {exact:.2f}, standard deviation of a run {noise:.2f}")

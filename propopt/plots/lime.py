@@ -45,12 +45,19 @@ def shortened(name: str, most: int = LONGEST) -> str:
     return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
 
 
+def _explained(explanation: AnyLime, most: int) -> str:
+    """What is explained, for an axis: a class of models is no name of a number."""
+    known = explanation.quantity
+    words = "prediction" if known is not None and known.is_by_name else None
+    return drawn(shortened(words or explanation.explained_in_words, most))
+
+
 def _title(explanation: AnyLime, n: int) -> str:
     """What is explained, and where; what it is there and what LIME makes of it."""
     noun = "row" if isinstance(explanation, LimeExplanation) else "document"
-    label = f"{explanation.explained_in_words}, {noun} {explanation.row_names[n]}"
+    label = f"{_explained(explanation, 40)}, {noun} {explanation.row_names[n]}"
     return (
-        f"{drawn(shortened(label, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
+        f"{shortened(label, 60)}\nit is {explanation.values[n]:.4g}, LIME's sum "
         f"{explanation.at_row[n]:.4g}"
     )
 
@@ -162,7 +169,7 @@ def lime_map(
         ylabel=f"bin of {names[1]}",
     )
     axes.set_title(
-        f"{drawn(shortened(explanation.explained_in_words, 48))}\n"
+        f"{_explained(explanation, 48)}\n"
         f"LIME in each cell; longest arrow: {longest:.3g}",
         fontsize="medium",
     )
@@ -297,7 +304,7 @@ def lime_path(
             color="0.35",
         )
     axes.set_xscale("log")
-    explained = drawn(shortened(explanation.explained_in_words, 40))
+    explained = _explained(explanation, 40)
     axes.set(xlabel=along, ylabel=f"LIME coefficient,\n{explained}")
     framed(axes)
     axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
@@ -388,12 +395,15 @@ def lime_profile(
     colours = [OPTIMIZED_COLOUR if b == own else OTHERS for b in range(len(means))]
     others = means[own] - beta[j]
     # bars from the mean of the others: their lengths are differences, as β is
-    axes.bar(
-        np.arange(len(means)), means - others, bottom=others, width=0.7, color=colours
-    )
-    axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--")
+    labels = ["other bins" if b == (own == 0) else "_" for b in range(len(means))]
+    labels[own] = "bin of the row"
+    places, heights = np.arange(len(means)), means - others
+    axes.bar(places, heights, 0.7, others, color=colours, label=labels)
+    mean = {"label": "mean of the other bins", "linestyle": "--"}
+    axes.axhline(others, color="0.3", linewidth=1.0, **mean)
+    axes.legend(frameon=False, fontsize="small")
     name = drawn(shortened(features[j], 30))
-    axes.set_ylabel(f"mean {drawn(shortened(explanation.explained_in_words, 40))}")
+    axes.set_ylabel(f"mean {_explained(explanation, 40)}")
     axes.set_xlabel(f"bin of {name}")
     # an interval on two lines, one for each end
     shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]
@@ -476,7 +486,7 @@ def lime_coefficients(
     names = [drawn(shortened(name)) for name, _ in explanation.as_list(row)]
     axes.set_yticks(positions, names[: len(shown)])
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    label = drawn(shortened(explanation.explained_in_words, 48))
+    label = _explained(explanation, 48)
     axes.set(xlabel=f"LIME coefficient, {label}")
     axes.locator_params(axis="x", nbins=5)
     legend_below(axes)
