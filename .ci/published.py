@@ -26,7 +26,7 @@ UNTYPED = (
     "propopt.problems.file.read_schema",
     "propopt.problems.jobs.interactions.InteractionsSection",
     "propopt.problems.jobs.interactions.InteractionsSection.answers",
-    "propopt.problems.jobs.interactions.InteractionsSection.chapters",
+    "propopt.problems.jobs.interactions.InteractionsSection.documents",
     "propopt.problems.jobs.interactions.InteractionsSection.solve",
     "propopt.problems.jobs.interactions.write_interactions_figure",
     "propopt.structures.fitted_model.OneBoostedLabel",  # classifiers of scikit-learn

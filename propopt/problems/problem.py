@@ -51,9 +51,15 @@ class Problem:
 
     def __init__(self, file: ProblemFile) -> None:
         keys: Any = file.schema
-        self.file, self.keys, self.name = file, keys, file.name
-        self.weights = {name: listed_values(x) for name, x in keys.sweep.items()}
-        self.limits = {name: listed_values(x) for name, x in keys.limits.items()}
+        self.file: ProblemFile = file
+        self.keys: Any = keys
+        self.name: str = file.name
+        self.weights: dict[str, list[float]] = {
+            name: listed_values(x) for name, x in keys.sweep.items()
+        }
+        self.limits: dict[str, list[float]] = {
+            name: listed_values(x) for name, x in keys.limits.items()
+        }
         self._baselines: list[list[Baseline]] = keys.build_baselines()
 
     @property

@@ -259,9 +259,9 @@ class JobRun:
     """The problem file, where it is of one."""
     problem: str | None = None
     """What tells it from others, where something does."""
-    is_whole = True
+    is_whole: bool = True
     """Whether another run would find no more."""
-    interrupted = False
+    interrupted: bool = False
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ class JobRun:
             require_free_name(f"{self.target}{suffix}", files)
             forget_drafts(f"{self.target}{suffix}")
         self.quiet: bool = quiet
-        self.verbose = False
+        self.verbose: bool = False
         self.console: PlainConsole = PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []

@@ -344,8 +344,9 @@ class TreesModel(TaskModel):
 class ForestModel(TreesModel):
     """A random forest."""
 
-    words = "a forest"
-    classifier, regressor = RandomForestClassifier, RandomForestRegressor
+    words: ClassVar[str] = "a forest"
+    classifier: ClassVar[type[Any]] = RandomForestClassifier
+    regressor: ClassVar[type[Any]] = RandomForestRegressor
 
 
 @partial(
@@ -361,9 +362,10 @@ class ForestModel(TreesModel):
 class BoostingModel(TreesModel):
     """Gradient boosting."""
 
-    words, takes_sparse = "gradient boosting", False
-    classifier = HistGradientBoostingClassifier
-    regressor = HistGradientBoostingRegressor
+    words: ClassVar[str] = "gradient boosting"
+    takes_sparse: ClassVar[bool] = False
+    classifier: ClassVar[type[Any]] = HistGradientBoostingClassifier
+    regressor: ClassVar[type[Any]] = HistGradientBoostingRegressor
 
 
 # ---- A model of your own: an object of a Python module
