@@ -53,21 +53,13 @@ print(f"{near.sum()} pairs; log-odds of this one {margins[a]:.2f}, {margins[b]:.
 
 # %%
 # Each bar joins what a measurement contributes for one patient and for the other.
-figure, axes = plt.subplots(
-    1, 3, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
-)
+same = {"sharex": True, "sharey": True}
+figure, axes = plt.subplots(1, 3, figsize=(8, 5), layout="constrained", **same)
 order = np.argsort(np.abs(best.attributions[a]))
 rows = range(len(order))
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):
-    ax.hlines(
-        rows,
-        W[a, order],
-        W[b, order],
-        color="#d55e00",
-        lw=3,
-        alpha=0.5,
-        label="difference",
-    )
+    line = {"colors": "#f0ac80", "lw": 3, "label": "difference"}
+    ax.hlines(rows, W[a, order], W[b, order], **line)
     ax.plot(W[a, order], rows, "o", color="#0072b2", label="patient A")
     ax.plot(W[b, order], rows, "o", color="#0072b2", mfc="white", label="patient B")
     ax.axvline(0, color="0.6", lw=1, zorder=0)
