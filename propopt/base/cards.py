@@ -61,7 +61,7 @@ def to_text(
         lines += _lines(block, n_bars)
     if document.trust:
         lines += _joined(printable(x.sentence) for x in document.trust)
-    for chapter in document.more() if details else ():
+    for chapter in document.chapters() if details else ():
         lines += ["", *_chapter_lines(chapter, n_bars)]
     return "\n".join(lines)
 

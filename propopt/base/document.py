@@ -279,7 +279,7 @@ class Document:
         What is proved and what is estimated; a terminal has them on one line.
     settings : mapping
         How it was made, by name; folded.
-    more : callable
+    chapters : callable
         Makes the chapters that only a page has, when a page is made.
     names : collection
         Names of columns and rules, in which words of the glossary mean nothing.
@@ -290,7 +290,7 @@ class Document:
     blocks: Sequence[Block] = ()
     trust: Sequence[Finding] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    more: Callable[[], Sequence[Chapter]] = tuple
+    chapters: Callable[[], Sequence[Chapter]] = tuple
     names: Collection[Hashable] = ()
 
     @property

@@ -725,7 +725,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             f", {plural(len(self.baselines), 'other')}",
             trust=[*self._trust(), *self._nearest(best)],
             settings={} if best is None else dict(made_by(best)),
-            more=partial(front_chapters, self),
+            chapters=partial(front_chapters, self),
             names=best.labels.feature_names(best.shape[1]) if best else (),
         )
 

@@ -667,7 +667,7 @@ class InteractionScores(
                 "units": f"scores are in {self.units}; they are compared within one "
                 "learner, not with those of another",
             },
-            more=self._chapters,
+            chapters=self._chapters,
             names=self.names,
         )
 
@@ -691,7 +691,7 @@ class InteractionScores(
             alone = self.main.document()
             blocks = [*alone.blocks, *alone.trust]
             chapters.append(Chapter(alone.title, blocks, sentence(alone.subtitle)))
-            chapters += alone.more()
+            chapters += alone.chapters()
         return chapters
 
     def __repr__(self) -> str:

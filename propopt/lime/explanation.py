@@ -593,7 +593,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
                 "model evaluations": f"{self.evaluations:,}",
                 **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
             },
-            more=partial(self._chapters, n),
+            chapters=partial(self._chapters, n),
             names=names,
         )
 

@@ -399,8 +399,8 @@ def lime_profile(
     labels[own] = "bin of the row"
     places, heights = np.arange(len(means)), means - others
     axes.bar(places, heights, 0.7, others, color=colours, label=labels)
-    mean = {"label": "mean of the other bins", "linestyle": "--"}
-    axes.axhline(others, color="0.3", linewidth=1.0, **mean)
+    said = "mean of the other bins"
+    axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--", label=said)
     axes.legend(frameon=False, fontsize="small")
     name = drawn(shortened(features[j], 30))
     axes.set_ylabel(f"mean {_explained(explanation, 40)}")

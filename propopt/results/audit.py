@@ -372,7 +372,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
                 Finding("nothing says that the model is right", "not said"),
             ],
             settings=self.settings,
-            more=self._chapters,
+            chapters=self._chapters,
             names=self._features,
         )
 

@@ -295,7 +295,7 @@ class Certain(
                 "objective": f"{self.optimum:.6g}",
                 "ranks": f"by {self.order} of the attributions",
             },
-            more=self._table,
+            chapters=self._table,
             names=self.features,
         )
 

@@ -226,7 +226,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
                 ),
                 "places": f"by {self.by} of the attributions",
             },
-            more=self._table,
+            chapters=self._table,
             names=table.index,
         )
 

@@ -673,7 +673,7 @@ class Comparison(
             blocks=[bars, *others],
             trust=[*self._trust(first)],
             settings={name: in_short(x) for name, x in self.parameters.items()},
-            more=self._chapters,
+            chapters=self._chapters,
             names=self.features,
         )
 

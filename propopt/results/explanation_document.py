@@ -66,7 +66,7 @@ def explanation_text(explanation: Optimum) -> str:
 
 
 def explanation_document(
-    explanation: Optimum, more: Callable[[], Sequence[Chapter]]
+    explanation: Optimum, chapters: Callable[[], Sequence[Chapter]]
 ) -> Document:
     """What is said of an explanation, and the chapters that a page has of it."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
@@ -86,7 +86,7 @@ def explanation_document(
         blocks=[bars, *said],
         trust=[*_trust(explanation), _clear(explanation, share, delta)],
         settings=settings,
-        more=more,
+        chapters=chapters,
         names=names,
     )
 

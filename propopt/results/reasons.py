@@ -411,7 +411,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
                 "ranked": plural(self.n_features, "feature or group"),
                 "least share": f"{100.0 * self.least_share:g} % of all that way",
             },
-            more=self._row_by_row,
+            chapters=self._row_by_row,
         )
 
     def _row_by_row(self) -> list[Chapter]:

@@ -153,7 +153,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
                 Finding("computed from the losses here and at both ends of the front"),
                 Finding("a dash is what is not defined", "not said"),
             ],
-            more=self._table,
+            chapters=self._table,
             settings={"attributions": f"{self.size:,}"},
         )
 

@@ -288,7 +288,7 @@ class ConclusionStability(
                 Finding("each setting was solved for"),
                 Finding("of those between nothing is proved", "not said"),
             ],
-            more=self._table,
+            chapters=self._table,
         )
 
     def _least(self, measure: str) -> float:

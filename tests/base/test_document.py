@@ -37,7 +37,7 @@ CURVE = po.sweep(po.GradientMatching(TARGET) + ROBUST, {ROBUST.name: [0.1, 1.0, 
 
 
 def explorer(result):
-    blocks = [block for part in result.document().more() for block in part.blocks]
+    blocks = [block for part in result.document().chapters() for block in part.blocks]
     return next(block for block in blocks if isinstance(block, Explorer))
 
 
@@ -101,7 +101,7 @@ def test_a_document_shows_the_finding_then_trust_then_settings_and_folds_the_res
         blocks=[Finding("It grew.")],
         trust=[Finding("proved to 0", "proved"), Finding("target exact")],
         settings={"law": "data"},
-        more=lambda: [Chapter("All numbers", [BLOCKS["table"]], "Each of them.")],
+        chapters=lambda: [Chapter("All numbers", [BLOCKS["table"]], "Each of them.")],
     )
     assert to_text(document) == "Found\nIt grew.\nproved to 0 · target exact"
     details = to_text(document, details=True)
@@ -138,7 +138,7 @@ def test_columns_have_as_many_decimals_as_each_other(values, texts):
 def test_all_results_have_the_bases_of_their_sentences():
     best = CURVE.optimized[1]
     for document in (best.document(), CURVE.document(), best.certain().document()):
-        parts = [document, *document.more()]
+        parts = [document, *document.chapters()]
         said = [x for part in parts for x in part.blocks if isinstance(x, Finding)]
         assert all(x.basis in BASES for x in (*said, *document.trust))
         assert document.trust

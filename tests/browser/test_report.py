@@ -315,7 +315,7 @@ def test_a_pdf_has_the_name_and_the_numbers_of_every_row(script, opened, tmp_pat
     text = " ".join(" ".join(sheet.extract_text().split()) for sheet in sheets)
     tables = {
         chapter.title: block.frame
-        for chapter in DOCUMENTS["audit"][0].more()
+        for chapter in DOCUMENTS["audit"][0].chapters()
         for block in chapter.blocks
         if isinstance(block, Table)
     }

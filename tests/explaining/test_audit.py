@@ -198,7 +198,9 @@ def test_a_slip_is_named_where_a_few_rows_are_wrong_besides(case, plant):
 
 def explorers(result):
     """The parts of a page whose rows are chosen."""
-    blocks = [block for chapter in result.document().more() for block in chapter.blocks]
+    blocks = [
+        block for chapter in result.document().chapters() for block in chapter.blocks
+    ]
     return [block for block in blocks if isinstance(block, Explorer)]
 
 
@@ -670,7 +672,7 @@ def test_odd_tables_are_audited_too(tmp_path):
         assert audit["exactness"].verdict == verdict
         audit.save(tmp_path / "odd.npz")
         assert str(po.results.Audit.load(tmp_path / "odd.npz")) == str(audit)
-        assert audit.document().more()
+        assert audit.document().chapters()
 
 
 def test_categories_missing_numbers_and_frames_of_polars_are_read():

@@ -477,12 +477,12 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
         "Chance alone gives such a size or base in at most 2.4 % of comparisons."
     )
     assert by_chance in words
-    columns, cells = (x.blocks[0].frame for x in said["halves"].document().more())
-    untested = said["none"].document().more()[0].blocks[0].frame
+    columns, cells = (x.blocks[0].frame for x in said["halves"].document().chapters())
+    untested = said["none"].document().chapters()[0].blocks[0].frame
     assert {"beyond", "in levels"} & {*untested} == set()
     assert columns.index[0] == "x1"
     assert len(cells) == 10
-    assert len(said["groups"].document().more()) == 1
+    assert len(said["groups"].document().chapters()) == 1
     quiet = "changed no more than refitting does; that does not show that they are"
     assert rest == f"3 columns {quiet} unchanged."
 

@@ -150,7 +150,9 @@ def test_a_missing_value_counts_as_the_mean_of_its_column():
 
 
 def explorers(result):
-    blocks = [block for chapter in result.document().more() for block in chapter.blocks]
+    blocks = [
+        block for chapter in result.document().chapters() for block in chapter.blocks
+    ]
     return [block for block in blocks if isinstance(block, Explorer)]
 
 
@@ -160,7 +162,7 @@ def table_of(chapter):
 
 
 def chapters_of(result):
-    return {chapter.title: chapter for chapter in result.document().more()}
+    return {chapter.title: chapter for chapter in result.document().chapters()}
 
 
 def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_loss():
@@ -323,7 +325,7 @@ def test_a_sentence_that_was_said_is_not_said_again():
     said = [Finding("So it is.", "proved"), Finding("So it is.", "proved")]
     asked = Finding("So it is.", "proved", "Is it?", "yes")
     chapters = [Chapter("Other", said, "Again."), Chapter("Emptied", said)]
-    page = page_of([Document(title="One", blocks=[asked], more=lambda: chapters)])
+    page = page_of([Document(title="One", blocks=[asked], chapters=lambda: chapters)])
     assert page.count("So it is.") == 1
     assert "Emptied" not in page
 
@@ -331,7 +333,7 @@ def test_a_sentence_that_was_said_is_not_said_again():
 def test_each_sentence_of_an_audit_and_of_an_explanation_stands_once(slipped, best):
     for result in (slipped, best):
         document, text = result.document(), page_text(result)
-        every = [document, *document.more()]
+        every = [document, *document.chapters()]
         blocks = [block for part in every for block in part.blocks]
         said = [x.sentence for x in (*blocks, *document.trust) if type(x) is Finding]
         for sentence in set(map(minus, said)):

@@ -150,7 +150,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
                 Finding("the definition and the background are chosen", "chosen"),
             ],
             settings={"model evaluations": f"{self.explanation.evaluations:,}"},
-            more=self._table,
+            chapters=self._table,
             names=names,
         )
 

@@ -216,7 +216,7 @@ class LimeDiagnosis(
                 ),
             ],
             settings=in_full | dict(self._near()),
-            more=self._table,
+            chapters=self._table,
             names=[
                 *{item.rule for item in (*self.told, *self.quiet)},
                 *self.labels.feature_names(self.shape[1]),

@@ -115,7 +115,7 @@ class JobSection(Section):
             [Markup(_shaded(found, subject).html)],
             f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
         )
-        return [replace(document, more=lambda: [*document.more(), shaded])]
+        return [replace(document, chapters=lambda: [*document.chapters(), shaded])]
 
     def write_report(self, found: Any, file: ProblemFile, path: str) -> None:
         """Write the page of it."""

@@ -62,7 +62,7 @@ def _reasons(best: Optimum) -> Iterator[Chapter]:
     lead = f"Reasons of the first {shown} of {plural(N, 'row')}." if shown < N else ""
     blocks = [*found.trust, *found.blocks]
     yield Chapter(found.title, blocks, lead)
-    yield from found.more()
+    yield from found.chapters()
 
 
 _ROWS_WITH_REASONS: Final = 500

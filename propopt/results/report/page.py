@@ -124,7 +124,7 @@ class _Shown:
     def of(cls, document: Document, seen: set[str]) -> _Shown:
         blocks = list(_parts(document.blocks, seen))
         trust = list(_parts(document.trust, seen))
-        every = document.more()
+        every = document.chapters()
         parts = [(x, list(_parts(x.blocks, seen))) for x in every if not x.signatures]
         chapters = [(x, told) for x, told in parts if told or x.lead]
         return cls(

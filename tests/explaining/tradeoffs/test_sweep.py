@@ -379,7 +379,7 @@ def test_the_card_shows_ends_baselines_and_what_is_missing():
     curve = po.sweep(OBJECTIVE, weights, {"<b>": G}, solver=Spectral())
     card = curve._repr_html_()
     assert all(map(is_lazy, curve.optimized))
-    (table,) = curve.document().more()[-1].blocks
+    (table,) = curve.document().chapters()[-1].blocks
     assert len(table.frame) == 41
     for shown in ("At the knee", "41 optimized explanations, 1 other", "&lt;b&gt;"):
         assert shown in card
