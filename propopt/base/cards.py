@@ -42,43 +42,39 @@ _WIDE: Final = 88  # characters of a line in a terminal
 # ---- A terminal
 
 
-def to_text(
-    document: Document, n_bars: int = N_PRINTED, *, details: bool = False
-) -> str:
+def to_text(document: Document, *, details: bool = False) -> str:
     """Lines for a terminal, without settings.
 
     Parameters
     ----------
     document : Document
         Of a result.
-    n_bars : int
-        How many bars are printed, the first; of the others the largest is named.
     details : bool
         Whether all chapters of the page are printed too.
     """
     lines = [printable(x) for x in (document.title, document.subtitle) if x]
     for block in document.blocks:
-        lines += _lines(block, n_bars)
+        lines += _lines(block)
     if document.trust:
         lines += _joined(printable(x.sentence) for x in document.trust)
     for chapter in document.chapters() if details else ():
-        lines += ["", *_chapter_lines(chapter, n_bars)]
+        lines += ["", *_chapter_lines(chapter)]
     return "\n".join(lines)
 
 
-def _chapter_lines(chapter: Chapter, n_bars: int) -> Iterator[str]:
+def _chapter_lines(chapter: Chapter) -> Iterator[str]:
     yield from (printable(x) for x in (chapter.title, chapter.lead) if x)
     for block in chapter.blocks:
-        yield from _lines(block, n_bars)
+        yield from _lines(block)
 
 
-def _lines(block: Block, n_bars: int) -> Iterator[str]:
+def _lines(block: Block) -> Iterator[str]:
     """A block as lines."""
     match block:
         case Finding():
             yield from _wrapped(block.text)
         case Bars():
-            yield from _bar_lines(block.first(n_bars))
+            yield from _bar_lines(block.first(N_PRINTED))
         case Table():
             yield from _table_lines(block)
         case Markup():

@@ -1,4 +1,4 @@
-"""Sections of trade-offs: the front, one row at any weight of it, others beside it.
+"""Chapters of trade-offs: the front, one row at any weight of it, others beside it.
 
 The class of trade-offs stands above this chapter: they are taken by their attributes.
 """

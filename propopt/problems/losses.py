@@ -160,11 +160,6 @@ class LossSection(Section):
 
     weight: Nonnegative = 1.0
 
-    @property
-    def needs_function(self) -> bool:
-        """Whether a model must be fitted for it, as it is set."""
-        return self.of_function or vars(self).get("beside") is not None
-
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
         taken = signature(self.makes).parameters

@@ -71,9 +71,10 @@ def explanation_document(
     """What is said of an explanation, and the chapters that a page has of it."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
     share, delta = clear_share(explanation)
-    names = list(frame.columns)
+    features = list(frame.columns)
+    names = features
     if explanation.shape[0] == 1 and explanation.points is not None:
-        names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
+        names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(features)]
     subtitle = _subtitle(explanation)
     bars = _bars(frame.to_numpy(), names, _of_one_row(explanation), subtitle)
     settings = dict(made_by(explanation))
@@ -87,7 +88,7 @@ def explanation_document(
         trust=[*_trust(explanation), _clear(explanation, share, delta)],
         settings=settings,
         chapters=chapters,
-        names=names,
+        names=features,
     )
 
 
@@ -273,12 +274,11 @@ _FAITHFUL: Final = ("gradient_matching", "function_matching")
 
 def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
     """How many signs survive, and how that goes with directions of all rows."""
-    words, number = clear_in_words(explanation, share, delta), rounded_percent(share)
-    rest = words.removeprefix(number).partition(",")[0]
+    number, survive = rounded_percent(share), _survive(explanation, delta)
     basis: Basis = "estimated" if is_sampled(explanation) else "checked"
-    said = f"{number} of signs{rest}, the others may turn"
+    said = f"{number} of signs {survive}, the others may turn"
     if share == 1.0:
-        said = f"all signs{rest}"
+        said = f"all signs {survive}"
     return Finding(said, basis, "Which signs are clear?", number)
 
 
@@ -292,15 +292,17 @@ _TOLERATED: Final = 1e-5
 
 def clear_in_words(explanation: Optimum, share: float, delta: float) -> str:
     """How many signs are clear, and what a clear sign is."""
+    ends = ends_in_words(explanation)
+    also = f", and are the same in {ends}" if ends else ""
+    return f"{rounded_percent(share)} {_survive(explanation, delta)}{also}"
+
+
+def _survive(explanation: Optimum, delta: float) -> str:
+    """What clear signs do."""
     unit = "slopes"
     if explanation.units == "output":
         unit = unit_of(explanation.quantity)
-    ends = ends_in_words(explanation)
-    also = f", and are the same in {ends}" if ends else ""
-    return (
-        f"{rounded_percent(share)} survive any change of their row by {delta:.2g} "
-        f"{unit}{also}"
-    )
+    return f"survive any change of their row by {delta:.2g} {unit}"
 
 
 def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:

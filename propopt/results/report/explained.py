@@ -1,4 +1,4 @@
-"""Sections of an explanation: rows beside similar ones, reasons, every value."""
+"""Chapters of an explanation: rows beside similar ones, reasons, every value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections for somebody who signs: the record, every row, every value, a tolerance.
+"""Chapters for somebody who signs: the record, every row, every value, a tolerance.
 
 What values are compared with is None where exact values are not known.
 """
