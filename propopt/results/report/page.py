@@ -206,75 +206,85 @@ def _marks(results: Sequence[_Shown]) -> list[tuple[str, str]]:
 
 
 GLOSSARY: Final[Mapping[str, str]] = {
-    # the five words
-    "attribution": "One number for one row and one column: how much the column "
-    "matters there.",
-    "faithful": "Near to what the model itself does at the row: its slopes, or "
-    "its Shapley values.",
+    # terms of the field, those that come first
+    "attribution": "One number for one row and one column: how much the "
+    "column matters there.",
+    "contribution": "An attribution in units of the output; those of a row "
+    "add up to its prediction minus the base.",
+    "slope": "The change of the output per unit of a column.",
+    "background": "The rows that supply values for columns that count as "
+    "unknown.",
+    "base": "The mean prediction over the background, from which "
+    "contributions are counted.",
+    "main effect": "The centred partial dependence of a column: its mean "
+    "effect over the background.",
+    "faithful": "Close to the model's slopes or Shapley values at the "
+    "row.",
     "robust": "Similar rows get similar attributions.",
-    "gap": "The proved share of the objective by which any explanation could "
-    "still be better; 0 is optimal.",
-    "target error": "The estimated share by which the objective is worse "
-    "because the model was sampled; 0 where it was read.",
-    # met on the way
-    "target that": "What an explanation is to be faithful to, such as the "
-    "slopes of the model.",
-    "front": "All explanations in which no loss can be made smaller without "
-    "making another larger.",
-    "knee": "Where the front bends most: beyond it either property costs more "
-    "than the other gains.",
-    "kept": "The share of the target's faithfulness that an explanation still "
-    "has; the target itself has 100 %.",
-    "removed": "The share of another loss of the target, such as differences "
-    "between similar rows, that is gone.",
-    "excess": "How far above the best possible objective an explanation lies, "
-    "as a share of that.",
-    "certain": "The same in every explanation whose objective is almost as good.",
-    "mean row": "What one row adds to the objective on average.",
-    "own value": "What a column contributes by its value alone, whatever the "
-    "other columns are.",
-    "roughness": "Squared differences between similar rows; in audits those "
-    "beyond own values.",
-    "could go": "Differences between similar rows that neither own values nor "
-    "predictions need.",
-    "level": "The distance that no column reached between models that differ by "
-    "chance alone.",
-    "law": "Where values near a row are drawn from, each column by itself.",
-    "limit of LIME": "What LIME's coefficients tend to with ever more samples.",
-    # words of others, as they are meant here
-    "background": "The rows that stand for what is not known of a row.",
-    "base": "The mean prediction over the background, from which contributions "
-    "are counted.",
-    "baseline": "An explanation by another method, measured on the same losses.",
-    "exact values": "Shapley values for the background, computed without draws.",
-    "feature": "A column of the table, or what stands in its place, such as a "
-    "word or a pixel.",
-    "gradient matching": "The loss of faithfulness: squared distances from what "
-    "the model does itself.",
-    "graph": "Who is similar to whom, and how much.",
-    "interaction": "What columns do together beyond what each does alone.",
-    "interventional": "With columns that are not known taken from background rows.",
-    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
-    "loss": "A number that is zero where a property holds wholly, and larger "
-    "the less it holds.",
-    "minipatch": "A few rows and columns, drawn at random, to which one model "
-    "is fitted.",
+    "trade-off curve": "All explanations in which no loss can be made smaller "
+    "without making another larger.",
+    "near-optimal": "With an objective that is above the optimum by at most a "
+    "stated amount.",
+    "gap": "The certificate gap: the proved share of the objective "
+    "by which any explanation could still be better.",
+    # the other terms of the field
+    "baseline": "An explanation by another method, measured on the same "
+    "losses.",
+    "exact values": "Shapley values for the background, computed without "
+    "sampling.",
+    "feature": "A column of the table, or a word, a pixel, an embedding.",
+    "gradient matching": "The loss of faithfulness: squared distances from the "
+    "slopes or Shapley values.",
+    "graph": "Pairs of similar rows or columns, with weights.",
+    "interaction": "The joint effect of columns beyond the sum of their "
+    "separate effects.",
+    "interventional": "With the values of unknown columns taken from background "
+    "rows.",
+    "knee": "The point of the trade-off curve beyond which either "
+    "property costs more than the other gains.",
+    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 "
+    "%.",
+    "loss": "A number that is zero where a property holds fully, and "
+    "larger the less it holds.",
+    "minipatch": "A few rows and columns, drawn at random, to which one "
+    "model is fitted.",
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
     "pairwise robustness": "The loss of robustness: squared differences between "
     "similar rows.",
-    "path-dependent": "With branches of trees weighed by the rows that they "
-    "were fitted on.",
-    "price": "The least that a change costs: a rise of the objective, or a share "
-    "of the squared sum.",
+    "path-dependent": "With branches of trees weighted by the training rows "
+    "that passed them.",
+    "price": "The least cost of a change: a rise of the objective, or "
+    "a share of the squared sum.",
     "profile": "The mean output for each bin of one column.",
-    "reference": "The table that values near a row are drawn from; scales are "
-    "those of its columns.",
-    "slope": "The change of the output per unit of a column.",
+    "reference": "The table that supplies values near a row, and the "
+    "scales of the columns.",
+    "roughness": "Squared differences between similar rows; in audits, "
+    "those beyond main effects.",
     "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
-    "standard error": "How far, typically, a sampled number is off.",
-    "weight": "How much a loss counts beside the others.",
+    "standard error": "The typical distance of a sampled number from its exact "
+    "value.",
+    "target that": "The values that the explanation approximates, such as "
+    "Shapley values or slopes.",
+    "weight": "The factor of a loss in the objective.",
+    # terms of this project
+    "target error": "The estimated share by which the objective is worse "
+    "because the model was sampled; 0 where nothing was "
+    "sampled.",
+    "clear": "Not turned by any change of the row's attributions up to "
+    "a stated size.",
+    "certain": "The same in every near-optimal explanation.",
+    "retained": "The share of faithfulness that an explanation still has; "
+    "the target itself has 100 %.",
+    "removable": "Differences between similar rows that neither main "
+    "effects nor predictions require.",
+    "level": "The largest change of any column between models that "
+    "differ by chance alone.",
+    "law": "The sampling distribution of values around a row, each "
+    "column by itself.",
+    "limit of LIME": "The value that LIME's coefficients approach with more "
+    "and more samples.",
 }
 """What words of a page mean; those that occur are explained on it."""
 
