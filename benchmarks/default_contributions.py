@@ -11,7 +11,7 @@ signs       share of large contributions whose sign is another: those of more th
             tenth of the mean over rows of the largest |Φ|
 moved       Σ |W − Φ| / Σ |Φ|
 removable   share of the squared differences between similar rows that is neither
-            their own values nor needed for their sums; column d counts by 1/ω_d,
+            their main effects nor needed for their sums; column d counts by 1/ω_d,
             as in the program that W minimises
 gone        share of the removable part that W is without
 alike       the same where all columns count alike, with or without joint effects
@@ -226,7 +226,7 @@ def differences_of(own: Pair, best: po.results.Explanation) -> dict[str, float]:
     metric, W, phi = best.metric, best.attributions, np.asarray(best.contributions)
     fitted = po.Explainer(own.estimator, data=own.data, **own.asked).fit().fitted_
     points, names = fitted.function.read(own.rows, "rows")
-    G = fitted.own_rule.at(points, names)  # of the same background
+    G = fitted.main_effect_rule.at(points, names)  # of the same background
     assert metric is not None
     moves = metric > 0.0
     if not moves.any():

@@ -27,13 +27,13 @@ from benchmarks.cases import normal
 from benchmarks.peers import batched_bins, cosine_losses, eigen_losses, fista_path
 from benchmarks.shapley_values import boosted
 from benchmarks.timing import OURS, Method, alternate
-from propopt.base.kernels import kernels_in_words
+from propopt.base.kernels import describe_kernels
 from propopt.lime.exact_limits import ExactLimits
 
 
 RUNS = 7
 MARGIN = 3.0
-COMPILED = kernels_in_words() == "kernels: C"
+COMPILED = describe_kernels() == "kernels: C"
 
 
 class Guarded(NamedTuple):

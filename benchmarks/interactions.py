@@ -126,7 +126,7 @@ def _larger(n_features: int, order: int) -> list[Row]:
 
 def gram_of_rows(model: Any, pairs: Any) -> Any:
     """Mean scores: sums over patches without two features are Gram matrices."""
-    source = model.left_out_
+    source = model.refit_errors_
     without = 1.0 * ~source.patches.features  # (B, D)
     predictions = source.predictions[:, :, 0]
     j, k = pairs.T
@@ -142,7 +142,7 @@ def gram_of_rows(model: Any, pairs: Any) -> Any:
 
 def literal(model: Any, pairs: Any) -> Any:
     """Mean scores: a mean over patches for each pair, row and subset of the pair."""
-    source = model.left_out_
+    source = model.refit_errors_
     out, features = source.patches.out, source.patches.features
     predictions = source.predictions[:, :, 0]
 
@@ -165,7 +165,7 @@ def literal(model: Any, pairs: Any) -> Any:
 
 def pair_by_pair(model: Any, pairs: Any) -> Any:
     """Mean scores: all rows at once, for each pair."""
-    source = model.left_out_
+    source = model.refit_errors_
     out, features = source.patches.out, source.patches.features
     sums = np.where(out, source.predictions[:, :, 0], 0.0)
     counts = out.astype(np.float64)

@@ -29,7 +29,7 @@ from benchmarks.patches_at_once import (
     trees,
 )
 from propopt.interactions import InteractionScores, Minipatches
-from propopt.interactions.features import Places
+from propopt.interactions.features import FeatureSets
 
 
 N_FEATURES, N_EFFECTS = 10, 5
@@ -115,7 +115,7 @@ def rejections(result: InteractionScores) -> Array:
     return np.array(p) <= LEVEL
 
 
-def by_kind(values: Array, pairs: Places) -> Array:
+def by_kind(values: Array, pairs: FeatureSets) -> Array:
     """Means over pairs without effects, and over those of two effects, (2, k)."""
     without = (pairs >= N_EFFECTS).all(axis=1)
     both = (pairs < N_EFFECTS).all(axis=1)

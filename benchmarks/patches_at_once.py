@@ -15,17 +15,17 @@ from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.resources import Budget
 from propopt.interactions import InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import SQUARED, RowError
-from propopt.interactions.features import Features, Places
-from propopt.interactions.left_out import set_scores
+from propopt.interactions.features import Features, FeatureSets
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
+from propopt.interactions.refits import set_scores
+from propopt.interactions.row_errors import SQUARED, RowError
 
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-AT_ONCE = Budget(2**25)
+BATCH_BUDGET = Budget(2**25)
 """Bytes of the kernels of a block of patches."""
 
 
@@ -150,10 +150,10 @@ class Ensemble:
         source = self.fit()
         return source.scores(source.features.all_sets(2), source.main_effects())
 
-    def judged(self, new: Array, y_new: Array, sets: Places) -> dict[str, Array]:
+    def judged(self, new: Array, y_new: Array, sets: FeatureSets) -> dict[str, Array]:
         """The same patches on new rows: what intervals are for."""
         drawn = self._drawn
-        beside = drawn.seen_by_none(len(new))
+        beside = drawn.for_new_rows(len(new))
         return set_scores(self._errors(drawn, new, y_new, beside), sets)
 
     @property
@@ -177,7 +177,7 @@ class Ensemble:
         """Of all patches at all rows, (B, N, 1)."""
         result = np.empty((len(fitted), len(new), 1))
         entries = 8 * len(new) * fitted.rows.shape[1]
-        for own in AT_ONCE.blocks(len(fitted), entries):
+        for own in BATCH_BUDGET.blocks(len(fitted), entries):
             rows, shown = fitted.rows[own], fitted.features[own].astype(np.float64)
             block = Block(self.X[rows] * shown[:, None, :], self.y[rows], shown, new)
             result[own, :, 0] = self.learner(block)

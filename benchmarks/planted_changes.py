@@ -4,7 +4,7 @@
 prints two tables. Tables are synthetic, and those of scikit-learn.
 
 A table is split in two at random. The old version learns from one half of it, with ten
-halvings as level, and the new version from the other, in which one of these is changed:
+split_half_refits as level, and the new version from the other, in which one of these is changed:
 
 ============== ====================================================================
 shuffled       a column is joined to the wrong rows
@@ -192,7 +192,7 @@ def pairs(
     old, new = whole.rows(order[:half]), whole.rows(order[half:])
     new = new.rows(np.arange(int(short * len(new.y))))
     model = learner(kind, old.is_classes)
-    level = po.null_models.halvings(model, old.X, old.y, rng=seed)
+    level = po.null_models.split_half_refits(model, old.X, old.y, rng=seed)
     output = "auto"
     if old.is_classes:
         output = "log_odds" if kind == "linear" else "margin"
@@ -213,8 +213,8 @@ def pairs(
 
 
 def _found(name: str, kind: str, change: str, found: po.results.Comparison) -> Found:
-    size = bool(found.size_beyond.any() or found.total_beyond)
-    flags = bool(found.beyond.any()), size, found.base_beyond
+    size = bool(found.size_flagged.any() or found.total_flagged)
+    flags = bool(found.distance_flagged.any()), size, found.base_flagged
     return Found(name, kind, change, *flags)
 
 

@@ -149,9 +149,9 @@ class Study:
         todo = [
             (change, size)
             for change, size in self.changes
-            if self._blank(change, size, "halvings").key not in done
+            if self._blank(change, size, "split_half_refits").key not in done
         ]
-        levels = {"halvings"} if todo else set()
+        levels = {"split_half_refits"} if todo else set()
         levels |= {
             level
             for level in self.other_levels
@@ -166,13 +166,13 @@ class Study:
         how["output"] = self.output
         old = self.estimator.fit(X, y)
         made = {
-            "halvings": lambda: po.null_models.halvings(
+            "split_half_refits": lambda: po.null_models.split_half_refits(
                 self.estimator, X, y, rng=self.seed
             ),
-            "bootstraps": lambda: po.null_models.bootstraps(
+            "bootstrap_refits": lambda: po.null_models.bootstrap_refits(
                 self.estimator, X, y, rng=self.seed
             ),
-            "reseedings": lambda: po.null_models.reseedings(self.estimator, X, y),
+            "seed_refits": lambda: po.null_models.seed_refits(self.estimator, X, y),
         }
         null = {
             level: po.compare(
@@ -181,14 +181,14 @@ class Study:
             for level in sorted(levels)
         }
         for level, found in null.items():
-            if ("none", 0.0) in todo or level != "halvings":
+            if ("none", 0.0) in todo or level != "split_half_refits":
                 yield self._filled("none", 0.0, level, found)
         for change, size in todo:
             if change != "none":
                 new = self.fitted(change, size, old)
                 found = po.compare(old, new, explained, **how)
-                known = replace(found, level=null["halvings"].level)
-                yield self._filled(change, size, "halvings", known)
+                known = replace(found, level=null["split_half_refits"].level)
+                yield self._filled(change, size, "split_half_refits", known)
 
     def groups(self, done: set[tuple[str, ...]]) -> Iterator[Outcome]:
         """Two groups of 100 rows under one model, alike and shifted."""
@@ -242,8 +242,11 @@ class Study:
 
     @property
     def other_levels(self) -> list[str]:
-        """Beside halvings, of tables without a change."""
-        return ["bootstraps", *(["reseedings"] if "trees" in self.learner else [])]
+        """Beside split_half_refits, of tables without a change."""
+        return [
+            "bootstrap_refits",
+            *(["seed_refits"] if "trees" in self.learner else []),
+        ]
 
     def fitted(self, change: str, size: float, old: Any = None) -> Any:
         """The new version: of another table, or of the old model."""
@@ -274,7 +277,7 @@ class Study:
         self, change: str, size: float, level: str, found: po.results.Comparison
     ) -> Outcome:
         order = np.argsort(-found.distances)
-        names = [found.features[j] for j in order if found.beyond[j]]
+        names = [found.features[j] for j in order if found.distance_flagged[j]]
         blank = self._blank(change, size, level)
         largest = round(float(found.ratios.max()), 4)
         return replace(blank, flagged=" ".join(names), largest=largest)

@@ -91,7 +91,7 @@ def find() -> Found:
     f = model.decision_function(rows)
 
     by_shap = shap.TreeExplainer(model, known)(rows)
-    asked = {"contributions": by_shap, "beside": None, "robustness": "knee"}
+    asked = {"contributions": by_shap, "offset": None, "robustness": "knee"}
     best = po.explain(model, rows, data=known, **asked)
     attributions = {
         "LIME": by_lime(model, known, rows),

@@ -34,7 +34,7 @@ All else is in namespaces:
 ===================  =============================================================
 `po.losses`          all properties that can be minimised, weighed and bounded
 `po.graphs`          who is similar to whom
-`po.explainers`      what others compute: gradients, SHAP, LIME, own values
+`po.explainers`      what others compute: gradients, SHAP, LIME, main effects
 `po.metrics`         metrics of the literature, under their public names
 `po.results`         what comes back, and how it is saved
 `po.proofs`          what is proved of attributions, of any solver
@@ -64,9 +64,9 @@ def __getattr__(name: str) -> object:
     try:
         return _load(name)
     except AttributeError as error:
-        from propopt.base.words_of_others import no_name_of_module
+        from propopt.base.suggestions import missing_module_name
 
-        raise no_name_of_module("po", name, _names(), error) from None
+        raise missing_module_name("po", name, _names(), error) from None
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from propopt.base.errors import (
     ProblemFileError,
     PropoptError,
     SolverFailure,
-    Unwritten,
+    WriteFailure,
 )
 from propopt.base.streams import PatientStream, patient_streams
 from propopt.base.text import printable, printable_lines
@@ -109,9 +109,9 @@ def _run_files(options: argparse.Namespace) -> int:
     read = _reader()
     files = [read(file, _code(options)) for file in options.files]
     if options.job == "compare" and len(files) == 2:
-        from propopt.problems.jobs.compare import beside
+        from propopt.problems.jobs.compare import comparison_problem
 
-        files = [beside(*files)]
+        files = [comparison_problem(*files)]
     if any(map(vars(options).get, ("csv", "target", "text"))):
         files.append(_own_table(options))
     if not files:
@@ -167,7 +167,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     """One job, by the settings that its command has; errors name the file."""
     how = {name: getattr(options, name) for name in _SETTINGS if name in options}
     try:
-        with file.source.blaming():
+        with file.source.locating_errors():
             loud = {"quiet": options.quiet, "verbose": options.verbose}
             found = file.asked(**how).run(Path(options.output), **loud)
     except SolverFailure as error:
@@ -210,7 +210,7 @@ def _guarded(work: Callable[[], int]) -> int:
     """The code of some work, with a complaint where it fails in a foreseen way."""
     try:
         return work()
-    except Unwritten as error:
+    except WriteFailure as error:
         return _complain(error, UNWRITTEN)
     except BaseException as error:
         # what starts a worker or a module may raise another error in its place
@@ -222,11 +222,11 @@ def _guarded(work: Callable[[], int]) -> int:
             return _complain(error, BAD_INPUT)
         if not isinstance(error, MemoryError | RuntimeError):
             raise
-        from propopt.base.resources import lacking, lacks_threads
+        from propopt.base.resources import describe_resource_limit, is_thread_limit
 
-        if not (isinstance(error, MemoryError) or lacks_threads(error)):
+        if not (isinstance(error, MemoryError) or is_thread_limit(error)):
             raise
-        return _complain(lacking(error), BAD_INPUT)
+        return _complain(describe_resource_limit(error), BAD_INPUT)
 
 
 def _complain(error: object, code: int) -> int:
@@ -302,10 +302,10 @@ class _Version(argparse.Action):
     """Print the version, and which kernels are used; then leave."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from propopt.base.kernels import kernels_in_words
+        from propopt.base.kernels import describe_kernels
 
         try:
-            print(f"propopt {po.__version__} ({kernels_in_words()})")
+            print(f"propopt {po.__version__} ({describe_kernels()})")
         except PropoptError as error:
             parser.exit(_complain(error, BAD_INPUT))
         parser.exit(DONE)

@@ -13,7 +13,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 import propopt as po  # noqa: E402
-from propopt.base.kernels import why_none  # noqa: E402
+from propopt.base.kernels import why_no_kernels  # noqa: E402
 
 
 # the same examples in every run; solvers are slow at times, which is no failure
@@ -37,7 +37,7 @@ def out(tmp_path):
 @pytest.fixture(params=["c", "numpy"])
 def kernels(request, monkeypatch):
     """Compiled kernels, and what NumPy does in their place."""
-    reason = why_none()
+    reason = why_no_kernels()
     if request.param == "c" and reason is not None:
         pytest.skip(reason)
     monkeypatch.setenv("PROPOPT_KERNELS", request.param)

@@ -1,4 +1,4 @@
-"""Mistakes of people who know shap, lime or cvxpy, and what each is told.
+"""ErrorGroup of people who know shap, lime or cvxpy, and what each is told.
 
 Each makes one of our errors, which names what came and what would do. Where the message
 says how a thing is mended, the remedy is tried too.

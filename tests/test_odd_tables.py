@@ -40,7 +40,7 @@ CALLS = {
         linear, TABLE, data=TABLE, contributions=X, **quiet
     ),
     "explain beside": lambda X: po.explain(
-        linear, TABLE, data=TABLE, beside=X, **quiet
+        linear, TABLE, data=TABLE, offset=X, **quiet
     ),
     "Explainer": lambda X: po.Explainer(tree, X).fit(progress=False),
     "Explainer.explain": lambda X: fitted.explain(X),
@@ -75,7 +75,7 @@ CALLS = {
     "Gradient": lambda X: po.explainers.Gradient().explain(function, X),
     "Shap": lambda X: po.explainers.Shap(data=TABLE).explain(function, X),
     "Lime": lambda X: po.explainers.Lime(scale=0.5, n_samples=20).explain(function, X),
-    "own_values": lambda X: po.explainers.own_values(function, X, data=TABLE),
+    "main_effects": lambda X: po.explainers.main_effects(function, X, data=TABLE),
     "lime.limits": lambda X: po.lime.limits(linear, X, data=TABLE, **quiet),
     "lime.limits data": lambda X: po.lime.limits(linear, TABLE[:1], data=X, **quiet),
     "lime.text_limits": lambda X: po.lime.text_limits(linear, X, **quiet),

@@ -180,8 +180,8 @@ def test_a_namespace_has_every_kind_of_what_it_is_for(namespace):
 
 
 INSIDE = {
-    *("Complete", "CompleteEntries", "Entries"),
-    *("Restricted", "Shifted", "Transposed"),
+    *("CompletenessReduction", "ConstrainedEntryCg", "EntryReduction"),
+    *("ZeroBoundReduction", "ShiftReduction", "TransposeReduction"),
 }
 """Solvers that put a program in other words; nobody asks for them."""
 

@@ -52,8 +52,8 @@ JOBS = {
     + "limits: {pairwise_robustness: [0.5, 3]}\n",
     "slopes": FOREST + "explain: {kind: slopes, graph: {kind: knn, n_neighbors: 8}}\n",
     "default": FOREST + "explain: {}\n",
-    "parts": FOREST + f"explain: {{beside: null, {NEAR}}}\n",
-    "beside": FOREST + f"explain: {{beside: own_value, metric: uniform, {NEAR}}}\n",
+    "parts": FOREST + f"explain: {{offset: null, {NEAR}}}\n",
+    "offset": FOREST + f"explain: {{offset: main_effects, metric: uniform, {NEAR}}}\n",
     "effects": FOREST + "explain: {kind: contributions, metric: effects}\n",
     "formula": "data: {grid: {low: -1, high: 1, per_dimension: 12, dimensions: 1}}\n"
     "function: {name: power, degree: 3}\n"
@@ -65,7 +65,7 @@ JOBS = {
     + "model: {kind: linear}\ninteractions: {scheme: {kind: minipatches, "
     "n_patches: 120, columns: bernoulli}}\n",
 }
-COMMANDS = dict.fromkeys(("default", "slopes", "parts", "beside", "effects"), "explain")
+COMMANDS = dict.fromkeys(("default", "slopes", "parts", "offset", "effects"), "explain")
 COMMANDS |= {"lime": "lime"}
 COMMANDS |= dict.fromkeys(("split", "patches"), "interactions")
 
@@ -99,7 +99,7 @@ NOT_DERIVED = {
 }
 
 
-DERIVED = ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside")
+DERIVED = ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "offset")
 DERIVED += ("effects", "default", "formula")
 
 
@@ -110,7 +110,7 @@ def test_an_honest_result_is_not_refused(job, honest, capsys):
     assert (f"not derived: {NOT_DERIVED.get(job)}" in said) == (job in NOT_DERIVED)
     if job in DERIVED:
         assert "derived: losses, objectives and lower bounds" in said
-    if job in ("slopes", "parts", "beside"):
+    if job in ("slopes", "parts", "offset"):
         best = po.results.Explanation.load(honest(job) / "result.npz")
         assert f"derived: {100 * best.clear().share:.3g} % of signs are clear" in said
 
@@ -215,7 +215,7 @@ def cheaper(files):
 
 def heavier(files):
     """Another graph, with losses and objective that agree; W is not its optimum."""
-    files.arrays["posed.pairwise_robustness.similarities"] *= 1.05
+    files.arrays["problem_data.pairwise_robustness.similarities"] *= 1.05
     for one in (*files.header["optimized"], *files.header["baselines"]):
         one["losses"]["pairwise_robustness"] *= 1.05
         if one["certificate"]:
@@ -240,9 +240,9 @@ def worse_attributions(files):
     """W is moved, all losses follow, the bound does not."""
     W = files.arrays["optimized.0.attributions"]
     W += 0.05 * np.abs(W).mean()
-    posed, one = checker.under(files.arrays, "posed"), files.best
+    problem_data, one = checker.under(files.arrays, "problem_data"), files.best
     for name in one["losses"]:
-        one["losses"][name] = checker.measured(posed, name, W)[0]
+        one["losses"][name] = checker.measured(problem_data, name, W)[0]
     one["certificate"]["value"] = one["certificate"]["lower_bound"] = sum(
         w * one["losses"][k] for k, w in one["weights"].items()
     )
@@ -257,7 +257,7 @@ def dropped_optimum(files):
 
 def dropped_edge(files):
     for key in ("rows", "similarities"):
-        name = f"posed.pairwise_robustness.{key}"
+        name = f"problem_data.pairwise_robustness.{key}"
         files.arrays[name] = files.arrays[name][1:]
 
 
@@ -281,8 +281,11 @@ def shifted(files):
         files.cell("_interactions.csv", end, lambda x: float(x) + change)
 
 
-W0, EDGES = "optimized.0.attributions", "posed.pairwise_robustness.rows"
-ALIKE, OWN = "posed.pairwise_robustness.similarities", "posed.gradient_matching.target"
+W0, EDGES = "optimized.0.attributions", "problem_data.pairwise_robustness.rows"
+ALIKE, OWN = (
+    "problem_data.pairwise_robustness.similarities",
+    "problem_data.gradient_matching.target",
+)
 BEST, PICKED = ("header", "optimized", 0), ("manifest", "picked")
 NAMES, TABLE, PAIRS = ("header", "shared", 0), "_attributions.csv", "_interactions.csv"
 ROBUSTNESS, MATCHING = "loss.pairwise_robustness", "loss.gradient_matching"
@@ -371,8 +374,8 @@ FORGERIES = {
             f.scale("contributions"),
             f.scale(OWN),
         ],
-        "a total": lambda f: f.scale("posed.completeness.totals"),
-        "what adds up": lambda f: f.scale("posed.completeness.parts", place=0),
+        "a total": lambda f: f.scale("problem_data.completeness.totals"),
+        "what adds up": lambda f: f.scale("problem_data.completeness.parts", place=0),
         "the bound": better(1e-3),
         "a loss": at(("header", "losses", "gradient_matching"), more),
     },
@@ -383,20 +386,24 @@ FORGERIES = {
         "the metric": lambda f: f.scale("metric"),
         "a column that is said not to move": lambda f: f.scale("metric", 0.0),
         "a fixed row": lambda f: f.scale(
-            "posed.pairwise_robustness.fixed",
-            place=f.arrays["posed.pairwise_robustness.near"][0, 0],
+            "problem_data.pairwise_robustness.fixed",
+            place=f.arrays["problem_data.pairwise_robustness.near"][0, 0],
         ),
-        "who is near": lambda f: f.swap("posed.pairwise_robustness.near"),
-        "how near": lambda f: f.scale("posed.pairwise_robustness.similarities"),
-        "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
-        "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
+        "who is near": lambda f: f.swap("problem_data.pairwise_robustness.near"),
+        "how near": lambda f: f.scale("problem_data.pairwise_robustness.similarities"),
+        "a main effect": lambda f: f.scale("problem_data.pairwise_robustness.offset"),
+        "no main effects": lambda f: f.arrays.pop(
+            "problem_data.pairwise_robustness.offset"
+        ),
         "a loss": at(("header", "losses", "pairwise_robustness"), more),
         "the bound": better(1e-3),
         "the bound by a millionth": better(1e-6),
     },
-    "beside": {
-        "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
-        "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
+    "offset": {
+        "a main effect": lambda f: f.scale("problem_data.pairwise_robustness.offset"),
+        "no main effects": lambda f: f.arrays.pop(
+            "problem_data.pairwise_robustness.offset"
+        ),
     },
     "slopes": {
         "a slope": lambda f: f.scale("gradient"),
@@ -406,16 +413,16 @@ FORGERIES = {
     "sparse": {
         "a loss": at((*BEST, "losses", "sparsity"), more),
         "what sizes are of": lambda f: (
-            f.scale("posed.sparsity.sizes", 0.0, 0)
-            or f.arrays["posed.sparsity.sizes"].__iadd__(0.01)
+            f.scale("problem_data.sparsity.sizes", 0.0, 0)
+            or f.arrays["problem_data.sparsity.sizes"].__iadd__(0.01)
         ),
         "the bound": better(1e-4),
     },
     "smooth": {
         "columns that are alike": lambda f: f.scale(
-            "posed.smoothness.columns", 0, (0, 1)
+            "problem_data.smoothness.columns", 0, (0, 1)
         ),
-        "how alike": lambda f: f.scale("posed.smoothness.similarities"),
+        "how alike": lambda f: f.scale("problem_data.smoothness.similarities"),
     },
     "limits": {
         "a price": at(
@@ -567,17 +574,17 @@ def test_it_imports_nothing_of_ours():
 def test_of_a_loss_without_slope_that_is_no_sum_of_sizes_no_bound_is_derived(
     monkeypatch,
 ):
-    posed, W = {"near.target": np.zeros((2, 2))}, np.ones((2, 2))
-    assert checker.least_excess(posed, {"near": 1.0}, W) == 4.0
+    problem_data, W = {"near.target": np.zeros((2, 2))}, np.ones((2, 2))
+    assert checker.least_excess(problem_data, {"near": 1.0}, W) == 4.0
     measured = checker.measured
     monkeypatch.setattr(
         checker,
         "measured",
-        lambda posed, name, W: (
-            (1.0, None) if name == "new" else measured(posed, name, W)
+        lambda problem_data, name, W: (
+            (1.0, None) if name == "new" else measured(problem_data, name, W)
         ),
     )
-    assert checker.least_excess(posed, {"near": 1.0, "new": 1.0}, W) is None
+    assert checker.least_excess(problem_data, {"near": 1.0, "new": 1.0}, W) is None
 
 
 @pytest.mark.parametrize("alone", [True, False], ids=["by themselves", "jointly"])
@@ -594,6 +601,6 @@ def test_columns_that_hardly_move_or_do_not_are_no_contradiction(alone, k, tmp_p
     assert checker.main([str(tmp_path / "best.npz")]) == 0
     header, arrays = checker.read_archive(tmp_path / "best.npz")
     header["certificate"]["lower_bound"] *= 1.0 + 1e-5
-    posed = checker.under(arrays, "posed")
+    problem_data = checker.under(arrays, "problem_data")
     with pytest.raises(checker.Contradiction, match="bound"):
-        checker.check_explanation("best", header, arrays, posed, set())
+        checker.check_explanation("best", header, arrays, problem_data, set())

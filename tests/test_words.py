@@ -54,7 +54,7 @@ OTHER_WORDS = {
     "similar rows": r"neighbors",
     "retained": r"faithfulness kept|kept",
     "removable": r"could go",
-    "main effect": r"own values?",
+    "main effect": r"main effects?",
     "exact": r"exact \((boxes|products)\)|\(optimization\)",
     "law": r"data law of",
 }

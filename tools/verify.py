@@ -8,7 +8,7 @@ signs, which is printed; what is on the front; statistics of scores of interacti
 Archive, tables and manifest have to say the same. Not derived is what a model answers,
 what an estimated target misses, largest differences, kernels, lattices, LIME's numbers,
 the scores of interactions themselves, and losses of what is off the front.
-``results/posed.py`` tells of the arrays. The exit code is 1 where anything contradicts.
+``results/problem_data.py`` lists the arrays. The exit code is 1 where anything contradicts.
 """
 
 import csv
@@ -28,7 +28,7 @@ SMALL = 0.05  # a change of a row that a clear sign survives, of the mean square
 DUST = 1e-12  # of the largest of a row: zero
 KINDS = {f"propopt {kind}" for kind in ("audit", "block", "certain", "clear")}
 KINDS |= {f"propopt {kind}" for kind in ("comparison", "explainer", "lime", "reasons")}
-KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "own values")}
+KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "main effects")}
 KINDS |= {f"propopt {kind}" for kind in ("scores", "shares", "stability", "text lime")}
 BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 APOSTROPHES = re.compile(f"(^|[{BREAKS}])'('*)(?=[-=+@＝＋－＠\\t{BREAKS}])")
@@ -85,9 +85,9 @@ def read_archive(path):
 # ---- Losses at W, and how far their sum is above the least that it can be
 
 
-def measured(posed, name, W):
+def measured(problem_data, name, W):
     """Value and slope of a loss at W (N, D); of sizes no slope; None if not written."""
-    own = under(posed, name)
+    own = under(problem_data, name)
     if "target" in own:
         return float(((W - own["target"]) ** 2).sum()), 2.0 * (W - own["target"])
     if "sizes" in own:
@@ -95,7 +95,7 @@ def measured(posed, name, W):
     if "totals" in own:
         rest = (W * own["parts"]).sum(axis=1) - own["totals"]
         return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
-    left = W - own.get("beside", 0.0)
+    left = W - own.get("offset", 0.0)
     if "near" in own:  # rows beside fixed ones
         S = own["similarities"] * (own["near"] >= 0)
         apart = left[:, None] - own["fixed"][own["near"]]
@@ -112,53 +112,57 @@ def measured(posed, name, W):
     return None
 
 
-def in_metric(label, arrays, posed):
+def in_metric(label, arrays, problem_data):
     """W and the program over √ω, in the columns that move; what rounding of W leaves.
 
     Others are those of the target.
     """
     W, omega = arrays["attributions"], arrays.get("metric")
     if omega is None:
-        return W, posed, 0.0
+        return W, problem_data, 0.0
     moves, phi = omega > 0.0, arrays["contributions"]
     if (W[:, ~moves] != phi[:, ~moves]).any():
         raise Contradiction(f"{label}: a column without ω is moved")
     scaled, root = {}, np.sqrt(omega[moves])
-    for name, x in posed.items():
-        if name.rpartition(".")[2] in ("target", "beside", "fixed"):
+    for name, x in problem_data.items():
+        if name.rpartition(".")[2] in ("target", "offset", "fixed"):
             x = x[:, moves] / root
         elif name.endswith(".parts"):
             x = x[..., moves] * root
         elif name.endswith(".totals"):  # less what columns add that do not move
-            v = posed[name.replace(".totals", ".parts")]
+            v = problem_data[name.replace(".totals", ".parts")]
             x = x - (v * phi)[:, ~moves].sum(axis=1)
         scaled[name] = x
     rounding = 8.0 * np.finfo(float).eps * (abs(W) + abs(phi))[:, moves] / root
     return W[:, moves] / root, scaled, rounding
 
 
-def least_excess(posed, rates, W, rounding=0.0):
+def least_excess(problem_data, rates, W, rounding=0.0):
     """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
-    found = {name: measured(posed, name, W) for name, rate in rates.items() if rate > 0}
-    m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in posed)
+    found = {
+        name: measured(problem_data, name, W)
+        for name, rate in rates.items()
+        if rate > 0
+    }
+    m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in problem_data)
     if None in found.values() or math.inf in rates.values() or not m > 0.0:
         return None
     slope, more = np.zeros(W.shape), 0.0
     for name, (_, own) in found.items():
         slope = slope + (0.0 if own is None else rates[name] * own)
     without = [name for name, (_, own) in found.items() if own is None]
-    if any(f"{name}.sizes" not in posed for name in without):
+    if any(f"{name}.sizes" not in problem_data for name in without):
         return None  # neither has it a slope, nor is it a sum of sizes
     for name in without:
-        R, c = W - posed[f"{name}.sizes"], rates[name]
+        R, c = W - problem_data[f"{name}.sizes"], rates[name]
         Y = np.clip(m * R - slope, -c, c)
         slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
     stiff = sum(
         4.0 * rates[name] * own["similarities"].sum(axis=1, keepdims=True)
         for name in found
-        if "near" in (own := under(posed, name))
+        if "near" in (own := under(problem_data, name))
     )
-    for v in (x for name, x in posed.items() if name.endswith(".parts")):
+    for v in (x for name, x in problem_data.items() if name.endswith(".parts")):
         square = np.maximum((v * v).sum(axis=-1, keepdims=True), 1e-300)
         slope = slope - (slope * v).sum(axis=1, keepdims=True) / square * v  # W v stays
     slope = np.maximum(abs(slope) - (m + stiff) * rounding, 0.0)
@@ -168,22 +172,27 @@ def least_excess(posed, rates, W, rounding=0.0):
 # ---- One explanation: its losses, its bound, its sums, its signs
 
 
-def check_explanation(label, header, arrays, posed, told):
+def check_explanation(label, header, arrays, problem_data, told):
     """Refuse losses, sums and a proof that attributions, targets and graphs deny."""
-    losses, proof, target = header["losses"], header["certificate"], posed
+    losses, proof, target = header["losses"], header["certificate"], problem_data
     whole = arrays["attributions"]
-    W, posed, rounding = in_metric(label, arrays, posed)
+    W, problem_data, rounding = in_metric(label, arrays, problem_data)
     for name, loss in losses.items():
-        own, limit = measured(posed, name, W), posed.get(f"{name}.limit", math.inf)
+        own, limit = (
+            measured(problem_data, name, W),
+            problem_data.get(f"{name}.limit", math.inf),
+        )
         if own is None:
             told.add(f"not derived: {name}, as its graph or target is not written")
             continue
-        size = float((W**2).sum()) + float((posed.get(f"{name}.target", W) ** 2).sum())
+        size = float((W**2).sum()) + float(
+            (problem_data.get(f"{name}.target", W) ** 2).sum()
+        )
         agree(f"{label}: {name}", loss, own[0], 1e-5 * size)
         if loss > limit + SOLVED * max(limit, SUMS * size):
             raise Contradiction(f"{label}: {name} is {loss:.9g}, and its limit {limit}")
     for name in ("gradient", "contributions"):
-        if name in arrays and "gradient_matching.target" in posed:
+        if name in arrays and "gradient_matching.target" in problem_data:
             agree(f"{label}: {name}", arrays[name], target["gradient_matching.target"])
     if proof and {"base_value", "prediction"} <= arrays.keys():
         sums = arrays["base_value"] + whole.sum(axis=1)
@@ -198,12 +207,19 @@ def check_explanation(label, header, arrays, posed, told):
     weights, prices = header["weights"], header["multipliers"]
     rates = {name: float(x) for name, x in {**weights, **prices}.items()}
     for name in [k for k, x in rates.items() if math.isinf(x)]:
-        if f"{name}.parts" in posed:  # sums that are kept: W moves along them alone
+        if (
+            f"{name}.parts" in problem_data
+        ):  # sums that are kept: W moves along them alone
             del rates[name]
-    start = 0 * W if "metric" not in arrays else posed["gradient_matching.target"]
+    start = (
+        0 * W if "metric" not in arrays else problem_data["gradient_matching.target"]
+    )
     value, nothing = (
         sum(rate * at(name) for name, rate in weights.items())
-        for at in (losses.get, lambda k: (measured(posed, k, start) or [math.inf])[0])
+        for at in (
+            losses.get,
+            lambda k: (measured(problem_data, k, start) or [math.inf])[0],
+        )
     )
     agree(f"{label}: objective", proof["value"], value)
     largest = max(value * (1 + SUMS), 1e-8 * nothing)
@@ -212,14 +228,16 @@ def check_explanation(label, header, arrays, posed, told):
     if proof["kind"] == "conic duals":  # beside losses or constraints that are not here
         told.add("not derived: the bound, from duals of a conic program")
         return
-    is_written = any(f"gradient_matching.{k}" in posed for k in ("target", "sizes"))
+    is_written = any(
+        f"gradient_matching.{k}" in problem_data for k in ("target", "sizes")
+    )
     if "gradient_matching" in weights and not is_written:
         raise Contradiction(f"{label}: there is no target that it would be the best of")
-    excess = least_excess(posed, rates, W, rounding)
+    excess = least_excess(problem_data, rates, W, rounding)
     if excess is None:
         told.add("not derived: the bound, for losses such as these, or limits of zero")
         return
-    over = {k: losses[k] - posed.get(f"{k}.limit", losses[k]) for k in prices}
+    over = {k: losses[k] - problem_data.get(f"{k}.limit", losses[k]) for k in prices}
     value += max(sum(rates[k] * x for k, x in over.items() if k in rates), 0.0)
     miss = SOLVED if prices else SUMS
     if proof["lower_bound"] > value - excess + miss * proof["scale"]:
@@ -290,8 +308,8 @@ def check_claims(where, said, header, ends):
     """Refuse losses, rates, objective, gap and shares that are not the archive's."""
     proof, losses = header["certificate"], header["losses"]
     same(f"{where}: losses", sorted(said["losses"]), sorted(losses))
-    if ends is None and "known_shares" in said:
-        same(f"{where}: shares", said["shares"], said["known_shares"])
+    if ends is None and "recorded_shares" in said:
+        same(f"{where}: shares", said["shares"], said["recorded_shares"])
     for name, loss in said["losses"].items():
         agree(f"{where}: {name}", number(loss), losses[name], tolerance=SOLVED)
         share = number(said["shares"].get(name))
@@ -548,12 +566,12 @@ def verify(path):
             if scores.exists():
                 check_scores(scores, head, held, manifest.get("settings", {}), told)
     elif kind == "propopt explanation":
-        posed, own, ends = under(arrays, "posed"), (header, arrays), None
-        check_explanation(base.name, header, arrays, posed, told)
+        problem_data, own, ends = under(arrays, "problem_data"), (header, arrays), None
+        check_explanation(base.name, header, arrays, problem_data, told)
         count_signs(header, arrays, told)
     elif kind == "propopt trade-offs":
-        posed, ends = under(arrays, "posed"), header["ends"]
-        target = posed.get("gradient_matching.target")
+        problem_data, ends = under(arrays, "problem_data"), header["ends"]
+        target = problem_data.get("gradient_matching.target")
         if ends and target is not None:
             size = ends["sizes"].get("gradient_matching", math.nan)
             agree("size of the target", size, (target**2).sum())
@@ -563,7 +581,7 @@ def verify(path):
         for part in ("optimized", "baselines"):
             for n, one in enumerate(header[part]):
                 held = under(arrays, f"{part}.{n}")
-                check_explanation(f"{part} {n}", one, held, posed, told)
+                check_explanation(f"{part} {n}", one, held, problem_data, told)
                 if own is None and part == "optimized" and is_meant(picked, one):
                     own = (one, held)
         if picked and own is None:
@@ -575,7 +593,7 @@ def verify(path):
             raise Contradiction(f"format: {kind!r} is none of propopt's")
         told.add(f"not derived: numbers of a file of {kind}; its digest is right")
     if own and picked:
-        known = {"known_shares": own[0]["known_shares"]} if ends is None else {}
+        known = {"recorded_shares": own[0]["recorded_shares"]} if ends is None else {}
         check_claims("picked", {**picked, **known}, own[0], ends)
         error = picked["target_error"]
         check_target(

@@ -37,7 +37,7 @@ assert "Row 7, bmi: +21.7 should be -21.7" in audit["exactness"].sentence
 # %%
 # Without the slip nothing is wrong. What remains depends on settings.
 right = po.audit(shap, model, patients, data=background)
-print(right["own_value"].sentence)
+print(right["main_effects"].sentence)
 print(right["price_of_50"].sentence)
 assert not right.mistakes
 

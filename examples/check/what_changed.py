@@ -30,7 +30,7 @@ def versions(seed):
     )
     shuffled = np.random.default_rng(seed).permutation(X_new["bmi"])
     old = clone(learner).fit(X_old, y_old)
-    level = po.null_models.halvings(learner, X_old, y_old)
+    level = po.null_models.split_half_refits(learner, X_old, y_old)
     for table in (X_new.assign(bmi=shuffled), X_new):
         new = clone(learner).fit(table, y_new)
         yield po.compare(old, new, X_old.iloc[:60], data=X_old, level=level)
@@ -54,10 +54,12 @@ for ax, (title, found) in zip(
 # %%
 # Tables of 221 patients are small, and their halves differ much. Of five divisions of
 # the patients two show the broken scale; none of five has an alarm without a fault.
-flagged = np.array([[found.beyond.any() for found in versions(k)] for k in range(5)])
+flagged = np.array(
+    [[found.distance_flagged.any() for found in versions(k)] for k in range(5)]
+)
 seen, alarms = flagged.sum(axis=0)
 print(f"broken scale seen in {seen} of 5 divisions; alarms without a fault: {alarms}")
-assert broken.features[int(np.flatnonzero(broken.beyond)[0])] == "bmi"
+assert broken.features[int(np.flatnonzero(broken.distance_flagged)[0])] == "bmi"
 assert (seen, alarms) == (2, 0)
 
 # %%

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from papers.engine.panels import PanelResult
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def draw_fronts(results: Sequence[PanelResult], size: tuple[float, float]) -> Fi
         axes.set_visible(True)
         looks |= draw_panel(axes, result, ("smoothgrad", "lime"))
         if row == 0:
-            axes.set_title(drawn(result.panel.column), fontsize=11)
+            axes.set_title(matplotlib_text(result.panel.column), fontsize=11)
         if column == 0:
-            axes.set_ylabel(drawn(result.panel.row), fontsize=10)
+            axes.set_ylabel(matplotlib_text(result.panel.row), fontsize=10)
     label_axes(figure, results[0].axes)
     add_legend(figure, looks)
     return figure
@@ -123,11 +123,11 @@ def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[L
 
 def _look(family: str) -> Look:
     """That of a family, or one for all that have none of their own."""
-    return _LOOKS.get(family, Look(drawn(family), "#404040", "P", "none"))
+    return _LOOKS.get(family, Look(matplotlib_text(family), "#404040", "P", "none"))
 
 
 def _label(loss: str) -> str:
-    return _LABELS.get(loss, f"{drawn(loss.replace('_', ' '))} loss")
+    return _LABELS.get(loss, f"{matplotlib_text(loss.replace('_', ' '))} loss")
 
 
 def _families(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -177,7 +177,7 @@ class Frontier:
             return self._end(weights)
         all_weights = np.append(1.0, weights)
         began = time.perf_counter()
-        if self._task.knows_curve(all_weights):
+        if self._task.has_curve(all_weights):
             return self._read(self._task.on_curve(all_weights, self._tolerance, began))
         solution = self._task.solve(all_weights, self._tolerance)
         best = self._task.explain(solution, all_weights, self._tolerance, began)

@@ -22,8 +22,8 @@ from papers.engine.tally import (
     values_table,
 )
 from propopt.base.files import (
+    atomic_write,
     write_svg,
-    written_whole,
 )
 from propopt.base.text import printable
 
@@ -43,7 +43,7 @@ def write_index(reports: Sequence[FigureReport], folder: Path, title: str = "") 
         ("statements", findings_table(reports)),
         ("values", values_table(reports)),
     ):
-        with written_whole(folder / f"{name}.csv") as draft:
+        with atomic_write(folder / f"{name}.csv") as draft:
             digits = "%.8g" if name == "values" else None  # beyond what is compared
             table.to_csv(draft, index=False, float_format=digits)
 
@@ -334,7 +334,7 @@ def markdown_list(items: Iterable[str]) -> str:
 
 def write_markdown(path: str | Path, paragraphs: Iterable[str]) -> None:
     """Write a page of paragraphs, whole or not at all."""
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
 
 

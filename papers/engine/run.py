@@ -16,7 +16,7 @@ from papers.engine.pages import write_figure, write_index, written_files
 from papers.engine.paper import Paper
 from papers.engine.tally import FigureReport, Tally, findings_table
 from propopt.base.errors import InvalidInput
-from propopt.base.files import require_free_name, writable_folder
+from propopt.base.files import require_writable, writable_folder
 from propopt.base.resources import in_workers, read_workers, threads_of_run
 from propopt.base.terminal import PlainConsole
 
@@ -96,7 +96,7 @@ def reproduce_paper(
     InvalidInput
         For an unknown figure, a folder or a name that cannot be written to,
         or a table that cannot be read.
-    Unwritten
+    WriteFailure
         If a page cannot be written after all; those before it are whole.
     MissingExtra
         If ``shap`` is needed and not installed.
@@ -104,7 +104,7 @@ def reproduce_paper(
     chosen = paper.chosen(figures)
     place = writable_folder(folder)
     for file in written_files(chosen):
-        require_free_name(place / file, [] if csv is None else [Path(csv)])
+        require_writable(place / file, [] if csv is None else [Path(csv)])
     table = _read_table(csv, target, task)
     if table is not None:
         chosen = paper.with_table(chosen, *table)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.engine.findings import Finding
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 
 
 _Measured = TypeVar("_Measured")
@@ -124,7 +124,7 @@ def draw_charts(
     grid = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, chart in zip(grid, charts, strict=False):
         chart.draw(axes)
-        axes.set_title(drawn(chart.title), fontsize=10)
+        axes.set_title(matplotlib_text(chart.title), fontsize=10)
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[len(charts) :]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.resources import MODEL_CALLS
@@ -64,11 +64,11 @@ class MarginalGames:
         )
 
     @property
-    def pairs(self) -> Positions:
+    def pairs(self) -> Indices:
         """All pairs of features, (Q, 2)."""
         return np.array(list(combinations(range(self.points.shape[1]), 2)))
 
-    def values(self, known: Truths) -> Array:
+    def values(self, known: Mask) -> Array:
         """Of q sets A of features, shape (n, q); known (q, D)."""
         (n_rows, n_columns), n_background = self.points.shape, len(self.background)
         result = np.empty((n_rows, len(known)))
@@ -115,7 +115,7 @@ class MarginalGames:
 class PairScores:
     """Scores of all pairs of features of one fitted model, by a method."""
 
-    sets: Positions  # (Q, 2)
+    sets: Indices  # (Q, 2)
     estimates: Values  # (Q,), none negative
     method: str
 
@@ -143,7 +143,7 @@ def h_statistic(
     """
     games = MarginalGames.of(model, X, target, n_rows, n_background, rng)
     pairs = games.pairs
-    alone: Truths = np.eye(games.points.shape[1], dtype=np.bool_)
+    alone: Mask = np.eye(games.points.shape[1], dtype=np.bool_)
     either = alone[pairs[:, 0]] | alone[pairs[:, 1]]
     single, both = (
         own - own.mean(axis=0) for own in map(games.values, (alone, either))

@@ -20,7 +20,7 @@ from papers.iloco.scale import Scale
 from papers.iloco.shares import ERROR, Between, share_between
 from papers.iloco.simulations import Simulation
 from papers.lime.charts import legend_on_white
-from propopt.base.arrays import Truths, Values
+from propopt.base.arrays import Mask, Values
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 
 
@@ -43,8 +43,8 @@ class Covered:
         By method.
     """
 
-    held: dict[str, Truths]
-    excludes: dict[str, Truths]
+    held: dict[str, Mask]
+    excludes: dict[str, Mask]
     widths: dict[str, Values]
 
     def to_frame(self) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from papers.iloco.simulations import Simulation, SimulationNumber
 from papers.iloco.success import success_charts
 from propopt.base.arrays import Values
 from propopt.interactions import ILOCO, DataSplit
-from propopt.interactions.features import Places
+from propopt.interactions.features import FeatureSets
 
 
 _N_ROWS: Final = 1000
@@ -77,7 +77,7 @@ class OrderCurve:
         }
 
 
-def _is_about(sets: Places, estimates: Values, product: tuple[int, ...]) -> bool:
+def _is_about(sets: FeatureSets, estimates: Values, product: tuple[int, ...]) -> bool:
     """Whether the first set is within the product, or the product within it."""
     best = set(sets[int(np.argmax(estimates))].tolist())
     return best <= set(product) or set(product) <= best

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from propopt.base.arrays import Truths, Values
+from propopt.base.arrays import Mask, Values
 
 
 Between: TypeAlias = tuple[float, float]
@@ -37,7 +37,7 @@ class Successes:
     """
 
     places: Values
-    found: Mapping[str, Truths]
+    found: Mapping[str, Mask]
 
     @classmethod
     def of(
@@ -66,7 +66,7 @@ class Successes:
         return ", ".join(f"{share:.2f}" for share in self.shares[method])
 
 
-def share_between(successes: Truths, error: float = ERROR) -> Between:
+def share_between(successes: Mask, error: float = ERROR) -> Between:
     """The interval of a share.
 
     Parameters
@@ -89,7 +89,7 @@ def share_between(successes: Truths, error: float = ERROR) -> Between:
     return low, high
 
 
-def difference_between(one: Truths, other: Truths) -> Between:
+def difference_between(one: Mask, other: Mask) -> Between:
     """Of the share of one less that of another, from replicates of their own.
 
     Half of the error is left to either share.
@@ -99,7 +99,7 @@ def difference_between(one: Truths, other: Truths) -> Between:
     return low - most, high - least
 
 
-def excess_between(one: Truths, other: Truths, n_others: int = 1) -> Between:
+def excess_between(one: Mask, other: Mask, n_others: int = 1) -> Between:
     """Of the share of one less that of another, in the same replicates.
 
     Only replicates in which they differ count for or against: both shares have their

@@ -29,7 +29,7 @@ from papers.iloco.comparisons import (
 from papers.iloco.learners import LearningTask, paper_learner
 from papers.iloco.methods import quietly, with_seed
 from papers.iloco.shares import Successes, share_between
-from propopt.base.arrays import Truths, Values
+from propopt.base.arrays import Mask, Values
 from propopt.interactions import ILOCO, InteractionScores, Minipatches
 from propopt.interactions.inference import ErrorKind
 from propopt.plots import interaction_intervals
@@ -166,7 +166,7 @@ def scored_table(name: str) -> Scored:
     return Scored(fixed=fixed, bernoulli=bernoulli, others=others)
 
 
-def _among_first(scores: InteractionScores) -> tuple[Truths, Truths]:
+def _among_first(scores: InteractionScores) -> tuple[Mask, Mask]:
     """Which pairs are among the first ten whatever the patches, and which may be."""
     scatter = _BAND * scores.monte_carlo
     low, high = scores.estimates - scatter, scores.estimates + scatter

@@ -19,15 +19,15 @@ from propopt.base.checks import (
     read_positive,
 )
 from propopt.base.errors import InvalidInput
-from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError
-from propopt.interactions.features import Places
+from propopt.interactions.features import FeatureSets
 from propopt.interactions.patch_draws import coefficient, shortfall
+from propopt.interactions.row_errors import ABSOLUTE, SQUARED, RowError
 
 
 # ---- What scores are in the population, and for patches, in closed form
 
 
-def read_set_indices(sets: ArrayLike, n_features: int | None = None) -> Places:
+def read_set_indices(sets: ArrayLike, n_features: int | None = None) -> FeatureSets:
     """Sets of one size as an array of places, (Q, r).
 
     sets (Q, r).
@@ -106,7 +106,7 @@ def linear_refit_scores(
     array([-13.68])
     >>> linear_refit_scores([2.0, -2.0], [[1.0, 0.5], [0.5, 1.0]], pair).round(2)
     array([2.])
-    >>> from propopt.interactions.errors_of_rows import ABSOLUTE
+    >>> from propopt.interactions.row_errors import ABSOLUTE
     >>> linear_refit_scores([1.0, 1.0], np.eye(2), pair, ABSOLUTE).round(4)
     array([0.0769])
     """
@@ -138,12 +138,12 @@ def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
             yield subset, (-1) ** (size + 1)
 
 
-def _missed(b: Values, sigma: Array, sets: Places) -> Values:
+def _missed(b: Values, sigma: Array, sets: FeatureSets) -> Values:
     """v_T of each set T, (Q,)."""
     return np.array([_missed_without(b, sigma, own) for own in sets])
 
 
-def _missed_without(b: Values, sigma: Array, left_out: Places) -> float:
+def _missed_without(b: Values, sigma: Array, left_out: FeatureSets) -> float:
     rest = np.setdiff1d(np.arange(len(b)), left_out)
     own = sigma[np.ix_(left_out, left_out)]
     across = sigma[np.ix_(rest, left_out)]

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.fidelity import powers_in
 from propopt.lime.laws.lime_law import FactorMeans
@@ -46,7 +46,7 @@ def split_by_cells(
     return parts
 
 
-def _on_all_columns(products: SumOfProducts, used: Positions) -> SumOfProducts:
+def _on_all_columns(products: SumOfProducts, used: Indices) -> SumOfProducts:
     """The same sum with a factor for each column in each product, 1 where it had none.
 
     These are numbered behind the others, one for each column that is used.
@@ -61,7 +61,7 @@ def _on_all_columns(products: SumOfProducts, used: Positions) -> SumOfProducts:
     return SumOfProducts(0.0, values, paths, families, products.n_columns)
 
 
-def _with_ones(means: FactorMeans, column: Positions) -> FactorMeans:
+def _with_ones(means: FactorMeans, column: Indices) -> FactorMeans:
     """Means of the same factors, and of others, of these columns, that are 1."""
     more = len(column) - len(means.column)
     ones = np.ones((more, means.one.shape[1]))

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from papers.lime.runs import Runs
 from propopt.base.arrays import Array, Values
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 
 
 THEORY, RUNS, OTHER, EXPECTED = "#c0392b", "#1f4e79", "#dd8452", "#2e7d32"
@@ -203,7 +203,7 @@ class Histogram:
 
 def _name_columns(axes: Axes, labels: Sequence[str]) -> None:
     """Under the places 1, ..., D; upright where they need more room than there is."""
-    names = [fill(drawn(label).replace("_", " "), 16) for label in labels]
+    names = [fill(matplotlib_text(label).replace("_", " "), 16) for label in labels]
     upright = len("  ".join(names)) > 100
     positions = np.arange(1, len(names) + 1)
     axes.set_xticks(positions, names, rotation=90 if upright else 0)

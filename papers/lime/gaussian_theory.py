@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import log_ndtr
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.diagnosis.rules import critical_bandwidths as hidden_at
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
@@ -45,7 +45,7 @@ class Geometry:
     """The numbers of a gaussian law, by columns, for closed forms."""
 
     law: GaussianLaw
-    normal: Truths  # (D,): which columns are of normal numbers that are never missing
+    normal: Mask  # (D,): which columns are of normal numbers that are never missing
     mean: Array  # (D,): μ; NaN for other columns
     scale: Array  # (D,): σ; NaN for other columns
     width: Array  # (D,): u_j ν, the width of the kernel in units of the column
@@ -75,9 +75,9 @@ class Geometry:
         for j, column in enumerate(self.law.columns):
             if self.normal[j] and isinstance(column, NormalColumn):
                 known = ~np.isnan(points[:, j])
-                place = column.place(points[known, j])
-                low[known, j] = column.ends[place]
-                high[known, j] = column.ends[place + 1]
+                bin_index = column.bin_index(points[known, j])
+                low[known, j] = column.ends[bin_index]
+                high[known, j] = column.ends[bin_index + 1]
         return low, high
 
     def near(self, points: Points) -> Near:

@@ -14,7 +14,7 @@ from papers.lime.tabular_bounds import exp_or_inf, read_largest
 from papers.lime.text_constants import TextConstants, inverse_norm
 from propopt.base.arrays import Values
 from propopt.base.checks import read_positive
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 class MomentBounds(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExchangeableBits
 from propopt.lime.finite_samples import exchangeable_matrix
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 class Sigmas(NamedTuple):

@@ -246,7 +246,7 @@ def bins_end_there(result: Quartiles) -> Invariant:
     del result
     column = normal_law(1.0, 1).columns[0]
     edges = _EDGES[1:-1]
-    at, below = column.place(edges), column.place(np.nextafter(edges, -10.0))
+    at, below = column.bin_index(edges), column.bin_index(np.nextafter(edges, -10.0))
     wrong = (at != [1, 2, 3]).sum() + (below != [0, 1, 2]).sum()
     return equals("bins that end elsewhere", float(wrong), 0.0, 0.0)
 

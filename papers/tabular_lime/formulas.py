@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm, truncnorm
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 
@@ -98,11 +98,11 @@ def printed_smooth_step(
     and s those of the weighted law.
     """
     ends = norm(mean, scale).ppf(np.arange(5) / 4)
-    place = np.searchsorted(ends, rows, side="right")
+    bin_index = np.searchsorted(ends, rows, side="right")
     total = width**2 + scale**2
     middle, s = (width**2 * mean + scale**2 * rows) / total, width * scale / total**0.5
     law = norm(middle, s)
-    return np.asarray(law.pdf(ends[place]) - law.pdf(ends[place - 1]))
+    return np.asarray(law.pdf(ends[bin_index]) - law.pdf(ends[bin_index - 1]))
 
 
 def _leaves(
@@ -128,7 +128,7 @@ def _shares(column: BinnedColumn, low: float, high: float) -> Values:
     return np.asarray(law.cdf(high) - law.cdf(low))
 
 
-def _product(means: Array, law: TabularLaw, indices: Positions) -> Values:
+def _product(means: Array, law: TabularLaw, indices: Indices) -> Values:
     """Proposition 5, of E[f_j | bin b], (D, p)."""
     p, eps, c = weights_of(law)
     own = _own(means, indices)
@@ -165,11 +165,11 @@ def weights_of(law: TabularLaw) -> tuple[int, float, float]:
     return p, eps, 1.0 / p + (1.0 - 1.0 / p) * eps
 
 
-def places_of(law: TabularLaw, row: Values) -> Positions:
+def places_of(law: TabularLaw, row: Values) -> Indices:
     """b*, the bin of the row in each column, (D,)."""
     pairs = zip(law.columns, row, strict=True)
-    return np.array([int(column.place(np.array([x]))[0]) for column, x in pairs])
+    return np.array([int(column.bin_index(np.array([x]))[0]) for column, x in pairs])
 
 
-def _own(means: Array, indices: Positions) -> Values:
+def _own(means: Array, indices: Indices) -> Values:
     return np.asarray(means[np.arange(len(means)), indices])

@@ -18,7 +18,7 @@ from papers.lime.runs import Runs, RunSettings, run_lime
 from papers.lime.statements import equals, unused_are_zero
 from papers.lime.studies import study_of_runs
 from papers.tabular_lime.setups import standard_wine, uniform_law
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.sums import SumOfProducts
 
@@ -52,7 +52,7 @@ class WineMachine:
 
     @classmethod
     def learned(
-        cls, scale: float, n_used: int, rows: Positions | None = None
+        cls, scale: float, n_used: int, rows: Indices | None = None
     ) -> WineMachine:
         """With gaussian kernels of a scale, on some rows or all."""
         table, classes = standard_wine()
@@ -160,7 +160,7 @@ def cell_of_first_wine() -> tuple[WineMachine, TabularLaw, Array]:
     ends = [
         (column.pieces.low[b], column.pieces.high[b])
         for column, x in zip(law.columns, first, strict=True)
-        for b in column.place(np.array([x]))
+        for b in column.bin_index(np.array([x]))
     ]
     other = np.random.RandomState(1).uniform(*np.transpose(ends))
     return machine, law, np.stack([first, other])

@@ -21,7 +21,7 @@ from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import drawn_runs, expected_words
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 

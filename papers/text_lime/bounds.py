@@ -20,7 +20,7 @@ from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 _SIZES: Final = (5, 10, 20, 50, 100, 200, 500)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from papers.lime.charts import OTHER, RUNS
 from propopt.base.arrays import Values
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 from propopt.tables.documents import TextDocument
 
 
@@ -45,7 +45,12 @@ class ColouredText:
             if start + len(piece) > _WIDTH:
                 line, start = line + 1, 0
             axes.text(
-                start, line, drawn(piece), family="monospace", fontsize=9, va="center"
+                start,
+                line,
+                matplotlib_text(piece),
+                family="monospace",
+                fontsize=9,
+                va="center",
             )
             _mark(axes, (start, line), len(word), weight / largest)
             start += len(piece) + 1
@@ -59,7 +64,9 @@ class ColouredText:
         ends = [*(o.start for o in result[1:]), len(text)]
         return [
             (o.word, text[o.start : end].strip(), float(self.weights[place]))
-            for o, end, place in zip(result, ends, self.document.places, strict=True)
+            for o, end, place in zip(
+                result, ends, self.document.word_indices, strict=True
+            )
         ]
 
 

@@ -17,7 +17,7 @@ from papers.lime.statements import equals
 from papers.lime.text_constants import TextConstants
 from papers.text_lime import formulas
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 _WORDS: Final = 30

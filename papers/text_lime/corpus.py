@@ -17,7 +17,7 @@ from typing import Final, final
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Mask
 from propopt.tables.documents import PatternWords, TextDocument
 
 
@@ -42,7 +42,7 @@ class Corpus:
     """
 
     texts: tuple[str, ...]
-    pleased: Truths
+    pleased: Mask
 
 
 @cache

@@ -25,7 +25,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.sums import AddedSets
 

@@ -18,7 +18,7 @@ from papers.lime.statements import equals, mean_is_expected
 from papers.text_lime.corpus import STAND_IN, review_of, vectoriser
 from papers.text_lime.runs import run_words
 from propopt.base.arrays import Values
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 

@@ -18,7 +18,7 @@ from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.runs import expected_words, limit_of
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 

@@ -25,7 +25,7 @@ from papers.text_lime.runs import expected_words, limit_of
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Values
 from propopt.explaining.explainers.lime_package import package_run
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import PatternWords
 

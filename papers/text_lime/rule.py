@@ -18,7 +18,7 @@ from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.linear import RULE
 from propopt.base.arrays import Array, Values
-from propopt.lime.text.text_reading import WordRegression
+from propopt.lime.text.word_limits import WordRegression
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 

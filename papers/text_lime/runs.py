@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from papers.lime.runs import Runs, RunSettings, fit_bits, runs_together
-from propopt.base.arrays import Array, Truths, Values
+from propopt.base.arrays import Array, Mask, Values
 from propopt.lime.finite_samples import expected_run
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.sets import SetFunction
 
 
@@ -59,7 +59,7 @@ def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Value
 def drawn_runs(
     law: TextLaw, n_words: int, settings: RunSettings, n_runs: int,
     rng: np.random.Generator,
-) -> tuple[Truths, Array]:  # fmt: skip
+) -> tuple[Mask, Array]:  # fmt: skip
     """Bits (R, n, d) and weights (R, n); of the whole text in the first row, if so."""
     first, n = int(settings.first_row), settings.n_samples
     bits, weights = law.draw(n_words, n_runs * (n - first), rng)

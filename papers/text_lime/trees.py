@@ -23,8 +23,8 @@ from papers.lime.studies import study_of_runs
 from papers.text_lime import formulas
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
-from propopt.base.arrays import Positions
-from propopt.lime.text.text_reading import TextLaw
+from propopt.base.arrays import Indices
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 
@@ -207,7 +207,7 @@ def values_are_known(
     )
 
 
-def _used(name: Name, runs: Runs) -> Positions:
+def _used(name: Name, runs: Runs) -> Indices:
     """Places of the words of the tree behind the intercept."""
     words = _SMALL if name == "small" else _LARGE
     return 1 + np.array(_places(words, runs.labels))

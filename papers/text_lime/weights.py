@@ -15,7 +15,7 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.text_lime import formulas
 from propopt.base.arrays import Array
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 _SHOWN: Final = (0.1, 0.25, 0.35, 1.0)

@@ -24,10 +24,10 @@ Values: TypeAlias = NDArray[np.float64]
 Attributions: TypeAlias = NDArray[np.float64]
 """Attributions W or gradients G, shape (N, D)."""
 
-Positions: TypeAlias = NDArray[np.intp]
+Indices: TypeAlias = NDArray[np.intp]
 """Positions in other arrays, of any shape."""
 
-Truths: TypeAlias = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
 """What holds and what does not, of any shape."""
 
 Edges: TypeAlias = NDArray[np.intp]

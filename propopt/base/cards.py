@@ -221,7 +221,7 @@ def _bar_html(bars: Bars, row: Bar) -> str:
         element("td", _CELL, in_html(row.name)),
         element("td", _CELL, element("div", place, spans)),
         element("td", _NUMBER, in_html(minus(row.number))),
-        element("td", quiet, in_html(minus(row.shown_note))),
+        element("td", quiet, in_html(minus(row.note_or_interval))),
     )
 
 

@@ -32,14 +32,14 @@ def read_array(values: object, label: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
     array = _read(values, label, ndim)
     refuse_any(~np.isfinite(array), array, label, "not finite")
-    return sealed(array)
+    return read_only(array)
 
 
 def read_with_missing(values: object, label: str, *, ndim: int) -> Array:
     """As :func:`read_array`, but NaN is a number that is missing."""
     array = _read(values, label, ndim)
     refuse_any(np.isinf(array), array, label, "infinite")
-    return sealed(array)
+    return read_only(array)
 
 
 def _read(values: object, label: str, ndim: int) -> Array:
@@ -47,7 +47,7 @@ def _read(values: object, label: str, ndim: int) -> Array:
     if array.ndim != ndim:
         raise InvalidInput(
             f"{label}: expected {ndim} dimensions, got an array of shape {array.shape}"
-            f"{like_a_target(label, array)}"
+            f"{target_hint(label, array)}"
             f"{_of_other_dimensions(values, label, array.ndim, ndim)}"
         )
     if array.size == 0:
@@ -112,7 +112,7 @@ def _no_numbers(values: object, label: str, error: Exception) -> InvalidInput:
     came: object = _RAGGED if "inhomogeneous" in str(error) else error
     is_one = not isinstance(values, Sized) and not hasattr(values, "__array__")
     if is_one or is_foreign(values) or _holds_foreign(values):
-        came = f"{class_in_words(values)}; {_remedy(values)}"
+        came = f"{describe_type(values)}; {_remedy(values)}"
     return InvalidInput(f"{label}: expected numbers, got {came}")
 
 
@@ -129,19 +129,19 @@ def _holds_foreign(values: object) -> bool:
     return isinstance(values, list | tuple) and any(map(is_foreign, values))
 
 
-def class_in_words(value: object) -> str:
+def describe_type(value: object) -> str:
     """The class of what came, with its package if that is lime or shap; of lists too.
 
     Examples
     --------
-    >>> class_in_words([1, 2]), class_in_words(3.5)
+    >>> describe_type([1, 2]), describe_type(3.5)
     ('list', 'float')
     """
     name = type(value).__name__
     if is_foreign(value):
         return f"{_package(value)}.{name}"
     if isinstance(value, list | tuple) and _holds_foreign(value):
-        kinds = sorted({class_in_words(one) for one in value})
+        kinds = sorted({describe_type(one) for one in value})
         return f"{name} of {len(value):,} {enumerated(kinds, 'and')}"
     return name
 
@@ -182,13 +182,13 @@ _NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
 """What NumPy makes numbers of all the same, by the kind of its type."""
 
 
-def sealed(array: NDArray[_Number]) -> NDArray[_Number]:
+def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     """An array of our own, made read-only; nothing is copied."""
     array.setflags(write=False)
     return array
 
 
-def is_sealed(array: object) -> bool:
+def is_read_only(array: object) -> bool:
     """Whether nobody writes to an array by this name.
 
     A read-only view of what a user gave would be one too, and still change with it, so
@@ -302,7 +302,7 @@ def read_flag(value: object, label: str) -> bool:
     return bool(value)
 
 
-def spread_over(count: int, most: int) -> list[int]:
+def evenly_spaced(count: int, most: int) -> list[int]:
     """Up to so many positions of ``count``, evenly spaced, both ends included."""
     ends = np.linspace(0, max(count - 1, 0), min(count, most))
     return [int(place) for place in ends.round()]
@@ -327,7 +327,7 @@ def read_rng(rng: object) -> np.random.Generator:
     return np.random.default_rng(read_seed(rng))
 
 
-def known_word(user_word: _Word, kinds: Any, label: str) -> _Word:
+def read_option(user_word: _Word, kinds: Any, label: str) -> _Word:
     """``user_word``, if it is one of the words of a ``Literal``."""
     known = list(get_args(kinds))
     if user_word in known:
@@ -349,7 +349,7 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
     return f" (did you mean {names[near[0]]!r}?)" if near else ""
 
 
-def like_a_target(label: str, table: Any) -> str:
+def target_hint(label: str, table: Any) -> str:
     """What to say of a column of numbers that is given as background rows."""
     if label.split(": ")[-1] != "data" or as_array(table, label).ndim != 1:
         return ""

@@ -1,18 +1,18 @@
 """Objects that are their fields: each is declared once, and checked, saved and loaded.
 
-A field's annotation says what it holds, and :func:`stored` what a type cannot say: the
+A field's annotation says what it holds, and :func:`field` what a type cannot say: the
 axes of an array, bounds, whether numbers may be missing. From both follow the check of
 what is constructed, the file, and the check of what is read from a file::
 
     class Scores(Declared, kind="propopt scores", noun="saved scores", version=1):
-        estimates: Array = stored("Q", missing=True)
-        errors: Array | None = stored("Q", low=0.0, default=None)
-        names: tuple[str, ...] = stored()
-        model: Any = left(default=None)
+        estimates: Array = field("Q", missing=True)
+        errors: Array | None = field("Q", low=0.0, default=None)
+        names: tuple[str, ...] = field()
+        model: Any = transient(default=None)
 
 A file is an archive of arrays with one JSON header and a digest of both. A digest finds
 accidents: bits that flipped, a member that was exchanged. What contradicts itself is
-found by :meth:`Declared.contradictions`, where a class says what follows from what.
+found by :meth:`Declared.validate`, where a class says what follows from what.
 Neither finds a consistent lie.
 """
 
@@ -49,11 +49,11 @@ from typing import (
 
 import numpy as np
 
-from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
+from propopt.base.checks import as_floats, is_read_only, read_only, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import enumerated, plain_name, printable
-from propopt.base.words_of_others import knows_other_words
 
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ _SAID: Final = "propopt"
 _LEFT: Final = object()
 
 
-def stored(
+def field(
     axes: str | None = None,
     *,
     default: Any = dataclasses.MISSING,
@@ -105,7 +105,7 @@ def stored(
     )
 
 
-def left(
+def transient(
     *, default: Any, compare: bool = True, repr: bool = True, lazy: bool = False
 ) -> Any:
     """A field that files leave out: its default is there after loading.
@@ -149,7 +149,7 @@ class _LazyField:
             return self._default
         value = owner.__dict__[self._name]
         if isinstance(value, Lazy):
-            owner.settle(self._name, value.compute())
+            owner.resolve(self._name, value.compute())
             value = vars(owner)[self._name]
         return value
 
@@ -399,14 +399,14 @@ def _numbers(kind: Any, bounds: Bounds) -> FieldPart:
     words = noun if axes is None else f"{noun} of shape ({', '.join(axes)})"
 
     def checked(value: Any, name: str) -> Any:
-        if is_sealed(value) and (dtype is None or value.dtype == dtype):
+        if is_read_only(value) and (dtype is None or value.dtype == dtype):
             refuse_other_axes(value, name)
             return value  # looked at before, or on loading
         if dtype == np.float64:
             return looked_at(as_floats(value, name), name)
         array = np.array(value)
         if dtype is None:  # what is no number is refused where it is saved
-            return sealed(array)
+            return read_only(array)
         if array.dtype.kind not in "fiub":
             raise InvalidInput(f"{name}: expected {words}, got {array.dtype}")
         own = array.astype(dtype)
@@ -427,7 +427,7 @@ def _numbers(kind: Any, bounds: Bounds) -> FieldPart:
             raise InvalidInput(f"{name}: the array is empty, of shape {array.shape}")
         if dtype is not None and dtype.kind != "b":
             _refuse_outside(array, name, bounds)
-        return sealed(array)
+        return read_only(array)
 
     def packed(value: Any, name: str, arrays: Members) -> None:
         arrays[name] = value
@@ -520,7 +520,7 @@ def _record(cls: Any) -> FieldPart:
         try:
             result = cls(**fields)
             if name and is_declared:
-                result.contradictions()
+                result.validate()
         except InvalidInput as error:
             raise InvalidInput(f"{name}: {error}" if name else str(error)) from None
         return result
@@ -702,7 +702,7 @@ def _scalars(hint: Any) -> tuple[Any, ...] | None:
     frozen_default=True,
     kw_only_default=True,
     eq_default=False,
-    field_specifiers=(stored, left),
+    field_specifiers=(field, transient),
 )
 class Declared:
     """An object that is its fields; a subclass is a frozen dataclass of keywords.
@@ -722,7 +722,7 @@ class Declared:
     ) -> None:
         super().__init_subclass__()
         dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
-        knows_other_words(cls)
+        suggests_arguments(cls)
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         fields = dataclasses.fields(cls)
@@ -748,7 +748,7 @@ class Declared:
         if len(shapes) > n_free:
             _refuse_other_lengths(shapes)
 
-    def settle(self, name: str, value: Any) -> None:
+    def resolve(self, name: str, value: Any) -> None:
         """Put a lazy field's value in its place, checked."""
         if name in self._left:
             vars(self)[name] = value
@@ -799,7 +799,7 @@ class Declared:
 
     # ---- files
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse fields of which one says something else than another."""
 
     def save(self, path: str | Path) -> None:
@@ -814,7 +814,7 @@ class Declared:
             text = as_json({"format": form.name, "version": form.version, **plain})
             plain = form.parsed(text)[1]
             again = Members(arrays, plain.pop("shared", None))
-            whole.unpacked(plain, "", again).contradictions()
+            whole.unpacked(plain, "", again).validate()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"{target}: cannot be saved: {error}") from None
         form.write(target, text, arrays)
@@ -824,7 +824,7 @@ class Declared:
         """Read what :meth:`save` wrote."""
         made = cls.read(path)
         try:
-            made.contradictions()
+            made.validate()
         except InvalidInput as error:
             raise cls.form.refusal(archive_path(path), str(error)) from None
         return made

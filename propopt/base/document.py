@@ -100,7 +100,7 @@ class Bar:
         return ends if ends is not None and all(map(math.isfinite, ends)) else None
 
     @property
-    def shown_note(self) -> str:
+    def note_or_interval(self) -> str:
         """The note, or else the interval."""
         if self.note or self.line is None:
             return self.note
@@ -111,7 +111,7 @@ class Bar:
         """The note, with both ends of the bar where nothing is drawn."""
         low, high = self.reach
         ends = f"({low:+.3g} down, {high:+.3g} up)" if low and high else ""
-        return " ".join(filter(None, [self.shown_note, ends]))
+        return " ".join(filter(None, [self.note_or_interval, ends]))
 
     @property
     def number(self) -> str:
@@ -238,7 +238,7 @@ class Markup:
     text: str = ""
 
 
-class Drawn(Protocol):
+class PageBlock(Protocol):
     """A block that only a page can draw: elsewhere its table stands for it."""
 
     def as_table(self) -> Table:
@@ -246,7 +246,7 @@ class Drawn(Protocol):
         ...
 
 
-Block: TypeAlias = Finding | Bars | Table | Markup | Drawn
+Block: TypeAlias = Finding | Bars | Table | Markup | PageBlock
 
 
 # ---- Documents

@@ -30,7 +30,7 @@ class Refused(PropoptError):
     """A solver or a loss cannot do what was asked of it; the message is the reason."""
 
 
-class NothingTraded(Refused):
+class NoTradeOff(Refused):
     """A loss is the same at both ends of the front, so that it has no shares."""
 
 
@@ -46,7 +46,7 @@ class MissingExtra(PropoptError, ImportError):
     """An optional package is needed, or is broken; the message says what would do."""
 
 
-class Unwritten(PropoptError, OSError):
+class WriteFailure(PropoptError, OSError):
     """A file could not be written; the message names it, and says why."""
 
     def __init__(self, message: str, result: object = None) -> None:

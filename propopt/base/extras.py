@@ -44,11 +44,11 @@ def require(module: str) -> ModuleType:
             return importlib.import_module(module)
         except ImportError as error:
             raise MissingExtra(
-                f"{package} could not be imported ({error}); {remedy(package)}"
+                f"{package} could not be imported ({error}); {install_hint(package)}"
             ) from error
 
 
-def remedy(package: str) -> str:
+def install_hint(package: str) -> str:
     """How to install the package."""
     return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
 
@@ -57,12 +57,12 @@ def remedy(package: str) -> str:
 
 
 @cache
-def additions(group: str) -> Mapping[str, EntryPoint]:
+def plugins(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group, by their names."""
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
-def added(entry: EntryPoint) -> Any:
+def load_plugin(entry: EntryPoint) -> Any:
     """What an entry point names; :class:`MissingExtra` if that cannot be imported."""
     try:
         return entry.load()

@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.errors import InvalidInput, WriteFailure
 
 
 # ---- Files that are either the old ones or the new ones, never half of each
@@ -51,7 +51,7 @@ def writable_folder(folder: str | Path) -> Path:
     return place
 
 
-def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
+def require_writable(path: str | Path, read: Iterable[Path] = ()) -> None:
     """Refuse, before any work, a name that no file can take, or that none should."""
     try:
         mode = os.lstat(path).st_mode
@@ -68,7 +68,7 @@ def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Give a path to write to; it takes the name ``path`` only when all went well."""
     target = Path(path)
     if not target.parent.is_dir():
@@ -81,7 +81,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         draft.chmod(0o666 & ~mask)
         draft.replace(target)
     except OSError as error:
-        raise Unwritten(f"cannot write {target}: {_reason(error)}") from error
+        raise WriteFailure(f"cannot write {target}: {_reason(error)}") from error
     finally:
         if draft is not None:
             with suppress(OSError):
@@ -95,7 +95,7 @@ def _is_same(path: str | Path, other: Path) -> bool:
         return False
 
 
-def forget_drafts(path: str | Path) -> None:
+def remove_drafts(path: str | Path) -> None:
     """Remove what runs that were killed have left where they were writing a file."""
     target = Path(path)
     for draft in target.parent.glob(f"{_draft_prefix(target)}*"):
@@ -188,7 +188,7 @@ class Format:
     def write(self, path: Path, text: str, arrays: Mapping[str, Array]) -> None:
         """Write a header and arrays with their digest, the whole file or none of it."""
         told = f'{text[:-1]}, "digest": "{digest_of(text, arrays)}"}}'
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             np.savez(draft, allow_pickle=False, header=np.array(told), **arrays)
 
     def read(self, path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -333,26 +333,26 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     """Write a table: numbers with the fewest digits that read back to the same value.
 
     Text that a spreadsheet would take for a formula has an apostrophe before it, in
-    each line of a cell. :func:`name_of_cell` takes it away again.
+    each line of a cell. :func:`unescape_cell` takes it away again.
     """
     shown = table.copy(deep=False)
     for place in range(table.shape[1]):
         column = table.iloc[:, place]
         if column.map(_acts).any():
-            shown.isetitem(place, column.astype(object).map(as_cell).array)
-    shown.columns = [as_cell(name) for name in table.columns]
+            shown.isetitem(place, column.astype(object).map(escape_cell).array)
+    shown.columns = [escape_cell(name) for name in table.columns]
     if names_of_rows:
-        shown.index = [as_cell(name) for name in table.index]
+        shown.index = [escape_cell(name) for name in table.index]
     texts = [*shown.columns, *(shown.index if names_of_rows else ())]
     texts += [cell for _, column in shown.items() for cell in column]
     has_returns = any(isinstance(text, str) and "\r" in text for text in texts)
     # csv itself quotes "\r" from Python 3.13 on alone
     quoting: Literal[0, 1] = csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         shown.to_csv(draft, index=names_of_rows, quoting=quoting)
 
 
-def as_cell(name: object) -> object:
+def escape_cell(name: object) -> object:
     r"""A number as it is; anything else as text that no spreadsheet computes."""
     if name is None or isinstance(name, int | float | np.number):
         return name
@@ -360,8 +360,8 @@ def as_cell(name: object) -> object:
     return _COMMAND.sub(r"\1'\2", text) if _acts(text) else text
 
 
-def name_of_cell(cell: str) -> str:
-    """The name that :func:`as_cell` has made a cell of."""
+def unescape_cell(cell: str) -> str:
+    """The name that :func:`escape_cell` has made a cell of."""
     return _WITH_APOSTROPHE.sub(r"\1\2", cell)
 
 
@@ -392,5 +392,5 @@ def write_svg(figure: Any, path: str | Path, *, salt: str) -> None:
     """Write a figure of matplotlib as SVG, without a date, whole or not at all."""
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
+    with rc_context({"svg.hashsalt": salt}), atomic_write(path) as draft:
         figure.savefig(draft, format="svg", metadata={"Date": None})

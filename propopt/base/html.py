@@ -19,9 +19,9 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
-from propopt.base.files import written_whole
+from propopt.base.files import atomic_write
 from propopt.base.text import HIDDEN, in_html
 
 
@@ -74,7 +74,7 @@ class MarkedText:
     errors: Array | None = None
 
     @property
-    def certain(self) -> Truths:
+    def certain(self) -> Mask:
         """Whether the sign of a number is known, (d,)."""
         if self.errors is None:
             return np.isfinite(self.weights)
@@ -112,7 +112,7 @@ EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
 """Shades begin at these parts of the largest number; what is smaller has none."""
 
 
-def levels(values: Array, reach: float) -> Positions:
+def levels(values: Array, reach: float) -> Indices:
     """The shade of each number: −5 to −1, 0 for none, 1 to 5; values (n,)."""
     sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
     steps = np.searchsorted(EDGES, sizes, side="left")
@@ -199,7 +199,7 @@ class HighlightedText:
 
     def to_html(self, path: str | Path) -> None:
         """Write the page, the whole file or none of it."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_text(self.page(), encoding="utf-8")
 
 

@@ -109,18 +109,18 @@ def kernel(name: str) -> Callable[..., None] | None:
     return kernels_of(os.environ.get(_CHOSEN_BY, "")).get(name)
 
 
-def why_none() -> str | None:
+def why_no_kernels() -> str | None:
     """Why there are no compiled kernels; None if there are."""
     found = load_kernels()
     return found if isinstance(found, str) else None
 
 
-def kernels_in_words() -> str:
+def describe_kernels() -> str:
     """Which kernels are used, and why it is not the compiled ones."""
     choice = os.environ.get(_CHOSEN_BY, "")
     if kernels_of(choice):
         return "kernels: C"
-    return f"kernels: NumPy; {f'{_CHOSEN_BY}={choice}' if choice else why_none()}"
+    return f"kernels: NumPy; {f'{_CHOSEN_BY}={choice}' if choice else why_no_kernels()}"
 
 
 @cache

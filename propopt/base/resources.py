@@ -53,7 +53,7 @@ _Result = TypeVar("_Result")
 
 SERIAL_BELOW = 20_000  # entries per column under which threads cost more than they save
 ONE_THREAD = 1_500  # points up to which BLAS and OpenMP keep to one thread
-CHOSEN_BY = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def few_threads(n_points: int) -> AbstractContextManager[object]:
@@ -94,14 +94,14 @@ _WITHIN: list[int] = []
 
 def threads_of_run(n_points: int) -> AbstractContextManager[object]:
     """:func:`few_threads`, unless the user says by the environment how many."""
-    if any(name in os.environ for name in CHOSEN_BY):
+    if any(name in os.environ for name in THREAD_VARIABLES):
         return nullcontext()
     return few_threads(n_points)
 
 
 @final
 @dataclass(frozen=True)
-class LowMemory:
+class FewThreads:
     """A method of a model, called with few threads where the table has few rows."""
 
     method: Callable[[Any], object]
@@ -128,37 +128,37 @@ def for_each_column(
         ):
             return list(pool.map(work, range(n_columns)))
 
-    return if_threads_start(by_threads, lambda: [work(j) for j in range(n_columns)])
+    return with_thread_fallback(by_threads, lambda: [work(j) for j in range(n_columns)])
 
 
-def if_threads_start(
+def with_thread_fallback(
     several: Callable[[], _Result], alone: Callable[[], _Result]
 ) -> _Result:
     """What several threads do, or one where the system starts no more of them."""
     try:
         return several()
     except RuntimeError as error:
-        if not lacks_threads(error):
+        if not is_thread_limit(error):
             raise
     return alone()
 
 
-def lacking(error: BaseException) -> str:
+def describe_resource_limit(error: BaseException) -> str:
     """What an error of a limit on memory or threads means, and what would do."""
-    if lacks_threads(error):
+    if is_thread_limit(error):
         return (
             "the system starts no more threads (ulimit -u, or the limit of a container)"
             "; set OMP_NUM_THREADS=1, and ask for one worker"
         )
     what = f" ({error})" if str(error) else ""
-    free = shown_bytes(free_memory())
+    free = format_bytes(free_memory())
     return (
         f"there is not enough memory{what}, and {free} are free; leave rows or columns "
         "out, ask for fewer workers, or raise the limit (ulimit -v)"
     )
 
 
-def lacks_threads(error: BaseException) -> bool:
+def is_thread_limit(error: BaseException) -> bool:
     """Whether a limit on threads is the cause."""
     return isinstance(error, RuntimeError) and "start new thread" in str(error)
 
@@ -195,12 +195,12 @@ def memory_refusal(n_bytes: float, label: str, instead: str) -> str | None:
     if n_bytes <= free:
         return None
     return (
-        f"{label} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
+        f"{label} needs about {format_bytes(n_bytes)} and {format_bytes(free)} are free; "
         f"{instead}"
     )
 
 
-def shown_bytes(n_bytes: float) -> str:
+def format_bytes(n_bytes: float) -> str:
     """A number of bytes in the largest unit of which there is one."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:
@@ -301,10 +301,10 @@ class Budget:
             yield slice(start, min(start + size, n_rows))
 
 
-AT_ONCE: Final = Budget(2**25)
+BATCH_BUDGET: Final = Budget(2**25)
 """Of arrays that are made in parts, wherever their size is no matter of speed."""
 
-MODEL_CALLS: Final = replace(AT_ONCE, n_rows=2**14)
+MODEL_CALLS: Final = replace(BATCH_BUDGET, n_rows=2**14)
 """One call of a model, which may need memory per row that we cannot see."""
 
 
@@ -319,12 +319,12 @@ def row_blocks(
 # ---- How often a model was asked
 
 
-Hearer: TypeAlias = Callable[[int], None]
+ProgressListener: TypeAlias = Callable[[int], None]
 
 
 @final
 @dataclass
-class Calls:
+class EvaluationCounter:
     """How often a model was asked; not exact if several threads ask at once.
 
     Functions that are asked together were asked as often as the one asked most.
@@ -333,11 +333,13 @@ class Calls:
     rows: int = 0  # rows given to the model
     batches: int = 0  # tables that they were given in
     trials: int = 0  # rows that it was given besides
-    parts: tuple[Calls, ...] = ()  # of functions that are asked together
+    parts: tuple[EvaluationCounter, ...] = ()  # of functions that are asked together
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether what is asked now is a trial, of a few rows."""
 
-    _hearer: Hearer | None = field(default=None, init=False, repr=False, compare=False)
+    _hearer: ProgressListener | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def add(self, rows: int) -> None:
         """Count one table of so many rows, which the model is given next."""
@@ -346,15 +348,15 @@ class Calls:
         self.rows += rows
         self.batches += 1
 
-    def kept(self, ask: Callable[[], NDArray[Any]], of: Any) -> NDArray[Any]:
+    def checkpointed(self, ask: Callable[[], NDArray[Any]], of: Any) -> NDArray[Any]:
         """What a model says of a table or texts, kept where a run keeps its parts.
 
         Trials are not: how many there are, time decides.
         """
-        return ask() if self.is_trial else kept_array("answers", ask, of)
+        return ask() if self.is_trial else checkpointed_array("answers", ask, of)
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def counting_parts(self) -> Iterator[None]:
         """Count what the parts are asked within."""
         if self._hearer is not None:
             self._hearer(self.rows)
@@ -366,15 +368,15 @@ class Calls:
         self.trials += max(now.trials - then.trials for now, then in pairs)
 
     @contextmanager
-    def trying_out(self) -> Iterator[None]:
+    def as_trial(self) -> Iterator[None]:
         """Count what is asked meanwhile as a trial, of the parts too."""
         before, was_trial = (self.rows, self.batches), self.is_trial
         self.is_trial = True
         try:
             with ExitStack() as stack:
                 for part in self.parts:
-                    stack.enter_context(part.trying_out())
-                stack.enter_context(self.heard_by(None))
+                    stack.enter_context(part.as_trial())
+                stack.enter_context(self.notifying(None))
                 yield
         finally:
             self.is_trial = was_trial
@@ -382,7 +384,7 @@ class Calls:
             self.rows, self.batches = before
 
     @contextmanager
-    def heard_by(self, hearer: Hearer | None) -> Iterator[None]:
+    def notifying(self, hearer: ProgressListener | None) -> Iterator[None]:
         """Within, tell before each call how many rows the model was given."""
         before, self._hearer = self._hearer, hearer
         try:
@@ -411,7 +413,7 @@ def in_workers(
     calls: Iterable[Callable[[], _Result]], n_workers: int
 ) -> Iterator[_Result]:
     """The results of the calls in their order, each as soon as it is there."""
-    kind = "generator" if results_come_early() else "list"
+    kind = "generator" if yields_results_early() else "list"
     own: dict[str, Any] = {}
     if isinstance(get_active_backend()[0], BACKENDS["loky"]):  # others are not ours
         libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
@@ -427,7 +429,7 @@ def in_workers(
         ) from error
 
 
-def results_come_early() -> bool:
+def yields_results_early() -> bool:
     """Whether results are handed over one by one; not every backend of joblib can."""
     return bool(get_active_backend()[0].supports_return_generator)
 
@@ -435,7 +437,9 @@ def results_come_early() -> bool:
 def _begin(home: int, one_thread: bool) -> None:
     """Make a worker round as its parent, which alone hears Ctrl-C, and end with it."""
     if one_thread:
-        os.environ.update(dict.fromkeys(CHOSEN_BY, "1"))  # for what is loaded later
+        os.environ.update(
+            dict.fromkeys(THREAD_VARIABLES, "1")
+        )  # for what is loaded later
         threadpool_limits(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(home,), daemon=True).start()
@@ -473,7 +477,7 @@ class DrawPlan:
             read_count(self.max_evaluations, "max_evaluations")
 
     @property
-    def alone(self) -> DrawPlan:
+    def first_batch(self) -> DrawPlan:
         """As many to begin with, and no more."""
         return replace(self, precision=None, max_evaluations=None)
 
@@ -499,11 +503,11 @@ class DrawPlan:
 # by its number among those of the part around it, by what it is, and by a digest of
 # what it is made from; the folder is that of one problem. A part is there whole or not
 # at all, with a digest of its own, and what is read back is what was made, to the last
-# bit. What took less than WORTH_KEEPING is made again. Outside of ``keeping``, in other
+# bit. What took less than MIN_CHECKPOINT_SECONDS is made again. Outside of ``keeping``, in other
 # threads and in workers, nothing is kept.
 
 
-WORTH_KEEPING: Final = 0.02
+MIN_CHECKPOINT_SECONDS: Final = 0.02
 """Seconds: writing a part takes a few thousandths."""
 
 _FORM: Final = Format("propopt part", "a part that was kept", 1)
@@ -515,7 +519,7 @@ _Some = TypeVar("_Some", bound=Declared)
 
 @final
 @dataclass(eq=False)
-class Kept:
+class Checkpoint:
     """The folder of one problem, and how far the run is."""
 
     folder: Path
@@ -551,39 +555,43 @@ class Kept:
             self.folder.parent.rmdir()
 
 
-_NOW: ContextVar[Kept | None] = ContextVar("kept", default=None)
+_NOW: ContextVar[Checkpoint | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def keeping(folder: Path | None) -> Iterator[Kept | None]:
+def checkpointing(folder: Path | None) -> Iterator[Checkpoint | None]:
     """Keep parts in a folder meanwhile, and take those that are there; None: nothing.
 
     The folder is made with the first part.
     """
-    token = _NOW.set(None if folder is None else Kept(folder))
+    token = _NOW.set(None if folder is None else Checkpoint(folder))
     try:
         yield _NOW.get()
     finally:
         _NOW.reset(token)
 
 
-def kept_array(label: str, make: Callable[[], NDArray[Any]], *of: Any) -> NDArray[Any]:
+def checkpointed_array(
+    label: str, make: Callable[[], NDArray[Any]], *of: Any
+) -> NDArray[Any]:
     """An array that is kept, or made and kept."""
     now = _NOW.get()
     if now is None:
         return make()
     path = now.path(label, *of)
-    found = read_part(path)
+    found = read_checkpoint(path)
     if found is not None:
         return found["part"]
     began = perf_counter()
     with now.within(path):
         made = make()
-    write_part(path, perf_counter() - began, part=np.asarray(made))
+    write_checkpoint(path, perf_counter() - began, part=np.asarray(made))
     return made
 
 
-def kept_result(label: str, make: Callable[[], _Some], kind: type[_Some]) -> _Some:
+def checkpointed_result(
+    label: str, make: Callable[[], _Some], kind: type[_Some]
+) -> _Some:
     """An object that is kept, or made and kept; what files leave out is lost."""
     now = _NOW.get()
     if now is None:
@@ -594,19 +602,19 @@ def kept_result(label: str, make: Callable[[], _Some], kind: type[_Some]) -> _So
     began = perf_counter()
     with now.within(path):
         made = make()
-    if perf_counter() - began >= WORTH_KEEPING:
+    if perf_counter() - began >= MIN_CHECKPOINT_SECONDS:
         writable_folder(path.parent)
         made.save(path)
     return made
 
 
-def part_path(label: str, *of: Any) -> Path | None:
+def checkpoint_path(label: str, *of: Any) -> Path | None:
     """Where a part stands that is made in pieces; None where nothing is kept."""
     now = _NOW.get()
     return None if now is None else now.path(label, *of)
 
 
-def read_part(path: Path | None) -> dict[str, NDArray[Any]] | None:
+def read_checkpoint(path: Path | None) -> dict[str, NDArray[Any]] | None:
     """The arrays of a part, if it is there and whole."""
     if path is None:
         return None
@@ -616,9 +624,9 @@ def read_part(path: Path | None) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def write_part(path: Path | None, seconds: float, **arrays: NDArray[Any]) -> None:
+def write_checkpoint(path: Path | None, seconds: float, **arrays: NDArray[Any]) -> None:
     """Write the arrays of a part that took so long."""
-    if path is not None and seconds >= WORTH_KEEPING:
+    if path is not None and seconds >= MIN_CHECKPOINT_SECONDS:
         writable_folder(path.parent)
         text = as_json({"format": _FORM.name, "version": _FORM.version})
         _FORM.write(path, text, arrays)

@@ -47,7 +47,7 @@ def printable_lines(text: object) -> str:
     return "\n".join(map(printable, str(text).split("\n")))
 
 
-def drawn(name: object) -> str:
+def matplotlib_text(name: object) -> str:
     r"""The name for matplotlib, to which a pair of ``$`` would be a formula."""
     return printable(name).replace("$", r"\$")
 
@@ -281,6 +281,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def explained(quantity: Quantity | None) -> str:
+def for_quantity(quantity: Quantity | None) -> str:
     """Of what something is found, to end a headline."""
     return "" if quantity is None else f", for the {quantity}"

@@ -13,12 +13,12 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.document import Basis
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import in_percent, percent, plural
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.evidence import AuditEvidence
+from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.front_chapters import trail_of
 from propopt.explaining.hypotheses import LIME, Diagnosis, diagnosed
-from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.problem import RowNumbers
 from propopt.explaining.sources import PATHS
 from propopt.explaining.sweeping import sweep
@@ -28,7 +28,7 @@ from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, AuditFinding, Verdict, causes_of
 from propopt.results.explanation import Explanation
 from propopt.results.record import Record
-from propopt.results.report.explorer import Trail
+from propopt.results.report.explorer import FrontPath
 from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.products.sums import Game
@@ -226,20 +226,20 @@ _SPREAD: Final = ("optimized contributions", "draws", LIME, "undetermined")
 
 
 def _own_value(e: AuditEvidence) -> Iterator[AuditFinding]:
-    """What of the differences follows from own values, and what predictions need."""
+    """What of the differences follows from main effects, and what predictions need."""
     front, counts = e.own, () if e.graph is not None else _OTHER_NEIGHBORS
     others = [e.front(e.W, count) for count in counts]
     share = 1.0 - front.roughness / front.plain
     ends = sorted(1.0 - one.roughness / one.plain for one in others if one.plain > 0.0)
     told = f"{_whole(share)} of the differences between similar rows follow from their "
-    told += "own values"
+    told += "main effects"
     if share < 0.0:
         told = "None of the differences between similar rows follow from their own "
         told += "values: beside these they differ more"
     elif ends:
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
-    yield AuditFinding("own_value", f"{told}.", share, unit, "depends on settings")
+    yield AuditFinding("main_effects", f"{told}.", share, unit, "depends on settings")
     needed, could = front.least / front.plain, front.could_go / front.plain
     words = f"Adding up to the predictions needs {_whole(needed)} of them; "
     words += f"{_whole(could)} could go."
@@ -273,7 +273,7 @@ def _directions(e: AuditEvidence, found: Diagnosis) -> Iterator[AuditFinding]:
         alike += "ones."
         closer = "Nearer is not possible: these are the exact values."
     else:
-        least = e.own.robust.value(front.most_alike(distance))
+        least = e.own.robust.value(front.smoothest_within(distance))
         times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
@@ -352,7 +352,7 @@ _CHEAP: Final = 0.02
 
 def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
-    graph, V = e.own.robust.graph, e.W - e.own.flattest
+    graph, V = e.own.robust.graph, e.W - e.own.smoothest
     pairs, rows, shares = causes_of(graph.edges, graph.strengths, V)
     first = pairs[0]
     top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
@@ -401,7 +401,9 @@ def _background(e: AuditEvidence, found: Diagnosis) -> AuditFinding:
 # ---- All of them, in the order of an audit
 
 
-def _front(own: NearestFront, zero: str, labels: Labels, W: Attributions) -> Trail:
+def _front(
+    own: FidelityRoughnessFront, zero: str, labels: Labels, W: Attributions
+) -> FrontPath:
     """What more alike attributions cost, from exact values, and what came beside it."""
     c = own.half_weight
     aim = GradientMatching(labels.frame(own.aim))
@@ -426,7 +428,7 @@ _REACH: Final = 1e3
 _N_WEIGHTS: Final = 25
 
 
-@knows_other_words
+@suggests_arguments
 def audit(
     attributions: AttributionsLike,
     model: Any,
@@ -535,8 +537,8 @@ def audit(
     if e.counts_rows:
         similar = {"rows": "counted from 0", **similar}
     if e.has_neighbours:
-        own = e.own_values
-        similar["own values"] = f"{own.explanation.method}, over {own.background}"
+        own = e.main_effects
+        similar["main effects"] = f"{own.explanation.method}, over {own.background}"
     return Audit(
         findings=tuple(findings),
         explanation=Explanation(
@@ -547,7 +549,7 @@ def audit(
             base_value=e.base,
             prediction=e.prediction,
             quantity=e.function.quantity,
-            **e.function.told(e.points),
+            **e.function.metadata(e.points),
         ),
         exact=e.E if e.is_exact else None,
         **causes,

@@ -16,11 +16,11 @@ from typing import Any, Final, Unpack, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import AnyRule
 from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels
@@ -34,7 +34,7 @@ from propopt.explaining.problem import (
 )
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.losses.faithfulness import Units
 from propopt.results.comparison import (
     LEAST_SIZE,
@@ -47,13 +47,13 @@ from propopt.results.comparison import (
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.structures.kinds import fitted_value
-from propopt.tables.columns import Coded
+from propopt.tables.columns import CategoricalColumn
 from propopt.tables.frames import (
     Labels,
     as_frame,
+    column_names,
     is_frame,
     listed,
-    names_of,
     orders_of,
 )
 from propopt.tables.imported import is_shap, is_tensor
@@ -79,15 +79,15 @@ class _Ruler:
             if not isinstance(fitted, FittedRows):
                 raise InvalidInput("documents have no rows of columns to compare")
             problem, rule = fitted.problem, fitted.rule
-            b = replace(problem.settings, robustness=fitted.weights[1], beside=None)
+            b = replace(problem.settings, robustness=fitted.weights[1], offset=None)
             if X is not None:
                 points, labels = problem.function.read(X)
                 count = min(b.nearest.n_neighbors, len(points) - 1)
                 b = replace(b, graph=replace(b.nearest, n_neighbors=count))
                 problem = replace(problem, points=points, labels=labels)
             return cls(problem=replace(problem, settings=b), rule=rule)
-        # both versions are optimized alike: own values would be those of one of them
-        settings = replace(settings, beside=None)
+        # both versions are optimized alike: main effects would be those of one of them
+        settings = replace(settings, offset=None)
         problem = RowsProblem.of(settings, model, data, X, None)
         return cls(
             problem=problem, rule=problem.rule.settled(problem.points, settings.seed)
@@ -103,7 +103,7 @@ class _Ruler:
             known: Any = problem.function.schema
             known = problem.reference.points if known is None else known
             how = asked.target, asked.output, known, None, asked.outcome
-            model = wrapped_and_told(model, None, *how)[0]
+            model = wrap_with_table(model, None, *how)[0]
         _refuse_other_quantity(problem.function.quantity, model.quantity)
         _refuse_other_codes(problem.function.schema, model.schema)
         return model
@@ -145,7 +145,7 @@ def level_of(
     if not isinstance(refits, NullModels):
         raise InvalidInput(
             "level: expected models that differ by chance, such as "
-            "propopt.null_models.halvings(learner, X, y), got "
+            "propopt.null_models.split_half_refits(learner, X, y), got "
             f"{type(refits).__name__}"
         )
     values = []
@@ -161,7 +161,9 @@ def level_of(
     known = [x[1] - x[0] for x in moved if x is not None]
     level = NullLevel(
         kind=refits.kind,
-        n_models=len(refits.pairs if refits.kind == "halvings" else refits.models),
+        n_models=len(
+            refits.pairs if refits.kind == "split_half_refits" else refits.models
+        ),
         distances=np.stack([distances_of(*pair) for pair in pairs]),
         sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
         least=least,
@@ -171,7 +173,7 @@ def level_of(
     if not level.limit > 0.0:
         raise InvalidInput(
             f"level: the {refits.kind} say the same of all rows, so that any "
-            "difference is beyond them; propopt.null_models.halvings makes a level"
+            "difference is beyond them; propopt.null_models.split_half_refits makes a level"
         )
     return level
 
@@ -182,7 +184,7 @@ def _of_version(whose: str, model: Any = None, table: Any = None) -> Iterator[No
     try:
         yield
     except (InvalidInput, Refused) as error:
-        lost = _lost_by(model, names_of(table) or ())
+        lost = _lost_by(model, column_names(table) or ())
         raise type(error)("; ".join([f"{whose}: {error}", *lost])) from None
 
 
@@ -207,7 +209,9 @@ def _refuse_other_codes(old: TableSchema | None, new: TableSchema | None) -> Non
     one, other = (
         {}
         if x is None
-        else {c.name: c.categories for c in x.columns if isinstance(c, Coded)}
+        else {
+            c.name: c.categories for c in x.columns if isinstance(c, CategoricalColumn)
+        }
         for x in (old, new)
     )
     for name in (*one, *other):
@@ -293,7 +297,7 @@ def _refuse_other_explanation(old: Explanation, new: Explanation) -> None:
 
 
 def _refuse_other_values(
-    old: Explanation, new: Explanation, rows: Positions, columns: Positions
+    old: Explanation, new: Explanation, rows: Indices, columns: Indices
 ) -> None:
     """Refuse rows of other values, where both know them."""
     if old.points is None or new.points is None:
@@ -363,7 +367,7 @@ def _is_plain(one: Explanation) -> bool:
 # ---- The front door
 
 
-@knows_other_words
+@suggests_arguments
 @takes_settings
 def compare(
     before: Any,
@@ -388,12 +392,12 @@ def compare(
 
     and is flagged if that exceeds the distance of *any* column between models that
     differ by chance alone: those trained on two halves of the old table, ten times
-    (:func:`halvings`). Such a level is of the largest column, so that one limit holds
+    (:func:`split_half_refits`). Such a level is of the largest column, so that one limit holds
     for all columns together; a change of a small column is not seen.
 
     The mean size of each column, Σ_n |φ_nj|/N, their sum over all columns, and the base
     have a level each: the root mean square of their changes between halves, times a
-    quantile of Student's t that makes one rate for all of them. With ten halvings, and
+    quantile of Student's t that makes one rate for all of them. With ten split_half_refits, and
     a new table of as many rows, at most 5 % of comparisons without a change have any
     flag: 2.6 % by distances and 2.4 % by sizes and the base.
 
@@ -421,7 +425,7 @@ def compare(
         The table that the background of both versions is drawn from, best the one that
         the old version was trained on; X by default.
     level : NullModels, optional
-        Of :func:`halvings`, :func:`bootstraps` or :func:`reseedings`. Without refits
+        Of :func:`split_half_refits`, :func:`bootstrap_refits` or :func:`seed_refits`. Without refits
         columns are ranked, and none is flagged.
     n_permutations : int
         Divisions by chance, of groups.
@@ -430,7 +434,7 @@ def compare(
     **settings
         Of both versions, those of :class:`propopt.Explainer`, and the same draws. Both
         are optimized with one weight of robustness, by default that at the knee of the
-        old version, and without ``beside``.
+        old version, and without ``offset``.
 
     Returns
     -------
@@ -451,7 +455,7 @@ def compare(
     >>> X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
     >>> old = LinearRegression().fit(X, X @ [1.0, 2.0, 0.5] + noise)
     >>> new = LinearRegression().fit(X, X @ [2.0, 2.0, 0.5] + noise)
-    >>> level = po.null_models.halvings(
+    >>> level = po.null_models.split_half_refits(
     ...     LinearRegression(), X, X @ [1.0, 2.0, 0.5] + noise
     ... )
     >>> found = po.compare(old, new, X[:100], data=X, level=level)

@@ -10,15 +10,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import DrawPlan, kept_array
+from propopt.base.resources import DrawPlan, checkpointed_array
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.function import EXACT
-from propopt.functions.means import Checked, CheckedLink
+from propopt.functions.means import CheckedLink, CheckedStructure
 from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import MOST_ROWS, Reference
 from propopt.laws.players import Players
@@ -91,21 +91,21 @@ class ContributionRule:
     def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """Those of one row (1, D), the same whoever else is asked; of a settled rule.
 
-        Orders are drawn from a stream that the seed and the row's own values name.
+        Orders are drawn from a stream that the seed and the row's main effects name.
         """
         assert base is not None, "those of the reference have one"
         if self.kind == "slopes":
             return self._stepped(points, labels, base)
         named, schema = points, self.function.schema
         if schema is not None:  # the codes of others depend on the rows beside it
-            named = np.where(schema.others(points), -1.0, points)
+            named = np.where(schema.new_categories(points), -1.0, points)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(named)])
         return self.shapley(points, labels, stream, base=base, alone=True)
 
     @property
-    def answers_rows_alike(self) -> bool:
+    def is_row_independent(self) -> bool:
         """Whether rows have the same digits in any company: sums of trees do."""
-        if self.kind != "shapley" or not isinstance(self.checked.read, Boxes):
+        if self.kind != "shapley" or not isinstance(self.checked.structure, Boxes):
             return False
         return self._ready is not None
 
@@ -140,7 +140,7 @@ class ContributionRule:
             exact, by = (prediction - base)[:, None], "the only order of one feature"
         else:
             exact = self._exact(points, labels, alone)
-            read = self.checked.read
+            read = self.checked.structure
             tolerance = 0.0 if isinstance(read, Reason) else read.tolerance
             trees = isinstance(read, Boxes)
             by = "TreeSHAP" if trees else "Shapley values of products"
@@ -236,7 +236,7 @@ class ContributionRule:
         return self.players.count
 
     @property
-    def _of_column(self) -> Positions | None:
+    def _of_column(self) -> Indices | None:
         return None if self.players is None else self.players.of_column
 
     @cached_property
@@ -245,9 +245,9 @@ class ContributionRule:
         if self.given_background is not None:
             return self.given_background
         if self.weighted is not None:
-            most = min(affordable_rows(self.checked.read), MOST_ROWS)
+            most = min(affordable_rows(self.checked.structure), MOST_ROWS)
             return self.weighted.thinned(most)
-        return Background.of(self.reference, self.checked.read)
+        return Background.of(self.reference, self.checked.structure)
 
     @cached_property
     def of_background(self) -> Values:
@@ -270,9 +270,9 @@ class ContributionRule:
         return float(self.function.value_at(background, names).mean())
 
     @cached_property
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedStructure:
         """What the function is read as, made ready once."""
-        return Checked.of(self.function, self.reference.points.shape[1])
+        return CheckedStructure.of(self.function, self.reference.points.shape[1])
 
     def _exact(self, points: Points, labels: Labels, alone: bool) -> Array | None:
         """Those of points (N, D); None where the function is not read, or wrongly.
@@ -289,8 +289,8 @@ class ContributionRule:
         if ready is None:
             return None
         if self.background.is_whole:
-            return kept_array("shapley", partial(ready.values, points), points)
-        found = kept_array("shapley", partial(ready.of_blocks, points), points)
+            return checkpointed_array("shapley", partial(ready.values, points), points)
+        found = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
@@ -299,8 +299,8 @@ class ContributionRule:
         if ready is None or checked is None or not checked.holds(points, prediction):
             return None
         if self.background.is_whole:
-            return kept_array("shapley", partial(ready.values, points), points)
-        found = kept_array("shapley", partial(ready.of_blocks, points), points)
+            return checkpointed_array("shapley", partial(ready.values, points), points)
+        found = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
     @cached_property
@@ -319,7 +319,7 @@ class ContributionRule:
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
         """Against the whole background, or one that is drawn in ten blocks."""
-        read = self.checked.read
+        read = self.checked.structure
         assert isinstance(read, SumOfProducts), "it was read before"
         try:
             return shapley_against(read, self.background.game(self.players))
@@ -399,7 +399,7 @@ class ContributionRule:
 
     def _steps(self, points: Points) -> Array:
         """Of numbers x − mean; 1 for categories, and where a number is missing."""
-        means, schema = known_means(self.reference.points), self.function.schema
+        means, schema = observed_means(self.reference.points), self.function.schema
         numeric = ~np.isnan(points)
         if schema is not None:
             numeric &= ~schema.categorical
@@ -410,7 +410,7 @@ AnyRule: TypeAlias = TargetRule | ContributionRule
 """How what rows aim at is made: settled, the same whoever else is asked."""
 
 
-def known_means(points: Points) -> Array:
+def observed_means(points: Points) -> Array:
     """Means of the columns over the numbers that are there, (D,); NaN without any."""
     there = ~np.isnan(points)
     sums, counts = np.where(there, points, 0.0).sum(axis=0), there.sum(axis=0)

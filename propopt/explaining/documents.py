@@ -14,7 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import known_word, read_rng
+from propopt.base.checks import read_option, read_rng
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
@@ -29,14 +29,14 @@ from propopt.explaining.problem import CheckedSettings, ExplanationProblem, Kind
 from propopt.explaining.targets import LawChoice, Targets
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.shapley_draws import shapley_orders
-from propopt.lime.explaining import explanation_of_texts
+from propopt.lime.explaining import explain_documents
 from propopt.lime.text.text_explanation import TextSubject
-from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
+from propopt.lime.text.word_limits import TextLaw, check_documents, enumerated_words
 from propopt.losses import Completeness, GradientMatching, Program, SharedRobustness
-from propopt.losses.algebra import _Recast
+from propopt.losses.algebra import _RecastLoss
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.linear_algebra import Components
@@ -165,12 +165,15 @@ class DocumentsProblem(ExplanationProblem):
             documents=tuple(self.documents),
             draws=DrawPlan(_N_SAMPLES, self.settings.seed),
         )
-        result = explanation_of_texts(subject, self.labels.points)
-        rest = [row for row in result.rows if row.is_known]
-        short = [n for n, row in enumerate(result.rows) if not row.is_known]
+        result = explain_documents(subject, self.labels.points)
+        rest = [row for row in result.rows if row.has_coefficients]
+        short = [n for n, row in enumerate(result.rows) if not row.has_coefficients]
         effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self._placed(
-            [row.coefficients if row.is_known else next(effects) for row in result.rows]
+            [
+                row.coefficients if row.has_coefficients else next(effects)
+                for row in result.rows
+            ]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
         note = f"LIME says nothing of documents {listed(short)}; they have effects"
@@ -184,7 +187,7 @@ class DocumentsProblem(ExplanationProblem):
     def _shapley(self) -> Estimate:
         """Shapley values by deletion, against the empty text."""
         rng = read_rng(self.settings.sampling.rng)
-        readings = read_documents(self.function, self.documents)
+        readings = check_documents(self.function, self.documents)
         for reading in readings:
             reading.refuse()
         result = [
@@ -252,7 +255,7 @@ class DocumentsProblem(ExplanationProblem):
 
     def _placed(self, of_words: Sequence[Array]) -> Attributions:
         """Numbers of the words of each document, in a table of all words (N, V)."""
-        return self.function.text_schema.placed(self.documents, of_words)
+        return self.function.text_schema.in_columns(self.documents, of_words)
 
 
 # ---- Documents, explained together: faithful to the model, robust over shared words
@@ -265,14 +268,14 @@ MOST_STABLE_WORDS: Final = 20_000
 _OF_TABLES: Final = {
     "scale": "words have no scale: their attributions are in units of the output",
     "metric": "over words that documents share all words count alike; leave it out",
-    "beside": "words are there or not, and have no values of their own; leave it out",
+    "offset": "words are there or not, and have no values of their own; leave it out",
     "groups": "words of documents are players by themselves; leave it out",
     "sample_weight": "words are compared with the empty text, and not with rows",
 }
 """Settings that have no meaning for documents, and why."""
 
-_NO_OFFSET: Final = (
-    "offset: it is part of a base of rows, and documents have the empty text"
+_NO_BASE_MARGIN: Final = (
+    "base_margin: it is part of a base of rows, and documents have the empty text"
 )
 
 
@@ -305,13 +308,13 @@ class FittedDocuments(FittedReference):
         known = None if isinstance(model, Function) else data
         asked = settings.target, settings.output, known
         batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
-        function, _ = wrapped_and_told(model, X, *asked, batch_rows, outcome)
+        function, _ = wrap_with_table(model, X, *asked, batch_rows, outcome)
         if not isinstance(function, TextFunction):
             raise InvalidInput(
                 f"X: these are documents, and {function!r} is a function of tables; "
                 "propopt.wrap(model, data=documents) makes one of documents"
             )
-        known_word(settings.kind or "slopes", KindChoice, "kind")
+        read_option(settings.kind or "slopes", KindChoice, "kind")
         problem = DocumentsProblem.of(settings, function, X, progress)
         _, rule = problem.weight  # graphs are refused before anything is made
         best = problem.nearest(problem.targets(settings.law))
@@ -332,11 +335,13 @@ class FittedDocuments(FittedReference):
             )
         return super()._stability()
 
-    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+    def with_base_margin(
+        self, explained: Explanation, base_margin: Any, X: Any
+    ) -> Explanation:
         """The same: documents have no offsets."""
         del X
-        if offset is not None:
-            raise InvalidInput(_NO_OFFSET)
+        if base_margin is not None:
+            raise InvalidInput(_NO_BASE_MARGIN)
         return explained
 
     @cached_property
@@ -344,14 +349,16 @@ class FittedDocuments(FittedReference):
         """(n, V): of length one, near where rarer words are shared."""
         return document_coordinates(self.problem.points)
 
-    def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
+    def explain(
+        self, X: Any, progress: bool | None, base_margin: Any = None
+    ) -> Explanation:
         """Each document by itself; its new words are compared with none."""
-        if offset is not None:
-            raise InvalidInput(_NO_OFFSET)
+        if base_margin is not None:
+            raise InvalidInput(_NO_BASE_MARGIN)
         self.problem.settings.refuse_what_is_joint()
         began = time.perf_counter()
         texts, names = read_texts(X, "X")
-        asked = self.one_by_one(texts, progress)
+        asked = self.with_progress(texts, progress)
         answers = [self._beside_others(text) for text in asked]
         documents, parts, rows = zip(*answers, strict=True)
         old = self.problem.function.text_schema
@@ -362,7 +369,7 @@ class FittedDocuments(FittedReference):
         source = "; ".join(dict.fromkeys(aim.source for aim in aims))
         exact = all(aim.exact for aim in aims)
         estimate = Estimate(
-            values=schema.placed(documents, [row.target for row in rows]),
+            values=schema.in_columns(documents, [row.target for row in rows]),
             source=source,
             evaluations=sum(aim.evaluations for aim in aims),
         )
@@ -376,7 +383,7 @@ class FittedDocuments(FittedReference):
             found,
             Targets(estimate=estimate, **Targets.ends(parts)),
             began,
-            attributions=schema.placed(documents, [row.w for row in rows]),
+            attributions=schema.in_columns(documents, [row.w for row in rows]),
             labels=Labels(names, words, words, texts=tuple(texts)),
             parameters={**parameters, "graph": f"{near} reference documents"},
             certificate=proof,
@@ -392,7 +399,8 @@ class FittedDocuments(FittedReference):
         own, pairs = self.reference.weights
         shape = aim.values.shape
         places = [  # of the words of each document among all entries
-            n * shape[1] + np.array([schema.places[x] for x in one.words], np.intp)
+            n * shape[1]
+            + np.array([schema.column_index[x] for x in one.words], np.intp)
             for n, one in enumerate(schema.documents)
         ]
         entries = np.sort(np.concatenate(places))
@@ -412,7 +420,7 @@ class FittedDocuments(FittedReference):
             Components(np.arange(len(entries))),
         )
         squared = GradientMatching(self.reference.attributions, name=pairs)
-        anchored = _Recast(squared, pulled, root * np.concatenate(fixed))
+        anchored = _RecastLoss(squared, pulled, root * np.concatenate(fixed))
         losses = GradientMatching(aim, name=own), anchored
         if all(row.axis is None for row in rows):
             return Program(losses)
@@ -436,7 +444,9 @@ class FittedDocuments(FittedReference):
         function = replace(f, text_schema=schema)
         law = settings.law if document.n_words > 1 else "auto"  # as limits do
         known = DocumentsProblem.of(settings, function, [text]).targets(law)
-        columns = np.array([own.places.get(x, -1) for x in document.words], np.intp)
+        columns = np.array(
+            [own.column_index.get(x, -1) for x in document.words], np.intp
+        )
         old, n = columns >= 0, len(points)
         present = points[:, columns] * old != 0.0
         weighted = document.counts * rarity(n, present.sum(axis=0))

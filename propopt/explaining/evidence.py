@@ -15,15 +15,20 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Reason, plural
 from propopt.explaining.contributions import ContributionRule
-from propopt.explaining.explainers.own_value import OwnValues, own_values_of
+from propopt.explaining.explainers.main_effects import MainEffects, main_effects_of
+from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
-from propopt.explaining.nearest_front import NearestFront
-from propopt.explaining.sources import KnownSource, candidates, fits, made_up_rows
+from propopt.explaining.sources import (
+    ReferenceHypothesis,
+    candidates,
+    fits,
+    made_up_rows,
+)
 from propopt.explaining.targets import (
     Targets,
     coordinates_of,
@@ -31,10 +36,10 @@ from propopt.explaining.targets import (
     sizes_of,
 )
 from propopt.functions import Function
-from propopt.functions.means import Checked
+from propopt.functions.means import CheckedStructure
 from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target
-from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background
 from propopt.laws.data_law import Reference
 from propopt.losses import PairwiseRobustness
@@ -70,7 +75,7 @@ def _explained(
     output: str | None,
     target: Target,
     outcome: str | None,
-) -> tuple[Function, KnownTable, str]:
+) -> tuple[Function, ReferenceTable, str]:
     """The function whose parts they are, and its unit in words."""
     if output is not None and output not in _OUTPUTS:
         raise InvalidInput(
@@ -90,7 +95,7 @@ def _explained(
     said: list[str] = []
     for kind in ("auto",) if is_function else kinds:
         try:
-            made = wrapped_and_told(model, X, target, kind, data, None, outcome)
+            made = wrap_with_table(model, X, target, kind, data, None, outcome)
         except InvalidInput as error:
             said.append(str(error))
             continue
@@ -139,7 +144,7 @@ def _others(
             if place == 0 and kind == own:
                 continue
             try:
-                other, _ = wrapped_and_told(model, X, target, kind, data, None, outcome)
+                other, _ = wrap_with_table(model, X, target, kind, data, None, outcome)
             except PropoptError:
                 continue
             words = kind.replace("_", "-")
@@ -196,10 +201,10 @@ def read_parts(
         position=position,
         saved=Explanation.load,
     )
-    if found.ours is not None and found.units != "output":
+    if found.explanation is not None and found.units != "output":
         raise InvalidInput(
             f"attributions: expected parts of the output, got "
-            f"{found.ours.units_in_words}; po.explain(model, X, kind='contributions') "
+            f"{found.explanation.units_in_words}; po.explain(model, X, kind='contributions') "
             "has parts"
         )
     if found.values.shape != shape:
@@ -246,7 +251,7 @@ class AuditEvidence:
     ) -> Self:
         """What :func:`propopt.audit` is given, read and aligned."""
         function, told, words = _explained(model, X, data, output, target, outcome)
-        function = function.taking(X)
+        function = function.with_categories_of(X)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
         weights = None
@@ -409,12 +414,12 @@ class AuditEvidence:
     @cached_property
     def read(self) -> SumOfProducts | None:
         """What the function is, compared with it; None where it is not read."""
-        found = Checked.of(self.function, self.points.shape[1])
+        found = CheckedStructure.of(self.function, self.points.shape[1])
         read = found.at(self.points, self.labels)
         return None if isinstance(read, Reason) or not self.is_exact else read
 
     @cached_property
-    def owners(self) -> list[KnownSource]:
+    def owners(self) -> list[ReferenceHypothesis]:
         """Whose values and bases they could be, the given background first."""
         background = Background.of_points(self.background, self.weights)
         return [
@@ -422,7 +427,7 @@ class AuditEvidence:
         ]
 
     @cached_property
-    def knowns(self) -> list[KnownSource]:
+    def knowns(self) -> list[ReferenceHypothesis]:
         """Sources with their values at all rows, the given background first."""
         given, *others = self.owners
         words = given.words + ("" if self.is_given else _THEMSELVES)
@@ -511,7 +516,7 @@ class AuditEvidence:
         return np.full(len(self.V), -np.median(self.sums))
 
     @cached_property
-    def adds_up(self) -> Truths:
+    def adds_up(self) -> Mask:
         """Which rows add up to the prediction less that base, (N,)."""
         return np.asarray(np.abs(self.sums + self.implied) <= self.room)
 
@@ -527,7 +532,7 @@ class AuditEvidence:
         return np.asarray(self.tolerance + self.step.sum(axis=1))
 
     @cached_property
-    def few(self) -> Positions:
+    def few(self) -> Indices:
         """Some of the rows."""
         return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
 
@@ -554,7 +559,7 @@ class AuditEvidence:
         return float(other.sum()) / max(int(sizeable.sum()), 1)
 
     @property
-    def used(self) -> Truths:
+    def used(self) -> Mask:
         """Which columns the model asks for, where it is read, (D,)."""
         assert self.read is not None, "it is read"
         some = self.read.values != 0.0
@@ -564,34 +569,36 @@ class AuditEvidence:
 
     # ---- rows that are similar
 
-    def front(self, aim: Attributions, count: int | None = None) -> NearestFront:
-        """That of values, where so many neighbours are similar, beside own values."""
+    def front(
+        self, aim: Attributions, count: int | None = None
+    ) -> FidelityRoughnessFront:
+        """That of values, where so many neighbours are similar, without main effects."""
         graph = self.graph
         if graph is None:  # nearest neighbours in columns over their deviations
             sizes = sizes_of(self.function, self._reference, "std")
             where = coordinates_of(self.function, self.points, sizes)
             count = self.n_neighbors if count is None else count
             graph = knn_graph(where, min(count, len(where) - 1))
-        G = self.own_values.explanation.attributions
-        return NearestFront(aim, PairwiseRobustness(graph, beside=G))
+        G = self.main_effects.explanation.attributions
+        return FidelityRoughnessFront(aim, PairwiseRobustness(graph, offset=G))
 
     @cached_property
-    def own_values(self) -> OwnValues:
+    def main_effects(self) -> MainEffects:
         """G: what each column contributes by its value alone."""
         rows = Background.of_points(self.background, self.weights)
         if self.read is None:  # the model is asked
             rows = rows.thinned(N_BACKGROUND)
-        return own_values_of(self.function, self.points, self.labels, rows)
+        return main_effects_of(self.function, self.points, self.labels, rows)
 
     @cached_property
-    def own(self) -> NearestFront:
+    def own(self) -> FidelityRoughnessFront:
         """That of what came: what less roughness costs."""
         return self.front(self.W)
 
     @cached_property
-    def true(self) -> NearestFront:
+    def true(self) -> FidelityRoughnessFront:
         """That of the exact values."""
-        return NearestFront(self.E, self.own.robust)
+        return FidelityRoughnessFront(self.E, self.own.robust)
 
     @property
     def has_neighbours(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words, no_such_name
+from propopt.base.suggestions import missing_attribute, suggests_arguments
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.problem import (
     CheckedSettings,
@@ -27,14 +27,14 @@ from propopt.tables.documents import TextSchema, is_documents
 from propopt.tables.frames import is_frame
 
 
-@knows_other_words
+@suggests_arguments
 @takes_settings
 def explain(
     model: Any,
     X: Any,
     data: Any = None,
     *,
-    offset: RowNumbers = None,
+    base_margin: RowNumbers = None,
     progress: bool | None = None,
     **settings: Unpack[SettingsByName],
 ) -> Explanation:
@@ -82,7 +82,7 @@ def explain(
     one of the reference rows has its answer among these. **Without** ``data`` the rows
     of X are background and reference, and are explained together, as by
     :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a graph of their own,
-    a table of ``contributions`` or ``beside``, a ``precision`` or
+    a table of ``contributions`` or ``offset``, a ``precision`` or
     ``max_evaluations``: these have a meaning for the rows of X together. In code, it is
     one of two lines::
 
@@ -104,7 +104,7 @@ def explain(
     without the word. With ``law=po.lime.TextLaw()`` these are what LIME's coefficients
     tend to. ``kind="contributions"`` has Shapley values by deletion, against the empty
     text, and the words of each document add up. Documents take no ``scale``,
-    ``metric``, ``beside``, ``groups`` or ``sample_weight``.
+    ``metric``, ``offset``, ``groups`` or ``sample_weight``.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def explain(
         The rows. A list or Series of texts is explained word by word.
     data : DataFrame, array, TableSchema, documents or TextSchema, optional
         The background and reference rows, best the table that the model was fitted on.
-    offset : Series or array (N,), optional
+    base_margin : Series or array (N,), optional
         What is added to the margin of each row of X outside the model, such as log
         exposure: ``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline``
         of CatBoost. It is part of base and prediction of its row; contributions do not
@@ -142,8 +142,10 @@ def explain(
     # rows are each other's reference without a table of more than one row
     if joint_setting_of(explainer) is not None or n_rows_of(data) < 2:
         fitted = explainer.fit(X, progress=progress).fitted_
-        return fitted.with_offset(fitted.explained, offset, X)
-    return explainer.fit(progress=progress).explain(X, offset=offset, progress=progress)
+        return fitted.with_base_margin(fitted.explained, base_margin, X)
+    return explainer.fit(progress=progress).explain(
+        X, base_margin=base_margin, progress=progress
+    )
 
 
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
@@ -151,7 +153,7 @@ class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is An
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(eq=False, repr=False)
 class Explainer(Settings):
     """A model's explainer: fitted to reference rows once, then asked row by row.
@@ -217,7 +219,7 @@ class Explainer(Settings):
         Shapley values are sampled, the seed and the values of a row name its draws.
     metric : {"auto", "joint", "uniform", "effects"}
         How moves of columns count, ω: by what each does jointly with others (as above),
-        alike, or by the mean of Φ_d². By default joint beside own values, and one else.
+        alike, or by the mean of Φ_d². By default joint without main effects, and one else.
     law : {"auto", "data", "gaussian", "none"} or TextLaw
         Over what the model is averaged before its slopes are taken: observed values
         near each row; gaussian noise of half of ``scale``; nothing. By default observed
@@ -225,10 +227,10 @@ class Explainer(Settings):
     graph : Nearest or Graph, optional
         Who is similar: the nearest reference rows (:class:`propopt.graphs.Nearest`), or
         a graph of the rows that are explained together.
-    beside : {"auto", "own_value"}, None, OwnValues or table (N, D)
-        What similar rows may differ in, g: own values of contributions
-        (:func:`propopt.explainers.own_values`), and nothing of slopes. None: nothing.
-        With ``"own_value"``, ``parameters["own value"]`` of rows that are explained
+    offset : {"auto", "main_effects"}, None, MainEffects or table (N, D)
+        What similar rows may differ in, g: main effects of contributions
+        (:func:`propopt.explainers.main_effects`), and nothing of slopes. None: nothing.
+        With ``"main_effects"``, ``parameters["main effect"]`` of rows that are explained
         together also says how much of the differences follows from it.
     robustness : float or str, optional
         The weight b; ``"knee"`` of the whole trade-off curve; or by how much
@@ -269,7 +271,7 @@ class Explainer(Settings):
     data: Any = None
     _fitted: FittedReference | None = field(default=None, init=False)
 
-    @knows_other_words
+    @suggests_arguments
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
         """Explain reference rows together, and remember what answers depend on.
 
@@ -298,9 +300,9 @@ class Explainer(Settings):
         self._fitted = fitted.of(settings, self.model, self.data, X, progress)
         return self
 
-    @knows_other_words
+    @suggests_arguments
     def explain(
-        self, X: Any, *, offset: RowNumbers = None, progress: bool | None = None
+        self, X: Any, *, base_margin: RowNumbers = None, progress: bool | None = None
     ) -> Explanation:
         """Explain each row by itself, given the reference rows.
 
@@ -312,7 +314,7 @@ class Explainer(Settings):
         ----------
         X : DataFrame or array (m, D)
             The rows, of the columns of the reference.
-        offset : Series or array (m,), optional
+        base_margin : Series or array (m,), optional
             As for :func:`propopt.explain`: what is added to the margin of each row.
         progress : bool, optional
             Show a bar on standard error; by default only on a terminal, and of work
@@ -345,7 +347,7 @@ class Explainer(Settings):
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
-        return self.fitted_.explain(X, progress, offset)
+        return self.fitted_.explain(X, progress, base_margin)
 
     def save(self, path: str | Path) -> None:
         """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
@@ -427,7 +429,7 @@ class Explainer(Settings):
         def __getattr__(self, name: str) -> NoReturn:
             if name in dir(type(self)):  # a property, which raised it
                 raise NotFitted(f"{self!r}: call fit() first")
-            raise no_such_name(self, name, "explainer")
+            raise missing_attribute(self, name, "explainer")
 
     def __repr__(self) -> str:
         name = type(self).__name__

@@ -11,13 +11,16 @@ from typing import Any, Final
 
 import pandas as pd
 
-from propopt.base.checks import spread_over
+from propopt.base.checks import evenly_spaced
 from propopt.base.document import Block, Chapter, Finding, Table
 from propopt.base.text import in_percent
 from propopt.proofs.fronts import ExactFront
 from propopt.results.explanation import Explanation
-from propopt.results.report.explained import explanation_chapters, rows_and_pairs
-from propopt.results.report.explorer import Trail
+from propopt.results.report.explanation_chapters import (
+    explanation_chapters,
+    rows_and_pairs,
+)
+from propopt.results.report.explorer import FrontPath
 from propopt.results.report.neighbours import Neighbours
 from propopt.solvers.solving import solve
 
@@ -44,7 +47,7 @@ def _features(best: Explanation) -> Chapter:
 
 
 def _plain(found: Any, name: str) -> str:
-    return found.smaller(name).removesuffix(" beside own values")
+    return found.reduction_label(name).removesuffix(" without main effects")
 
 
 _BECOMES: Final = {
@@ -55,7 +58,7 @@ _BECOMES: Final = {
 """What explanations are, the less there is of it."""
 
 
-def trail_of(found: Any, best: Explanation) -> Trail:
+def trail_of(found: Any, best: Explanation) -> FrontPath:
     """The optima that differ from the one shown in one weight, and what is between."""
     loss, line = _line(found, best)
     front = None
@@ -63,16 +66,18 @@ def trail_of(found: Any, best: Explanation) -> Trail:
         through = ExactFront.of(line, loss, solve)
         if isinstance(through, ExactFront):
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
-    return Trail(
+    return FrontPath(
         optima=line,
-        start_name="knee" if found.aimed is None else "aim",
+        start_label="knee" if found.aimed is None else "aim",
         becomes=_BECOMES.get(_plain(found, loss or ""), ""),
         loss=loss or found.losses[-1],
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=found.losses,
         ends=found.ends,
         words={
-            name: "faithfulness" if _is_faithful(found, name) else found.smaller(name)
+            name: "faithfulness"
+            if _is_faithful(found, name)
+            else found.reduction_label(name)
             for name in found.losses
         },
         front=front,
@@ -111,7 +116,7 @@ def _others(found: Any) -> Iterator[Chapter]:
         why = own.get("not_compared")
         lines.append(
             {
-                "explanation": found.name_among_others(one),
+                "explanation": found.distinct_name(one),
                 "excess": own["excess"],
                 **{name: one.losses[name] for name in found.losses},
                 "not compared": why if isinstance(why, str) else "",
@@ -142,7 +147,7 @@ OPTIMA_ON_PAGE: Final = 50
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
     count = len(found.optimized)
-    frame = found.to_frame().iloc[spread_over(count, OPTIMA_ON_PAGE)]
+    frame = found.to_frame().iloc[evenly_spaced(count, OPTIMA_ON_PAGE)]
     kept = [
         name
         for name in map(str, frame)

@@ -16,11 +16,11 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from propopt.base.arrays import Array, Attributions, Positions, Truths
+from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.text import percent, plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.mixtures import Mixture
-from propopt.explaining.sources import PATHS, KnownSource, fits
+from propopt.explaining.sources import PATHS, ReferenceHypothesis, fits
 from propopt.results.audit import Verdict
 
 
@@ -53,7 +53,7 @@ class Diagnosis:
 Test: TypeAlias = Callable[[AuditEvidence], Diagnosis | None]
 """The diagnosis where a cause holds."""
 
-SourceTest: TypeAlias = Callable[[AuditEvidence, KnownSource], Diagnosis | None]
+SourceTest: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
 """The same of values that are a source's, but for what happened to them."""
 
 CLEARLY: Final = 0.9
@@ -66,7 +66,9 @@ AGREES: Final = 0.06
 """Of the size of values: a mixture that leaves less agrees with them."""
 
 
-def _of(one: KnownSource, cause: str, headline: str, evidence: str) -> Diagnosis:
+def _of(
+    one: ReferenceHypothesis, cause: str, headline: str, evidence: str
+) -> Diagnosis:
     """A cause, of values that are a source's but for what it did to them."""
     return Diagnosis(
         cause=cause,
@@ -97,14 +99,14 @@ _NEXT_STEPS: Final = {
 # ---- Right values: against the given background, another one, rounded, optimized
 
 
-def exact_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def exact_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Every number is that of a known source."""
     if (np.abs(e.V - one.values) > e.tolerance).any():
         return None
     return _agreeing(e, one, "exact values")
 
 
-def rounded_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def rounded_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Every number is a source's to its last digit."""
     apart, size = e.V - one.values, float(np.linalg.norm(one.values))
     if not e.step.any() or (np.abs(apart) > e.tolerance + e.step).any():
@@ -116,7 +118,7 @@ def rounded_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
 
 
 def _agreeing(
-    e: AuditEvidence, one: KnownSource, cause: str, how: str = ""
+    e: AuditEvidence, one: ReferenceHypothesis, cause: str, how: str = ""
 ) -> Diagnosis:
     """Of values that are a source's in every number."""
     evidence = next_step = ""
@@ -276,7 +278,7 @@ _FACTORS: Final = (
 )
 
 
-def scaled_rows(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def scaled_rows(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Each row is a multiple of a source's."""
     S, most = one.values, float(np.abs(e.V).max())
     size = (S * S).sum(axis=1)
@@ -306,7 +308,7 @@ def scaled_rows(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
     return None
 
 
-def _pairs(count: int, seed: int) -> tuple[Positions, Positions]:
+def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
     """Pairs of rows whose differences have no base."""
     order = np.random.default_rng(seed).permutation(count)
     pairs = np.concatenate([np.roll(order, k) for k in (1, 2, 3, 5, 7)])
@@ -326,7 +328,7 @@ def unexplained(V: Array, S: Array) -> float:
 # ---- A source's values of which something was changed
 
 
-def absolute_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def absolute_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """All values are sizes."""
     lost = int((one.values < -e.tolerance).sum())
     if (-e.tolerance > e.V).any() or not lost or e.adds_up.all():
@@ -338,7 +340,7 @@ def absolute_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
     return _of(one, "absolute values", "The values have lost their signs", told)
 
 
-def moved_columns(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def moved_columns(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Columns stand in each other's place."""
     V, S, D = e.V, one.values, e.V.shape[1]
     room = np.broadcast_to(one.room, V.shape)
@@ -366,7 +368,7 @@ _GAINED: Final = 0.2
 """Of the rows: moved columns agree in so many more in the right order."""
 
 
-def moved_rows(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def moved_rows(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Rows stand in each other's place, or twice."""
     V, S, N = e.V, one.values, len(e.V)
     room = np.broadcast_to(one.room, V.shape)
@@ -397,7 +399,7 @@ def moved_rows(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
     return _of(one, "rows in another's place", words, f"{told}they are {one.words}.")
 
 
-def _shift(near: Truths, bad: Positions, N: int) -> int:
+def _shift(near: Mask, bad: Indices, N: int) -> int:
     """The step by which nearly all rows are moved, with a sign; 0 where none."""
     for step in (*range(1, min(N, 30)), *range(-1, -min(N, 30), -1)):
         if near[np.arange(len(bad)), (bad - step) % N].mean() > CLEARLY:
@@ -409,7 +411,7 @@ _MOST_ROWS: Final = 1000
 """Rows that are assigned."""
 
 
-def turned_signs(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def turned_signs(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Several values have the other sign."""
     V, S = e.V, one.values
     other = np.abs(V - S) > one.room
@@ -431,7 +433,7 @@ _FEW_SLIPS: Final = 3
 """Turned signs that count as single slips."""
 
 
-def summed_columns(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def summed_columns(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Columns hold nothing, and their sum stands in one of them."""
     V, S = e.V, one.values
     columns = np.flatnonzero((np.abs(V - S) > one.room).any(axis=0))
@@ -447,7 +449,7 @@ def summed_columns(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
     return _of(one, "one-hot sums", told, f"Otherwise they are {one.words}.")
 
 
-def single_slips(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def single_slips(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Some values are wrong, and all others a source's."""
     V, S = e.V, one.values
     other = np.abs(V - S) > one.room
@@ -492,7 +494,7 @@ _FEW_ROWS: Final = 0.2
 # ---- What has no exact source: draws, another model, nothing that is known
 
 
-def sampled_values(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def sampled_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Rows add up, and errors are spread as those of sampled values are."""
     if e.adds_up.mean() <= CLEARLY or len(e.V) < FEWEST_ROWS:
         return None
@@ -519,7 +521,7 @@ _DRIFT: Final = 5.0
 """Standard errors by which the mean error of a column may differ from 0."""
 
 
-def other_model(e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
+def other_model(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
     """Rows do not add up, and values are near the exact ones."""
     a, b = e.V.ravel(), one.values.ravel()
     if (
@@ -562,20 +564,20 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
 # ---- With which sources values are compared, and in which order
 
 
-SourcesOf: TypeAlias = Callable[[AuditEvidence], Iterator[KnownSource]]
+SourcesOf: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
 
 
-def known_sources(e: AuditEvidence) -> Iterator[KnownSource]:
+def known_sources(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
     """SourcesOf with names."""
     yield from e.knowns
 
 
-def fitted_mixture(e: AuditEvidence) -> Iterator[KnownSource]:
+def fitted_mixture(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
     """The fitted mixture, where rows that add up agree with it."""
     yield from _fitted(e, e.V, e.mixture)
 
 
-def mixture_of_sorted_columns(e: AuditEvidence) -> Iterator[KnownSource]:
+def mixture_of_sorted_columns(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
     """The mixture fitted to columns in the order that is most like the exact values."""
     V, S = e.V, e.E
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -589,11 +591,11 @@ def mixture_of_sorted_columns(e: AuditEvidence) -> Iterator[KnownSource]:
 
 def _fitted(
     e: AuditEvidence, V: Attributions, found: Mixture | None
-) -> Iterator[KnownSource]:
+) -> Iterator[ReferenceHypothesis]:
     """A mixture as a source, where it agrees with V, to which it was fitted."""
     if found is None or found.left > AGREES or e.adds_up.mean() <= MAJORITY:
         return
-    yield KnownSource(
+    yield ReferenceHypothesis(
         words="values against another background",
         exact=found.values,
         room=e.room_beside(found, V),

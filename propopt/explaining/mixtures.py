@@ -19,7 +19,7 @@ from typing import Final, final
 import numpy as np
 from scipy.optimize import nnls
 
-from propopt.base.arrays import Array, Attributions, Points, Positions
+from propopt.base.arrays import Array, Attributions, Indices, Points
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.products.sums import Game, SumOfProducts
@@ -71,7 +71,7 @@ def mixture_of(
     read: SumOfProducts,
     points: Points,  # (N, D)
     V: Attributions,
-    good: Positions,  # rows that add up, at which it may be fitted
+    good: Indices,  # rows that add up, at which it may be fitted
     observed: Points,  # rows that may be in the background
     made_up: Points,  # others that people take: means, medians, cluster centres
 ) -> Mixture | None:
@@ -108,7 +108,7 @@ def mixture_of(
     return Mixture(rows, weights / weights.sum(), values, left)
 
 
-def _copies_of(weights: Array) -> Positions:
+def _copies_of(weights: Array) -> Indices:
     """How often each row stands in a table of so many, the largest remainders first."""
     wanted = weights / weights.sum() * (_COPIES if len(weights) > 1 else 1)
     counts = np.floor(wanted).astype(np.intp)

@@ -17,14 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths
-from propopt.base.checks import sealed
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points
+from propopt.base.checks import read_only
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.terminal import progress_bar
 from propopt.explaining.contributions import AnyRule, ContributionRule
-from propopt.explaining.own_rule import OwnValueRule
+from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.problem import (
     ALONE,
     CheckedSettings,
@@ -47,8 +47,8 @@ from propopt.explaining.targets import (
 )
 from propopt.functions import Function
 from propopt.losses import Completeness, GradientMatching, Program
-from propopt.losses.algebra import _Recast
-from propopt.losses.graphs.neighbours import Near
+from propopt.losses.algebra import _RecastLoss
+from propopt.losses.graphs.neighbours import RowMatches
 from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import OverPoints
 from propopt.proofs.certificate import Certificate
@@ -105,7 +105,7 @@ class OutOfSampleRows:
     similarities: Array  # (..., k): s_j ≥ 0
     fixed: Array  # (..., k, D): w_j
     weights: tuple[float, float]  # a > 0 and b ≥ 0
-    shared: Truths | None = None  # (..., k, D): where fixed rows count; all if None
+    shared: Mask | None = None  # (..., k, D): where fixed rows count; all if None
     # (D,) or (..., D): v, not all zero, of rows that add up; zero there, so are all
     axis: Array | None = None
     fixed_axis: Array | None = None  # (D,): v of the fixed rows
@@ -333,15 +333,21 @@ class FittedReference(ABC):
         return stability_in_words(self.reference)
 
     @abstractmethod
-    def explain(self, X: Any, progress: bool | None, offset: Any = None) -> Explanation:
+    def explain(
+        self, X: Any, progress: bool | None, base_margin: Any = None
+    ) -> Explanation:
         """Each row, or document, of X with its own target."""
 
     @abstractmethod
-    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+    def with_base_margin(
+        self, explained: Explanation, base_margin: Any, X: Any
+    ) -> Explanation:
         """The same with the offsets of its rows in base and prediction."""
 
     @staticmethod
-    def one_by_one(asked: Sequence[_Asked], progress: bool | None) -> Iterator[_Asked]:
+    def with_progress(
+        asked: Sequence[_Asked], progress: bool | None
+    ) -> Iterator[_Asked]:
         """Each by itself, beside a bar; unasked only where work takes a second."""
         began, bar = time.perf_counter(), None
         with ExitStack() as stack:
@@ -391,19 +397,19 @@ def joint_proof(told: Mapping[str, Array], largest: float = 1.0) -> Certificate:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RowsBeside:
+class RowAnswers:
     """Rows, what they aim at, and their optima beside the reference rows near them."""
 
     known: Targets
-    near: list[Near]  # (m,): the reference rows that each is compared with
-    own: Attributions  # (m, D): own values g, 0 without
-    moves: Truths  # (m, D): columns that move
+    near: list[RowMatches]  # (m,): the reference rows that each is compared with
+    own: Attributions  # (m, D): main effects g, 0 without
+    moves: Mask  # (m, D): columns that move
     told: Mapping[str, Array]  # of each row, w and what OutOfSampleRows tells
     # (m, B, D): how optima move with the blocks of what they aim at, where it is drawn
     moved: Array | None = None
 
     @classmethod
-    def joined(cls, parts: Sequence[RowsBeside], order: Positions) -> RowsBeside:
+    def joined(cls, parts: Sequence[RowAnswers], order: Indices) -> RowAnswers:
         """All rows of parts that are as wide, in another order."""
         every = [near for part in parts for near in part.near]
 
@@ -427,7 +433,7 @@ class FittedRows(FittedReference):
     """Rows of a table, and all that an answer depends on, but for the row.
 
     Of slopes a new row has the optimum beside its nearest reference rows w_j. Of
-    contributions it is found in z = (w − Φ)/√ω: with f(x) − base = t, own values g (0
+    contributions it is found in z = (w − Φ)/√ω: with f(x) − base = t, main effects g (0
     without) and what reference rows do beside theirs, r_j = w_j − g_j, it minimises
 
         ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²
@@ -439,7 +445,7 @@ class FittedRows(FittedReference):
     rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
     metric: ColumnMetric | None = None  # of contributions; fixed by the reference rows
-    own_values: Attributions | None = None  # g_j (n, D), beside own values
+    main_effects: Attributions | None = None  # g_j (n, D), without main effects
 
     @classmethod
     def of(
@@ -470,7 +476,7 @@ class FittedRows(FittedReference):
         _ = best.attributions  # proved now: all answers depend on them
         parts: dict[str, Any] = {}
         if isinstance(rule, ContributionRule):
-            parts = {"metric": problem.metric, "own_values": problem.robust.beside}
+            parts = {"metric": problem.metric, "main_effects": problem.robust.offset}
         told = dict(best.parameters)
         notes = {"notes": told.pop("notes")} if "notes" in told else {}
         verdict = function.jumps
@@ -485,12 +491,12 @@ class FittedRows(FittedReference):
                 "data": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
                 **neighbours_in_words(problem),
                 "weight rule": problem.weight[1],
-                **problem.told_of_background(),
+                **problem.background_parameters(),
                 **notes,
             },
             quantity=function.quantity,
             background=problem.background_digest,
-            **problem.told(problem.points),
+            **problem.metadata(problem.points),
         )
         return cls(
             problem=problem,
@@ -501,17 +507,21 @@ class FittedRows(FittedReference):
         )
 
     def _said_of_all(self) -> dict[str, Parameter]:
-        """Categories that data has not, and what follows from own values."""
+        """Categories that data has not, and what follows from main effects."""
         problem, known = self.problem, self.reference.parameters
         told = with_note(known, note_on_others(self.function, problem.points))
-        return {**told, **problem.told_of_own_values(self.reference)}
+        return {**told, **problem.main_effect_parameters(self.reference)}
 
     @cached_property
-    def own_rule(self) -> OwnValueRule | None:
-        """How own values of a new row are made."""
-        return None if self.own_values is None else self.problem.own_rule_of(self.rule)
+    def main_effect_rule(self) -> MainEffectRule | None:
+        """How main effects of a new row are made."""
+        return (
+            None
+            if self.main_effects is None
+            else self.problem.main_effect_rule_of(self.rule)
+        )
 
-    def near(self, places: Points, points: Points) -> list[Near]:
+    def near(self, positions: Points, points: Points) -> list[RowMatches]:
         """The reference rows that rows (m, D) are compared with, nearest first.
 
         One that equals a reference row is compared with what that is joined with, so
@@ -519,12 +529,12 @@ class FittedRows(FittedReference):
         """
         problem = self.problem
         if self.metric is None:
-            apart, k = self._distances.of(places), problem.n_neighbors
+            apart, k = self._distances.of(positions), problem.n_neighbors
             nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
-            return [Near(own, np.ones(k)) for own in nearest]
+            return [RowMatches(own, np.ones(k)) for own in nearest]
         same = [self._place_of.get(row) for row in _keys(points)]
         new = [n for n, place in enumerate(same) if place is None]
-        found = iter(problem.neighbours.of(places[new]) if new else ())
+        found = iter(problem.neighbours.of(positions[new]) if new else ())
         return [
             next(found) if place is None else problem.neighbours.joined(place)
             for place in same
@@ -541,7 +551,7 @@ class FittedRows(FittedReference):
         return {row: n for n, row in reversed(list(enumerate(keys)))}
 
     def explain(
-        self, X: object, progress: bool | None, offset: Any = None
+        self, X: object, progress: bool | None, base_margin: Any = None
     ) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
         self.problem.settings.refuse_what_is_joint()
@@ -571,17 +581,19 @@ class FittedRows(FittedReference):
             details={
                 "joint_excess": told["joint_excess"],
                 "joint_distance": largest * told["joint_distance"],
-                "similarity": sealed(told["similarity"]),  # finite as they are
-                "reference_rows": sealed(padded(rows.near, problem.n_neighbors)),
+                "similarity": read_only(told["similarity"]),  # finite as they are
+                "reference_rows": read_only(padded(rows.near, problem.n_neighbors)),
             },
-            **wide.problem.told(points),
+            **wide.problem.metadata(points),
             **self._errors(rows, best.scale),
             **self._programs(rows, named),
             row_size=self.row_size,
         )
-        return self.with_offset(explained, offset, X)
+        return self.with_base_margin(explained, base_margin, X)
 
-    def with_offset(self, explained: Explanation, offset: Any, X: Any) -> Explanation:
+    def with_base_margin(
+        self, explained: Explanation, base_margin: Any, X: Any
+    ) -> Explanation:
         """The same with the offsets of its rows in base and prediction.
 
         An offset is added to a margin outside the model, such as log exposure. XGBoost
@@ -589,24 +601,24 @@ class FittedRows(FittedReference):
         is no function of the columns, so that it is part of the base of its row:
         base + o_n + Σ_d w_nd = f(x_n) + o_n.
         """
-        if offset is None:
+        if base_margin is None:
             return explained
         base, prediction = explained.base_value, explained.prediction
         if base is None or prediction is None:
             raise InvalidInput(
-                "offset: it is part of the base of contributions, and slopes have "
+                "base_margin: it is part of the base of contributions, and slopes have "
                 "none; leave it out"
             )
         refuse_no_margin(
             self.function, self.problem.model, self.problem.points.shape[1]
         )
-        own = numbers_of_rows(offset, X, explained.shape[0], "offset", "X")
+        own = numbers_of_rows(base_margin, X, explained.shape[0], "base_margin", "X")
         told = f"in base and prediction of each row, {own.min():.4g} to {own.max():.4g}"
         return replace(
             explained,
             base_value=base + own,
             prediction=prediction + own,
-            parameters={**explained.parameters, "offset": told},
+            parameters={**explained.parameters, "base_margin": told},
         )
 
     @cached_property
@@ -618,12 +630,12 @@ class FittedRows(FittedReference):
 
     def _beside(
         self, wide: FittedRows, points: Points, labels: Labels, progress: bool | None
-    ) -> RowsBeside:
+    ) -> RowAnswers:
         """Rows of known categories do not depend on the company of others."""
         schema = wide.function.schema
         if wide is self or schema is None:
             return self.answers_at(points, labels, progress)
-        is_new = schema.others(points).any(axis=1)
+        is_new = schema.new_categories(points).any(axis=1)
         order = np.argsort(is_new, kind="stable")
         new = np.flatnonzero(is_new)
         wide.function.value_at(points[new], labels.of_positions(new))  # or refused
@@ -632,11 +644,15 @@ class FittedRows(FittedReference):
             for owner, some in ((self, np.flatnonzero(~is_new)), (wide, new))
             if len(some)
         ]
-        return RowsBeside.joined(parts, np.argsort(order))
+        return RowAnswers.joined(parts, np.argsort(order))
 
     def _taking(self, X: object) -> FittedRows:
         """The same, which also takes categories of X that data has not."""
-        function, problem, rule = self.function.taking(X), self.problem, self.rule
+        function, problem, rule = (
+            self.function.with_categories_of(X),
+            self.problem,
+            self.rule,
+        )
         if function is self.function or function.schema is None:
             return self
         codes = function.schema.n_codes
@@ -659,16 +675,16 @@ class FittedRows(FittedReference):
 
     def answers_at(
         self, points: Points, labels: Labels, progress: bool | None
-    ) -> RowsBeside:
+    ) -> RowAnswers:
         """What each row aims at, and its optimum beside the reference rows near it."""
         known = Targets.joined(self._aims(points, labels, progress))
-        places = coordinates_of(self.function, points, self.problem.sizes)
-        phi, near = known.estimate.values, self.near(places, points)
+        positions = coordinates_of(self.function, points, self.problem.sizes)
+        phi, near = known.estimate.values, self.near(positions, points)
         own = np.zeros(phi.shape)
         moves, total = np.ones(phi.shape, bool), np.zeros(len(phi))
         if self.metric is not None:
-            if self.own_rule is not None:
-                own = self.own_rule.of_rows(points, labels.of_columns())
+            if self.main_effect_rule is not None:
+                own = self.main_effect_rule.of_rows(points, labels.of_columns())
             moves = np.broadcast_to(self.metric.moves, phi.shape)
             if self.metric.is_uniform:  # and what a row alone uses
                 moves = moves | (phi != 0.0)
@@ -679,13 +695,15 @@ class FittedRows(FittedReference):
         if aim.blocks is not None and not aim.exact:
             drawn = (aim.blocks - aim.blocks.mean(axis=0)).transpose(1, 0, 2)
         told: dict[str, Array] = {}
-        parts = list[tuple[Positions, dict[str, Array]]]()
+        parts = list[tuple[Indices, dict[str, Array]]]()
         # rows that add up over no column have nothing in common with others
-        counts = [len(one.places) for one in near]
+        counts = [len(one.positions) for one in near]
         kind = list(zip(counts, np.any(moves, axis=1).tolist(), strict=True))
         for one in dict.fromkeys(kind):
             alike = np.array([n for n, own_kind in enumerate(kind) if own_kind == one])
-            for some in AT_ONCE.blocks(len(alike), 64 * (one[0] + 1) * phi.shape[1]):
+            for some in BATCH_BUDGET.blocks(
+                len(alike), 64 * (one[0] + 1) * phi.shape[1]
+            ):
                 rows = alike[some]
                 asked = self._asked(rows, phi, near, own, moves, total)
                 told = {name: getattr(asked, name) for name in ("w", *TOLD)}
@@ -700,23 +718,23 @@ class FittedRows(FittedReference):
                 for name in told
             }
         moved = told.pop("moved", None)
-        return RowsBeside(
+        return RowAnswers(
             known=known, near=near, own=own, moves=moves, told=told, moved=moved
         )
 
     def _asked(
         self,
-        rows: Positions,
+        rows: Indices,
         phi: Attributions,
-        near: Sequence[Near],
+        near: Sequence[RowMatches],
         own: Attributions,
-        moves: Truths,
+        moves: Mask,
         total: Array,
     ) -> OutOfSampleRows:
         """Some rows that have as many rows near them; of contributions their z."""
-        places = np.array([near[n].places for n in rows])
+        positions = np.array([near[n].positions for n in rows])
         similarities = np.array([near[n].similarities for n in rows])
-        target, fixed, metric = phi[rows], self._left[places], self.metric
+        target, fixed, metric = phi[rows], self._left[positions], self.metric
         sums: dict[str, Any] = {}
         if metric is not None:
             apart = fixed - (target - own[rows])[:, None]
@@ -727,7 +745,7 @@ class FittedRows(FittedReference):
                 sums = {"axis": axis, "fixed_axis": metric.axis, "total": total[rows]}
         return OutOfSampleRows(
             target=target,
-            near=places,
+            near=positions,
             similarities=similarities,
             fixed=fixed,
             weights=self.weights,
@@ -739,13 +757,13 @@ class FittedRows(FittedReference):
     ) -> list[Targets]:
         """What rows aim at; in one call where a model answers each row by itself."""
         rule, base = self.rule, self.reference.base_value
-        if rule.answers_rows_alike:
+        if rule.is_row_independent:
             own = None if base is None else float(base[0])
             return [rule.of_rows(points, labels, own)]
         # a model may answer many rows in other digits than one asked alone
         return [
             self.aim(points[[n]], labels.of_positions([n]))
-            for n in self.one_by_one(range(len(points)), progress)
+            for n in self.with_progress(range(len(points)), progress)
         ]
 
     def aim(self, point: Points, labels: Labels) -> Targets:
@@ -755,12 +773,12 @@ class FittedRows(FittedReference):
 
     @cached_property
     def _left(self) -> Attributions:
-        """What reference rows do beside their own values, r_j (n, D)."""
+        """What reference rows do beside their main effects, r_j (n, D)."""
         W = self.reference.attributions
-        return W if self.own_values is None else sealed(W - self.own_values)
+        return W if self.main_effects is None else read_only(W - self.main_effects)
 
     def _refuse_missed(
-        self, known: Targets, missed: Array, moves: Truths, labels: Labels
+        self, known: Targets, missed: Array, moves: Mask, labels: Labels
     ) -> None:
         """Refuse a row that has a sum to make up, and no column to move for it."""
         bad = ~moves.any(axis=1)
@@ -772,7 +790,7 @@ class FittedRows(FittedReference):
                 "up; give fit() reference rows that differ in what the model reads"
             )
 
-    def _moved(self, asked: OutOfSampleRows, E: Array, moves: Truths) -> Array:
+    def _moved(self, asked: OutOfSampleRows, E: Array, moves: Mask) -> Array:
         """How optima move with E (m, B, D); what does not move has the error of Φ."""
         if self.metric is None:
             return asked.moved(E)
@@ -780,7 +798,7 @@ class FittedRows(FittedReference):
         step = asked.moved(np.where(still, 0.0, E / roots)) * roots
         return np.where(still, E, step)
 
-    def _errors(self, rows: RowsBeside, scale: float) -> dict[str, Any]:
+    def _errors(self, rows: RowAnswers, scale: float) -> dict[str, Any]:
         """What errors of the target cost, A² ⟨E, H⁻¹E⟩ of all rows, and move."""
         aim, errors, gram = rows.known.estimate, None, None
         if rows.moved is not None and aim.blocks is not None:
@@ -802,30 +820,30 @@ class FittedRows(FittedReference):
         squares = (self.reference.attributions**2).sum(axis=1)
         return float(np.sqrt(squares.mean()))
 
-    def _programs(self, rows: RowsBeside, labels: Labels) -> dict[str, Any]:
+    def _programs(self, rows: RowAnswers, labels: Labels) -> dict[str, Any]:
         """The program of all rows, made when asked for; in a metric of z."""
         program = lazily(cache(partial(self._program, rows, labels)))
-        told: dict[str, Any] = {"posed": self._posed(rows)}
+        told: dict[str, Any] = {"problem_data": self._problem_data(rows)}
         if self.metric is None or self.metric.is_uniform:
             return {"program": program, **told}
         return {"scaled_program": program, "metric": self.metric.axis**2, **told}
 
-    def _program(self, rows: RowsBeside, labels: Labels) -> Program:
+    def _program(self, rows: RowAnswers, labels: Labels) -> Program:
         """Of rows that have names, and stay beside the reference as it is."""
         own, pairs = self.reference.weights
         metric, known = self.metric, rows.known
         phi = known.estimate.values
         in_metric = metric is not None and not metric.is_uniform
         # of ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖², where w_j stays as it is
-        counts = [len(near.places) for near in rows.near]
+        counts = [len(near.positions) for near in rows.near]
         owner = np.repeat(np.arange(len(counts)), counts)
-        places = np.concatenate([near.places for near in rows.near])
+        positions = np.concatenate([near.positions for near in rows.near])
         similarities = np.concatenate([near.similarities for near in rows.near])
         roots = np.sqrt(2.0 * similarities)
         at = np.arange(len(owner)), owner
         pulled = OverPoints(sp.csr_array((roots, at), (len(owner), len(counts))))
         squared = GradientMatching(self.reference.attributions, name=pairs)
-        fixed, g = self._left[places], rows.own[owner]
+        fixed, g = self._left[positions], rows.own[owner]
         aim, none = replace(known.estimate, labels=labels), np.zeros(phi.shape)
         total = np.zeros(len(counts)) if known.base is None else known.total
         axes = none if metric is None else np.where(rows.moves, metric.roots, 0.0)
@@ -836,7 +854,7 @@ class FittedRows(FittedReference):
             blocks = None if blocks is None else metric.scaled(blocks - phi)
             aim = replace(aim, values=none, blocks=blocks)
             total = total - [math.fsum(row) for row in phi.tolist()]
-        anchored = _Recast(squared, pulled, roots[:, None] * (fixed + g))
+        anchored = _RecastLoss(squared, pulled, roots[:, None] * (fixed + g))
         losses = GradientMatching(aim, name=own), anchored
         if not axes.any():
             return Program(losses)
@@ -844,25 +862,25 @@ class FittedRows(FittedReference):
         adding_up = Completeness(total, axes[0] if shared else axes)
         return Program(losses, (adding_up.bound(phi.shape[1]),))
 
-    def _posed(self, rows: RowsBeside) -> dict[str, NDArray[Any]]:
+    def _problem_data(self, rows: RowAnswers) -> dict[str, NDArray[Any]]:
         """What a file says of it, of :mod:`propopt.proofs.problem_data`."""
         own, pairs = self.reference.weights
         known, phi = rows.known, rows.known.estimate.values
-        count = max(len(near.places) for near in rows.near)
+        count = max(len(near.positions) for near in rows.near)
         similarities = np.zeros((len(phi), count))
         for row, near in zip(similarities, rows.near, strict=True):
-            row[: len(near.places)] = near.similarities
-        posed = {
+            row[: len(near.positions)] = near.similarities
+        problem_data = {
             f"{own}.target": phi,
             f"{pairs}.near": padded(rows.near, count),
             f"{pairs}.similarities": similarities,
             f"{pairs}.fixed": self._left,
-            f"{pairs}.beside": rows.own,
+            f"{pairs}.offset": rows.own,
         }
         if known.base is not None:
-            posed["completeness.parts"] = rows.moves.astype(np.float64)
-            posed["completeness.totals"] = known.total
-        return {name: sealed(array) for name, array in posed.items()}
+            problem_data["completeness.parts"] = rows.moves.astype(np.float64)
+            problem_data["completeness.totals"] = known.total
+        return {name: read_only(array) for name, array in problem_data.items()}
 
 
 def _keys(points: Points) -> list[bytes]:
@@ -871,12 +889,12 @@ def _keys(points: Points) -> list[bytes]:
     return [row.tobytes() for row in plain]
 
 
-def padded(near: Sequence[Near], count: int) -> NDArray[np.intp]:
+def padded(near: Sequence[RowMatches], count: int) -> NDArray[np.intp]:
     """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
-    places = np.full((len(near), count), -1, np.intp)
-    for row, own in zip(places, near, strict=True):
-        row[: len(own.places)] = own.places[:count]
-    return places
+    positions = np.full((len(near), count), -1, np.intp)
+    for row, own in zip(positions, near, strict=True):
+        row[: len(own.positions)] = own.positions[:count]
+    return positions
 
 
 def neighbours_in_words(problem: RowsProblem) -> dict[str, str]:
@@ -926,7 +944,7 @@ def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
     kind = function.quantity.kind
     if kind == "probability":
         raise InvalidInput(
-            "offset: it is added to margins, and the output explained is a "
+            "base_margin: it is added to margins, and the output explained is a "
             "probability; give output='log_odds'"
         )
     is_estimator = has_method(model, "predict") and not isinstance(model, Function)
@@ -936,7 +954,7 @@ def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
     is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
     if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
         raise InvalidInput(
-            f"offset: it is added to margins, and {type(model).__name__} is explained "
+            f"base_margin: it is added to margins, and {type(model).__name__} is explained "
             "in its predictions, which may have a link such as exp; give a function "
             "that returns the margin, such as lambda X: "
             "model.predict(X, output_margin=True)"

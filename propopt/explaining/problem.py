@@ -23,18 +23,18 @@ from typing import (
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import known_word, read_seed, read_share
+from propopt.base.checks import read_option, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
 )
-from propopt.explaining.own_rule import OwnValueRule
+from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import (
     ColumnMetric,
     LawChoice,
@@ -52,7 +52,7 @@ from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
-from propopt.functions.wrapping import other_classes, wrapped_and_told
+from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     N_BACKGROUND,
     Background,
@@ -76,7 +76,7 @@ from propopt.tables.schema import ColumnScale, TableSchema
 
 
 if TYPE_CHECKING:
-    from propopt.lime.text.text_reading import TextLaw as TextLaw
+    from propopt.lime.text.word_limits import TextLaw as TextLaw
 else:  # a room that explaining a table has no use for, and does not load
     TextLaw = Any
 
@@ -86,9 +86,9 @@ else:  # a room that explaining a table has no use for, and does not load
 
 KindChoice: TypeAlias = Literal["contributions", "slopes"]
 
-OwnValueChoice: TypeAlias = Literal["auto", "own_value"]
-BesideLike: TypeAlias = Any
-"""``"auto"``, ``"own_value"``, or a table (N, D), or None."""
+OffsetChoice: TypeAlias = Literal["auto", "main_effects"]
+OffsetLike: TypeAlias = Any
+"""``"auto"``, ``"main_effects"``, or a table (N, D), or None."""
 
 RowNumbers: TypeAlias = Any
 """One number for each row, a Series or an array, or None."""
@@ -107,7 +107,7 @@ A_QUARTER: Final = "a quarter of the way to the nearest rows"
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How an explanation draws what it cannot compute.
@@ -157,7 +157,7 @@ class Settings:
     metric: MetricChoice = "auto"
     law: LawChoice | TextLaw = "auto"
     graph: Graph | Nearest | None = None
-    beside: BesideLike = "auto"
+    offset: OffsetLike = "auto"
     robustness: float | str | None = None
     sampling: Sampling = Sampling()
 
@@ -203,9 +203,9 @@ class CheckedSettings(Settings):
     def law_of_columns(self) -> LawChoice:
         """The law of the slopes of a table; one that deletes words is refused."""
         if not isinstance(self.law, str):
-            from propopt.lime.text import text_reading
+            from propopt.lime.text import word_limits
 
-            if isinstance(self.law, text_reading.TextLaw):
+            if isinstance(self.law, word_limits.TextLaw):
                 raise InvalidInput(
                     "law: a TextLaw deletes words of documents, and X is a table of "
                     "rows"
@@ -225,7 +225,7 @@ class CheckedSettings(Settings):
         """Whether a table's attributions are contributions: parts of the output."""
         if self.kind is None:
             return True
-        return known_word(self.kind, KindChoice, "kind") == "contributions"
+        return read_option(self.kind, KindChoice, "kind") == "contributions"
 
     def is_made_as(self, kind: ContributionChoice) -> bool:
         """Whether contributions are of a kind; a table that is given is of none."""
@@ -240,7 +240,7 @@ class CheckedSettings(Settings):
         if not self.parts or not self.is_made_as("shapley") or n_columns < 2:
             return N_REFERENCE
         read = function.products_in(n_columns)
-        if isinstance(read, Reason):  # orders both ways, and own values
+        if isinstance(read, Reason):  # orders both ways, and main effects
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
             costs = [linked.steps_of_row(N_BACKGROUND) for linked in function.links]
             if costs and max(costs) <= MOST_LINK_STEPS:
@@ -271,13 +271,13 @@ class CheckedSettings(Settings):
             )
         if joint is not None:
             raise InvalidInput(f"{joint}: {ALONE}")
-        known_word(self.contributions, ContributionChoice, "contributions")
+        read_option(self.contributions, ContributionChoice, "contributions")
 
     def refuse_what_kinds_lack(self) -> None:
         """Refuse settings of contributions where slopes are asked for."""
-        known_word(self.metric, MetricChoice, "metric")
-        if isinstance(self.beside, str):
-            known_word(self.beside, OwnValueChoice, "beside")
+        read_option(self.metric, MetricChoice, "metric")
+        if isinstance(self.offset, str):
+            read_option(self.offset, OffsetChoice, "offset")
         if not self.parts:
             reason = "it is of kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
@@ -290,11 +290,11 @@ class CheckedSettings(Settings):
             self.refuse({"law": reason})
         elif self.is_made_as("slopes"):
             self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
-        own_value = isinstance(self.beside, str) and self.beside == "own_value"
-        if self.groups is not None and own_value:
+        main_effects = isinstance(self.offset, str) and self.offset == "main_effects"
+        if self.groups is not None and main_effects:
             raise InvalidInput(
-                "beside: 'own_value' reports shares of single columns; leave it "
-                "out, and groups have own values by default"
+                "offset: 'main_effects' reports shares of single columns; leave it "
+                "out, and groups have main effects by default"
             )
 
 
@@ -315,11 +315,11 @@ ALONE: Final = (
 
 def joint_setting_of(settings: Settings) -> str | None:
     """The setting under which rows are each other's reference; None without one."""
-    graph, beside, sampling = settings.graph, settings.beside, settings.sampling
+    graph, offset, sampling = settings.graph, settings.offset, settings.sampling
     given = {
         "graph": isinstance(graph, Graph),
         "contributions": not isinstance(settings.contributions, str),
-        "beside": not (beside is None or isinstance(beside, str)),
+        "offset": not (offset is None or isinstance(offset, str)),
         "same_pattern": isinstance(graph, Nearest) and graph.same_pattern,
         "precision": sampling.precision is not None,
         "max_evaluations": sampling.max_evaluations is not None,
@@ -341,7 +341,7 @@ class SettingsByName(TypedDict, total=False):
     metric: MetricChoice
     law: LawChoice | TextLaw
     graph: Graph | Nearest | None
-    beside: BesideLike
+    offset: OffsetLike
     robustness: float | str | None
     sampling: Sampling
 
@@ -439,7 +439,7 @@ class RowsProblem(ExplanationProblem):
                 "fit: expected reference rows, X, or a table of them, Explainer(model, "
                 "data=X_train)"
             )
-        function, told = wrapped_and_told(
+        function, told = wrap_with_table(
             model,
             table if X is None else X,
             settings.target,
@@ -450,7 +450,7 @@ class RowsProblem(ExplanationProblem):
         )
         rows = None
         if X is not None and X is not data:
-            function = function.taking(X)
+            function = function.with_categories_of(X)
             rows = told.read(function, X, "X")
         if has_rows or rows is None:
             points, labels = told.read(function, table, "data")
@@ -524,50 +524,50 @@ class RowsProblem(ExplanationProblem):
 
     @cached_property
     def robust(self) -> PairwiseRobustness:
-        """Between rows that are joined by the graph, beside own values if asked."""
+        """Between rows that are joined by the graph, without main effects if asked."""
         N, D = self.points.shape
         shape = N, D if self.players is None else self.players.count
-        robust = PairwiseRobustness(self.graph, beside=self.beside)
-        if robust.beside is not None and robust.beside.shape != shape:
+        robust = PairwiseRobustness(self.graph, offset=self.offset)
+        if robust.offset is not None and robust.offset.shape != shape:
             owner = "X has" if self.players is None else "groups have"
             raise InvalidInput(
-                f"beside: expected {N} rows × {shape[1]} columns, as {owner}, got "
-                f"{' × '.join(map(str, robust.beside.shape))}"
+                f"offset: expected {N} rows × {shape[1]} columns, as {owner}, got "
+                f"{' × '.join(map(str, robust.offset.shape))}"
             )
         return robust
 
     @property
-    def takes_own_values(self) -> bool:
-        """Whether similar rows may differ in what their own values contribute."""
-        beside = self.settings.beside
-        if not isinstance(beside, str):
+    def uses_main_effects(self) -> bool:
+        """Whether similar rows may differ in what their main effects contribute."""
+        offset = self.settings.offset
+        if not isinstance(offset, str):
             return False
-        if beside == "own_value" and not self.settings.parts:
+        if offset == "main_effects" and not self.settings.parts:
             raise InvalidInput(
-                "beside: own values are parts of the output, and kind is 'slopes'; "
+                "offset: main effects are parts of the output, and kind is 'slopes'; "
                 "take kind='contributions', or give a table of slopes"
             )
         return self.settings.parts
 
     @cached_property
-    def beside(self) -> Any:
-        """What rows may differ in: a table, own values that are made here, or None."""
-        if not self.takes_own_values:
-            asked = self.settings.beside
+    def offset(self) -> Any:
+        """What rows may differ in: a table, main effects that are made here, or None."""
+        if not self.uses_main_effects:
+            asked = self.settings.offset
             return None if isinstance(asked, str) else asked
-        return self.own_rule.at(self.points, self.labels)
+        return self.main_effect_rule.at(self.points, self.labels)
 
     @cached_property
-    def own_rule(self) -> OwnValueRule:
-        """How own values of any row are made, over the background of contributions."""
-        return self.own_rule_of(self.rule)
+    def main_effect_rule(self) -> MainEffectRule:
+        """How main effects of any row are made, over the background of contributions."""
+        return self.main_effect_rule_of(self.rule)
 
     @staticmethod
-    def own_rule_of(rule: AnyRule) -> OwnValueRule:
+    def main_effect_rule_of(rule: AnyRule) -> MainEffectRule:
         """That of the function and the background of a rule."""
-        assert isinstance(rule, ContributionRule), "see takes_own_values"
+        assert isinstance(rule, ContributionRule), "see uses_main_effects"
         names = rule.reference.labels
-        return OwnValueRule.of(rule.function, rule.background, names, rule.players)
+        return MainEffectRule.of(rule.function, rule.background, names, rule.players)
 
     def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count in contributions, by what these are; made once."""
@@ -589,7 +589,7 @@ class RowsProblem(ExplanationProblem):
 
     def _metric_of(self, phi: Attributions) -> ColumnMetric:
         asked = self.settings.metric
-        own = isinstance(self.robust.beside, np.ndarray)
+        own = isinstance(self.robust.offset, np.ndarray)
         if asked == "auto":
             of_slopes = self.settings.is_made_as("slopes")
             asked = "uniform" if of_slopes or not own else "joint"
@@ -600,10 +600,10 @@ class RowsProblem(ExplanationProblem):
         if not own:
             raise InvalidInput(
                 "metric: 'joint' is the size of what columns do beside their own "
-                "values, and beside is None; take beside='own_value'"
+                "values, and offset is None; take offset='main_effects'"
             )
-        assert self.robust.beside is not None, "see own"
-        return ColumnMetric.joint([(phi, self.robust.beside), *self._other_classes()])
+        assert self.robust.offset is not None, "see own"
+        return ColumnMetric.joint([(phi, self.robust.offset), *self._other_classes()])
 
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
         """Φ and G of the other outputs of a model of several classes."""
@@ -618,7 +618,7 @@ class RowsProblem(ExplanationProblem):
         for function in other_classes(self.model, *own):
             other = replace(rule, function=function, given_background=rule.background)
             phi = other.of(self.points, self.labels).estimate.values
-            yield phi, self.own_rule_of(other).at(self.points, self.labels)
+            yield phi, self.main_effect_rule_of(other).at(self.points, self.labels)
 
     @cached_property
     def rule(self) -> AnyRule:
@@ -647,10 +647,10 @@ class RowsProblem(ExplanationProblem):
             return None
         return Players.of(groups, names, self.points.shape[1])
 
-    def told(self, points: Points) -> dict[str, Any]:
+    def metadata(self, points: Points) -> dict[str, Any]:
         """What an explanation says of rows (N, D): values of columns, or of groups."""
-        told = self.function.told(points)
-        return told if self.players is None else self.players.told(**told)
+        told = self.function.metadata(points)
+        return told if self.players is None else self.players.metadata(**told)
 
     @property
     def background_digest(self) -> str | None:
@@ -658,7 +658,7 @@ class RowsProblem(ExplanationProblem):
         rule = self.rule
         return rule.background.digest if isinstance(rule, ContributionRule) else None
 
-    def told_of_background(self) -> dict[str, Parameter]:
+    def background_parameters(self) -> dict[str, Parameter]:
         """What contributions are compared with, and how far a draw moves the base."""
         rule = self.rule
         if not isinstance(rule, ContributionRule):
@@ -689,17 +689,19 @@ class RowsProblem(ExplanationProblem):
             rule.background.weights,
         )
 
-    def told_of_own_values(self, best: Explanation) -> dict[str, Parameter]:
-        """How much of the differences of contributions follows from own values."""
-        beside = self.settings.beside
-        if not isinstance(beside, str) or beside != "own_value":  # a table has no truth
+    def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
+        """How much of the differences of contributions follows from main effects."""
+        offset = self.settings.offset
+        if (
+            not isinstance(offset, str) or offset != "main_effects"
+        ):  # a table has no truth
             return {}
-        from propopt.explaining.explainers.own_value import own_values_of
+        from propopt.explaining.explainers.main_effects import main_effects_of
 
-        rule = self.own_rule
+        rule = self.main_effect_rule
         told = self.function, self.points, self.labels, rule.background
-        share = own_values_of(*told).context(best.contributions, self.graph)
-        return {"own value": " ".join(x.sentence for x in share.findings())}
+        share = main_effects_of(*told).difference_shares(best.contributions, self.graph)
+        return {"main effect": " ".join(x.sentence for x in share.findings())}
 
     def best(self, rule: AnyRule) -> Explanation:
         """The optimum for what the rule makes, as precisely as is asked."""
@@ -761,10 +763,10 @@ def stability_in_words(best: Explanation) -> str:
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
     """Which categories of rows (N, D) data has not, as the note of an explanation."""
     schema = function.schema
-    told = None if schema is None else schema.others_in_words(points)
+    told = None if schema is None else schema.describe_new_categories(points)
     if told is None or schema is None:
         return {}
-    count = int(schema.others(points).any(axis=1).sum())
+    count = int(schema.new_categories(points).any(axis=1).sum())
     noun = "row has" if count == 1 else "rows have"
     return {
         "notes": f"{count:,} {noun} categories that data has not, explained as the "

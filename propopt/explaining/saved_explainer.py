@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Truths, Values
-from propopt.base.declared import Declared, stored
+from propopt.base.arrays import Array, Mask, Points, Values
+from propopt.base.declared import Declared, field
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
@@ -29,7 +29,7 @@ from propopt.explaining.targets import (
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.laws.players import Players
@@ -66,32 +66,32 @@ class SavedExplainer(
 ):
     """The fields of a fitted explainer, without its model."""
 
-    reference: Explanation = stored()
-    target: Target = stored(default=None)  # what was asked of the model
-    output: Output = stored()
-    law: LawChoice = stored()  # of the target
-    seed: int = stored(low=0)  # for targets that are sampled
-    wrapped: bool = stored()  # whether the model was given as a Function
-    schema: TableSchema | None = stored(default=None)
-    rows: Points = stored("n D", missing=True, nonempty=True)
-    table: Points = stored("m D", missing=True, nonempty=True)  # of scales and laws
-    table_features: tuple[str, ...] | None = stored(default=None)
-    n_rows: int = stored(low=1)
-    sizes: Values = stored("D", low=0.0)
-    values: Values = stored("k", nonempty=True)  # of the model at the first rows
-    background: Points | None = stored("b D", missing=True, nonempty=True, default=None)
-    targets: Array | None = stored("t P", default=None)  # of the first rows
-    n_neighbors: int = stored(low=1)
-    contributions: ContributionChoice | None = stored(default=None)
-    metric: MetricChoice | None = stored(default=None)
-    metric_name: str | None = stored(default=None)
-    omega: Values | None = stored("P", low=0.0, default=None)  # of the metric
-    moves: Truths | None = stored("P", default=None)  # columns, or groups, that move
-    own_values: Array | None = stored("n P", default=None)  # of the reference rows
-    n_background: int | None = stored(low=1, default=None)  # rows of their table
-    background_weights: Values | None = stored("b", low=0.0, default=None)
-    drawn_by_weight: bool = stored(default=False)
-    groups: Mapping[str, tuple[str, ...]] = stored(factory=dict)
+    reference: Explanation = field()
+    target: Target = field(default=None)  # what was asked of the model
+    output: Output = field()
+    law: LawChoice = field()  # of the target
+    seed: int = field(low=0)  # for targets that are sampled
+    wrapped: bool = field()  # whether the model was given as a Function
+    schema: TableSchema | None = field(default=None)
+    rows: Points = field("n D", missing=True, nonempty=True)
+    table: Points = field("m D", missing=True, nonempty=True)  # of scales and laws
+    table_features: tuple[str, ...] | None = field(default=None)
+    n_rows: int = field(low=1)
+    sizes: Values = field("D", low=0.0)
+    values: Values = field("k", nonempty=True)  # of the model at the first rows
+    background: Points | None = field("b D", missing=True, nonempty=True, default=None)
+    targets: Array | None = field("t P", default=None)  # of the first rows
+    n_neighbors: int = field(low=1)
+    contributions: ContributionChoice | None = field(default=None)
+    metric: MetricChoice | None = field(default=None)
+    metric_name: str | None = field(default=None)
+    omega: Values | None = field("P", low=0.0, default=None)  # of the metric
+    moves: Mask | None = field("P", default=None)  # columns, or groups, that move
+    main_effects: Array | None = field("n P", default=None)  # of the reference rows
+    n_background: int | None = field(low=1, default=None)  # rows of their table
+    background_weights: Values | None = field("b", low=0.0, default=None)
+    drawn_by_weight: bool = field(default=False)
+    groups: Mapping[str, tuple[str, ...]] = field(factory=dict)
 
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
@@ -114,7 +114,7 @@ class SavedExplainer(
                 "metric_name": metric.name,
                 "omega": metric.weights,
                 "moves": metric.moves,
-                "own_values": fitted.own_values,
+                "main_effects": fitted.main_effects,
             }
         return cls(
             reference=reference,
@@ -135,7 +135,7 @@ class SavedExplainer(
             **parts,
         )
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse numbers of another size than the reference has, or without meaning."""
         (n, P), k = self.reference.shape, len(self.values)
         count = self.rows.shape[1]
@@ -162,7 +162,7 @@ class SavedExplainer(
         ]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
-        parts = (self.targets, self.own_values)
+        parts = (self.targets, self.main_effects)
         if any(part is not None and part.shape[1] != P for part in parts):
             raise InvalidInput("targets: expected one for each contribution")
         if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
@@ -183,8 +183,8 @@ class SavedExplainer(
         if self.contributions is not None and self.metric is not None:
             own = {"contributions": self.contributions, "metric": self.metric}
             parts = {"kind": "contributions", **own}
-            if self.own_values is None:
-                parts["beside"] = None
+            if self.main_effects is None:
+                parts["offset"] = None
             if self.groups:
                 parts["groups"] = dict(self.groups)
         named = function.quantity
@@ -225,11 +225,11 @@ class SavedExplainer(
 
     def _made(self) -> dict[str, Any]:
         """What contributions of new rows are made with."""
-        assert self.background is not None, "see contradictions"
-        assert self.n_background is not None, "see contradictions"
-        assert self.metric_name is not None, "see contradictions"
-        assert self.omega is not None, "see contradictions"
-        assert self.moves is not None, "see contradictions"
+        assert self.background is not None, "see validate"
+        assert self.n_background is not None, "see validate"
+        assert self.metric_name is not None, "see validate"
+        assert self.omega is not None, "see validate"
+        assert self.moves is not None, "see validate"
         return {
             "background": Background(
                 self.background,
@@ -238,7 +238,7 @@ class SavedExplainer(
                 self.drawn_by_weight,
             ),
             "metric": ColumnMetric(self.metric_name, self.omega, self.moves),
-            "own_values": self.own_values,
+            "main_effects": self.main_effects,
         }
 
     @property
@@ -257,7 +257,7 @@ class SavedExplainer(
         outcome = None if named is None else named.outcome
         data: Any = self.table if self.schema is None else self.schema
         asked = self.target, self.output, data
-        return wrapped_and_told(model, None, *asked, outcome=outcome)[0]
+        return wrap_with_table(model, None, *asked, outcome=outcome)[0]
 
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:

@@ -37,7 +37,7 @@ from propopt.tables.frames import Labels
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KnownSource:
+class ReferenceHypothesis:
     """Values that somebody could have meant, with which audited ones are compared."""
 
     words: str  # whose they are, after "they are"
@@ -66,7 +66,7 @@ def candidates(
     points: Points,
     given: Background,
     labels: Labels,
-) -> Iterator[KnownSource]:
+) -> Iterator[ReferenceHypothesis]:
     """The given background first, then others, then paths, then bases alone."""
     background = given.points
     tables = {GIVEN: background}
@@ -89,12 +89,14 @@ def candidates(
         if read is not None:
             exact = shapley_against(read, Game(rows, weights=weights)).values(points)
         is_given = words == GIVEN
-        yield KnownSource(words=words, base=base, exact=exact, is_given=is_given)
+        yield ReferenceHypothesis(
+            words=words, base=base, exact=exact, is_given=is_given
+        )
     if read is not None:  # the model itself need not take such a row
         for words, row in made_up_rows(function, background).items():
             base = float(read.value(row)[0])
             exact = shapley_against(read, Game(row)).values(points)
-            yield KnownSource(words=words, base=base, exact=exact)
+            yield ReferenceHypothesis(words=words, base=base, exact=exact)
     others = (
         path_values(function, points, labels),
         sums_of_indicators(function, points, given, labels),
@@ -105,8 +107,8 @@ def candidates(
     if kind == "log_odds":
         mean = float(logit(given.mean(expit(f))))
         words = "values over the log-odds of the mean probability"
-        yield KnownSource(words=words, base=mean)
-    yield KnownSource(words="values over a base of zero", base=0.0)
+        yield ReferenceHypothesis(words=words, base=mean)
+    yield ReferenceHypothesis(words="values over a base of zero", base=0.0)
 
 
 def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
@@ -139,7 +141,7 @@ PATHS: Final = (
 
 def path_values(
     function: Function, points: Points, labels: Labels
-) -> KnownSource | None:
+) -> ReferenceHypothesis | None:
     """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
 
     None where the function is no sum of trees of the columns as they are, or nobody
@@ -163,7 +165,7 @@ def path_values(
     own = found[:, 0 if is_one else position or 0]
     if is_one and position == 0:  # the first of two classes
         own = -own
-    return KnownSource(words=PATHS, base=float(own[0, -1]), exact=own[:, :-1])
+    return ReferenceHypothesis(words=PATHS, base=float(own[0, -1]), exact=own[:, :-1])
 
 
 # ---- Sums over one-hot columns, of the model behind an encoder
@@ -171,7 +173,7 @@ def path_values(
 
 def sums_of_indicators(
     function: Function, points: Points, given: Background, labels: Labels
-) -> KnownSource | None:
+) -> ReferenceHypothesis | None:
     """Exact values of the columns behind steps, summed for each column of the table.
 
     None where the function is no pipeline, or its steps do not name their columns.
@@ -207,7 +209,7 @@ def sums_of_indicators(
     except Exception:  # noqa: BLE001 - steps of others may raise anything
         return None
     sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)
-    return KnownSource(words=SUMMED, base=base, exact=values @ sums)
+    return ReferenceHypothesis(words=SUMMED, base=base, exact=values @ sums)
 
 
 SUMMED: Final = "sums of the exact values of one-hot columns"

@@ -17,7 +17,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_each_nonnegative, read_positive
-from propopt.base.declared import Declared, lazily, stored
+from propopt.base.declared import Declared, field, lazily
 from propopt.base.errors import (
     ImpreciseWarning,
     InterruptedWarning,
@@ -26,21 +26,21 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.base.files import writable_folder
-from propopt.base.resources import in_workers, part_path, read_workers
+from propopt.base.resources import checkpoint_path, in_workers, read_workers
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
-from propopt.base.words_of_others import knows_other_words
-from propopt.explaining.between import Between, Sandwich
+from propopt.explaining.front_bounds import FrontBounds, Sandwich
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
-from propopt.proofs.ends import Ends
+from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task
-from propopt.solvers.centred import Shifted, Transposed
-from propopt.solvers.complete import Complete
+from propopt.solvers.complete import CompletenessReduction
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
+from propopt.solvers.reductions import ShiftReduction, TransposeReduction
 from propopt.tables.imported import AttributionsLike
 
 
@@ -121,7 +121,7 @@ def _combined(objective: Objective, weighed: _Read) -> Array:
     return rows
 
 
-@knows_other_words
+@suggests_arguments
 def sweep(
     objective: Objective | PropertyLoss,
     weights: ByLoss | None = None,
@@ -319,12 +319,12 @@ class _Job:
             chosen = OneBound(curve=chosen.curve_of(task.program))
         return self if self._is_alone(bounds) else replace(self, chosen=chosen)
 
-    def ends(self, points: Sequence[SweepPoint]) -> Ends:
+    def ends(self, points: Sequence[SweepPoint]) -> IdealNadir:
         """Where losses trade off that ever have a weight, or a limit."""
         program = Program(self.losses, self.bounds + points[0][1])
         ever = np.any([weights > 0.0 for weights, _ in points], axis=0)
         weighted = {loss.name for loss, c in zip(self.losses, ever, strict=True) if c}
-        return Ends.of(program, weighted | {x.loss.name for x in program.bounds})
+        return IdealNadir.of(program, weighted | {x.loss.name for x in program.bounds})
 
     def task(self, bounds: tuple[Bound, ...]) -> Task:
         """The program with the bounds of a point, for all weights."""
@@ -354,7 +354,7 @@ class _Job:
         """The result, and where the next point starts."""
         began = time.perf_counter()
         try:
-            if task.knows_curve(weights):
+            if task.has_curve(weights):
                 return task.on_curve(weights, self.tolerance, began), start
             solution = task.solve(weights, self.tolerance, start)
         except SolverFailure as failure:
@@ -403,7 +403,7 @@ class _Job:
                 return
             optima.append(result)
             if not asked:
-                front.reached, weights = front.widest(Between.of(optima, names))
+                front.reached, weights = front.widest(FrontBounds.of(optima, names))
                 asked = [weights]
 
 
@@ -419,7 +419,7 @@ def _results(
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(blocks)
         return
-    paths = [part_path("block") for _ in blocks]
+    paths = [checkpoint_path("block") for _ in blocks]
     known = [_Solved.of(path) for path in paths]
     missing = [block for block, own in zip(blocks, known, strict=True) if own is None]
     calls = (partial(job.run_block, block, os.getpid()) for block in missing)
@@ -449,7 +449,7 @@ def _results(
 class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was kept"):
     """Neighbours of a sweep that were solved one from the other."""
 
-    explanations: tuple[Explanation, ...] = stored()
+    explanations: tuple[Explanation, ...] = field()
 
     @classmethod
     def of(cls, path: Path | None) -> _Solved | None:
@@ -483,7 +483,9 @@ def _without_program(
 def _is_shared(solver: Solver | None) -> bool:
     """True for solvers that know the curve for all weights."""
     inner = solver
-    while isinstance(inner, Transposed | Complete | Shifted):
+    while isinstance(
+        inner, TransposeReduction | CompletenessReduction | ShiftReduction
+    ):
         inner = inner.solver
     return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 

@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_nonnegative, sealed
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.checks import read_nonnegative, read_only
 from propopt.base.errors import (
     InvalidInput,
     MissingPatternsWarning,
-    NothingTraded,
+    NoTradeOff,
     UncertifiedWarning,
 )
 from propopt.explaining.sweeping import sweep
@@ -80,7 +80,7 @@ class TargetRule:
         return Targets(estimate=self.at(points, labels))
 
     @property
-    def answers_rows_alike(self) -> bool:
+    def is_row_independent(self) -> bool:
         """Whether rows have the same digits in any company: means of trees do."""
         own = self.function
         return isinstance(own, ExactMean) and isinstance(own.structure, Boxes)
@@ -166,7 +166,7 @@ class ColumnMetric:
 
     name: str
     weights: Array  # ω (D,)
-    moves: Truths  # (D,): columns that move; others keep their Φ
+    moves: Mask  # (D,): columns that move; others keep their Φ
 
     @classmethod
     def uniform(cls, phi: Attributions) -> ColumnMetric:
@@ -261,7 +261,7 @@ class Targets:
         )
         return cls(estimate=estimate, **cls.ends(parts))
 
-    def taken(self, order: Positions) -> Targets:
+    def taken(self, order: Indices) -> Targets:
         """The same rows in another order."""
         aim, ends = self.estimate, (self.base, self.prediction)
         base, prediction = (None if x is None else x[order] for x in ends)
@@ -352,7 +352,7 @@ def nearest_explanation(
     minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (r_nd − r_n'd)²/ω_d
     subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
 
-    with r = w − G beside own values, and r = w else. A column in which Φ is zero in all
+    with r = w − G without main effects, and r = w else. A column in which Φ is zero in all
     rows then stays exactly zero, and does not count. ω is one without a metric.
     """
     aim = known.estimate
@@ -391,11 +391,11 @@ def _in_metric(
 ) -> Explanation:
     """The optimum by z = (w − Φ)/√ω, whose target is zero."""
     aim, phi = known.estimate, known.estimate.values
-    G = 0.0 if robust.beside is None else robust.beside
+    G = 0.0 if robust.offset is None else robust.offset
     blocks = None if aim.blocks is None else metric.scaled(aim.blocks - phi)
     shifted = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
-    beside = PairwiseRobustness(
-        robust.graph, beside=metric.scaled(G - phi), name=robust.name
+    offset = PairwiseRobustness(
+        robust.graph, offset=metric.scaled(G - phi), name=robust.name
     )
     missed = known.total - phi.sum(axis=1)
     missed = np.where(np.abs(missed) <= known.rounding, 0.0, missed)
@@ -410,7 +410,7 @@ def _in_metric(
     matching = GradientMatching(shifted)
     with warnings.catch_warnings():  # of sums of z, which may be rounding alone
         warnings.simplefilter("ignore", UncertifiedWarning)
-        best = optimum([(1.0, matching)], beside, robustness, progress, sums)
+        best = optimum([(1.0, matching)], offset, robustness, progress, sums)
         Z = best.attributions
     W = phi + Z * metric.axis
     errors, proof = best.standard_errors, best.certificate
@@ -429,11 +429,11 @@ def _in_metric(
     return replace(
         best,
         certificate=proof,
-        attributions=sealed(W),
+        attributions=read_only(W),
         standard_errors=None if errors is None else errors * metric.axis,
         program=None,
         scaled_program=best.program,  # it is that of z
-        metric=sealed(metric.axis**2),
+        metric=read_only(metric.axis**2),
     )
 
 
@@ -582,7 +582,7 @@ def optimum(
         try:
             aimed = solve(whole, aim={robust.name: weight}, subject_to=subject_to)
             weight = aimed.multipliers[robust.name]
-        except NothingTraded:  # nothing can be removed: the target is the best
+        except NoTradeOff:  # nothing can be removed: the target is the best
             weight = 0.0
         if not math.isfinite(weight):
             raise InvalidInput(

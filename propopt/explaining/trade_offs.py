@@ -17,25 +17,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.checks import read_each_nonnegative
-from propopt.base.declared import stored
+from propopt.base.declared import field
 from propopt.base.document import Document, Finding
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
 from propopt.base.text import (
     Quantity,
-    explained,
+    for_quantity,
     gap_cell,
     in_short,
     percent,
     plural,
     printable,
 )
-from propopt.explaining.between import Between, is_above
+from propopt.explaining.front_bounds import FrontBounds, is_above
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
-from propopt.proofs.ends import Ends
+from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.proofs.optimum import target_basis, target_in_words, targets_in_words
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.explanation_document import made_by
@@ -129,20 +129,20 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         The proved error of the front, in shares of the range of each loss between its
         ends: mixtures of the optima match any explanation to within it in every loss.
         None where no error was asked for.
-    posed : mapping of arrays
+    problem_data : mapping of arrays
         What :meth:`save` writes of the program, as that of an explanation does.
     """
 
-    optimized: tuple[Explanation, ...] = stored()
-    baselines: tuple[Explanation, ...] = stored()
-    losses: tuple[str, ...] = stored(nonempty=True)
-    failures: tuple[str, ...] = stored(default=())
-    interrupted: bool = stored(default=False)
-    ends: Ends | None = stored(default=None, lazy=True)
-    units: Units | None = stored(default=None)
-    bounds: Mapping[str, float] = stored(factory=dict, low=0.0)
-    error: float | None = stored(default=None)
-    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
+    optimized: tuple[Explanation, ...] = field()
+    baselines: tuple[Explanation, ...] = field()
+    losses: tuple[str, ...] = field(nonempty=True)
+    failures: tuple[str, ...] = field(default=())
+    interrupted: bool = field(default=False)
+    ends: IdealNadir | None = field(default=None, lazy=True)
+    units: Units | None = field(default=None)
+    bounds: Mapping[str, float] = field(factory=dict, low=0.0)
+    error: float | None = field(default=None)
+    problem_data: Mapping[str, NDArray[Any]] = field(factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -277,7 +277,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 f"{', '.join(map(str, weights)) or 'none'}"
             )
         c = read_each_nonnegative([weights[name] for name in self.losses], "weights")
-        return Between.of(self.optimized, self.losses).bounds(c)
+        return FrontBounds.of(self.optimized, self.losses).bounds(c)
 
     @property
     def gap_between(self) -> float | None:
@@ -287,7 +287,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         see :meth:`between`. None where several weights vary, or none.
         """
         try:
-            return Between.of(self.optimized, self.losses).gap()
+            return FrontBounds.of(self.optimized, self.losses).gap()
         except InvalidInput:
             return None
 
@@ -356,17 +356,17 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return ", ".join(
             f"{100.0 * share:.0f} % as faithful"
             if name in faithful
-            else f"{self.smaller(name)} {100.0 * share:.0f} % smaller"
+            else f"{self.reduction_label(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()
             if name in self.losses and np.isfinite(share)
         )
 
-    def smaller(self, name: str) -> str:
+    def reduction_label(self, name: str) -> str:
         """What is smaller by the share of a loss that is removed, in words."""
         kind = kind_of(name)
         label = name if kind is None else kind.reduces or name
-        is_beside = self.ends is not None and name in self.ends.beside
-        return f"{label} beside own values" if is_beside else label
+        is_beside = self.ends is not None and name in self.ends.offset
+        return f"{label} without main effects" if is_beside else label
 
     def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
         """Which baseline comes nearest for the weights of an optimum, and its excess.
@@ -382,9 +382,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         if not compared:
             return None
         excess, place = min(compared)
-        return self.name_among_others(self.baselines[place]), excess
+        return self.distinct_name(self.baselines[place]), excess
 
-    def name_among_others(self, baseline: Explanation) -> str:
+    def distinct_name(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
@@ -483,7 +483,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return 0.0, 0.0, rates
 
     def _above_the_end(
-        self, baseline: Explanation, ends: Ends
+        self, baseline: Explanation, ends: IdealNadir
     ) -> list[tuple[float, float, dict[str, float]]]:
         """The same in the limit where all weights but that of faithfulness are zero.
 
@@ -633,21 +633,24 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         unsolved = [f"no attributions were found for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
         whole = replace(
-            self, optimized=tuple(proved), failures=failures, posed=self.written_program
+            self,
+            optimized=tuple(proved),
+            failures=failures,
+            problem_data=self.problem_arrays,
         )
         super(TradeOffs, whole).save(path)
 
     @property
-    def written_program(self) -> Mapping[str, NDArray[Any]]:
+    def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
         """Targets and graphs of all optima, without the limits, which are of each."""
         solved = (best for best in self.optimized if best.program is not None)
         best = next(solved, None)
         if best is None:
-            return self.posed
-        written = best.written_program.items()
+            return self.problem_data
+        written = best.problem_arrays.items()
         return {key: x for key, x in written if not key.endswith(".limit")}
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse explanations without a loss that all are compared by."""
         if len(set(self.losses)) < len(self.losses):
             raise InvalidInput("losses: expected each name once")
@@ -732,13 +735,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def _title(self, best: Explanation | None) -> str:
         """What the optimum of the aim, or at the knee, keeps and removes."""
         if best is None:
-            return f"Nothing was optimized{explained(self.quantity)}"
+            return f"Nothing was optimized{for_quantity(self.quantity)}"
         where = "knee"
         if self.aimed is not None:
             where = f"aim ({best.parameters['aim']})"
         shares = self.shares_in_words(best)
         words = f"At the {where}: {shares}" if shares else "No share is defined"
-        return f"{words}{explained(self.quantity)}"
+        return f"{words}{for_quantity(self.quantity)}"
 
     def _nearest(self, best: Explanation | None) -> Iterator[Finding]:
         """Which other explanation comes nearest, and by how much it is worse."""

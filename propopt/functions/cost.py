@@ -12,7 +12,7 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Points
-from propopt.base.resources import MODEL_CALLS, Calls
+from propopt.base.resources import MODEL_CALLS, EvaluationCounter
 from propopt.base.terminal import PlainConsole, is_silent
 from propopt.functions.function import Function
 from propopt.tables.frames import Labels
@@ -76,7 +76,7 @@ class Cost:
 
     @contextmanager
     def announced(
-        self, label: str, calls: Calls, wanted: bool | None = None
+        self, label: str, calls: EvaluationCounter, wanted: bool | None = None
     ) -> Iterator[None]:
         """Announce work that is done within; say again what is left if it was wrong."""
         said = self.seconds if self.announce(label, wanted) else None
@@ -104,7 +104,7 @@ class Cost:
                     f"{in_time(seconds)}, about {in_time(left)} are left"
                 )
 
-        with calls.heard_by(heard):
+        with calls.notifying(heard):
             yield
 
 
@@ -127,7 +127,7 @@ def cost_of(
     longest = max(math.ceil(evaluations / calls), 1)
     names = labels.of_columns()
     few = min(TIMED_ROWS, longest)
-    with function.calls.trying_out():
+    with function.calls.as_trial():
         function.value_at(_repeated(points, few), names)
         start = time.perf_counter()
         n, seconds = few, _seconds(function, _repeated(points, few), names)

@@ -15,7 +15,13 @@ from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
 from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
-from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, Coded, atoms_of
+from propopt.tables.columns import (
+    DATA_LAW,
+    MAX_OBSERVED_VALUES,
+    CategoricalColumn,
+    ObservedValues,
+    observed_values_of,
+)
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
@@ -121,17 +127,17 @@ Alternatives: TypeAlias = tuple[int, NDArray[np.intp], Array, Array]
 def alternatives_at(
     points: Points,
     schema: TableSchema | None,
-    observed: Sequence[Atoms | None] | None,  # shape (D,)
+    observed: Sequence[ObservedValues | None] | None,  # shape (D,)
 ) -> Iterator[Alternatives]:
     """All categories of a column; of a number that is missing the observed values."""
     every = np.arange(len(points))
     for j, column in enumerate(() if schema is None else schema.columns):
-        if isinstance(column, Coded):
+        if isinstance(column, CategoricalColumn):
             codes = np.flatnonzero(column.frequencies > 0.0)
             yield j, every, codes.astype(np.float64), column.frequencies[codes]
     if observed is not None:
         for j, rows in missing_rows(points):
-            known = atoms_of(observed, j)
+            known = observed_values_of(observed, j)
             yield j, rows, known.values, known.shares
 
 
@@ -174,7 +180,7 @@ def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
         )
 
 
-def observed_in(table: Array) -> tuple[Atoms | None, ...]:
+def observed_in(table: Array) -> tuple[ObservedValues | None, ...]:
     """The values of each column of a table of numbers."""
-    atoms = (Atoms.of(column) for column in table.T)
-    return tuple(a if len(a.values) <= MOST_ATOMS else None for a in atoms)
+    atoms = (ObservedValues.of(column) for column in table.T)
+    return tuple(a if len(a.values) <= MAX_OBSERVED_VALUES else None for a in atoms)

@@ -10,10 +10,10 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.checks import read_count
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import EXACT, Function
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
 from propopt.structures.products.sums import SumOfProducts
@@ -61,7 +61,7 @@ class Separable(ExactFormula):
         terms = self._factors(np.arange(n_columns))
         return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
 
-    def _factors(self, columns: Positions) -> Factors:
+    def _factors(self, columns: Indices) -> Factors:
         """φ of columns."""
         n = len(columns)
         return Curves(columns, (self._quiet_term,) * n, (np.zeros(0),) * n)
@@ -81,7 +81,7 @@ class Separable(ExactFormula):
 # ---- The functions that the experiments of the paper explain
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Power(Separable):
     """A power of every feature, f(x) = Σ_d x_d^K.
@@ -103,7 +103,7 @@ class Power(Separable):
     def __post_init__(self) -> None:
         read_count(self.degree, "degree")
 
-    def _factors(self, columns: Positions) -> Powers:
+    def _factors(self, columns: Indices) -> Powers:
         degrees = np.full(len(columns), self.degree, np.intp)
         return Powers(columns, degrees, np.zeros(len(columns)))
 
@@ -133,7 +133,7 @@ class Interactions(ExactFormula):
         return np.asarray(2.0 * (x + x.sum(axis=1, keepdims=True)))
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Sine(Separable):
     """A sine of every feature, f(x) = Σ_d sin x_d.

@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Calls
+from propopt.base.resources import EvaluationCounter
 from propopt.base.text import MOST_WRITTEN, Quantity, Reason, linear_sum
 from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, Trial, jumps_along
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.columns import Atoms
+from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
 
@@ -135,10 +135,10 @@ class Function(ABC):
             of the function, if the model fails for a missing value, or if a value of f
             is not finite; the first such row is named.
         """
-        own = self.taking(X)
+        own = self.with_categories_of(X)
         return own.value_at(*own.read(X))
 
-    def taking(self, X: object) -> Function:
+    def with_categories_of(self, X: object) -> Function:
         """The same, which also takes categories of X that its table has not.
 
         Their frequency is zero. What the model says of them is its own.
@@ -256,7 +256,7 @@ class Function(ABC):
         return Quantity(model=type(self).__name__)
 
     @property
-    def observed(self) -> tuple[Atoms | None, ...] | None:
+    def observed(self) -> tuple[ObservedValues | None, ...] | None:
         """The values of each column of the table that the function was told of, (D,).
 
         Effects of missing numbers are measured against them. None for a column that is
@@ -274,7 +274,7 @@ class Function(ABC):
             return pd.DataFrame(values, index=X.index, columns=X.columns)
         return values if labels.kind is None else labels.frame(values)
 
-    def told(self, points: Points) -> dict[str, Any]:
+    def metadata(self, points: Points) -> dict[str, Any]:
         """What an explanation of points (N, D) says of them: numbers, and words."""
         words = {} if self.schema is None else self.schema.words_of_codes
         return {"points": points, "categories": words}
@@ -377,9 +377,9 @@ class Function(ABC):
         return ()
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> EvaluationCounter:
         """Rows that a model was given for this function so far; formulas count none."""
-        return Calls()
+        return EvaluationCounter()
 
     def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
         """A table as numbers, and codes of categories where there is a schema.
@@ -493,7 +493,7 @@ class Function(ABC):
         segments = Segments.between(points, self.numeric_columns(points), rng)
         if segments is not None:
             names = Labels() if labels is None else labels.of_columns()
-            with self.calls.trying_out(), self._announced_test(segments.starts, names):
+            with self.calls.as_trial(), self._announced_test(segments.starts, names):
                 self.trial.jumps = jumps_along(
                     lambda between: self._value(between, names), segments, repr(self)
                 )
@@ -580,7 +580,7 @@ def read_function(function: object) -> Function:
     return function
 
 
-class OfFunction(Function):
+class DerivedFunction(Function):
     """What is made of a function, such as its mean, and is of what that is of."""
 
     function: Function
@@ -598,7 +598,7 @@ class OfFunction(Function):
         return self.function.features
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> EvaluationCounter:
         return self.function.calls
 
     def _asked_at(self, places: str, labels: Labels) -> Callable[[Points], Values]:
@@ -615,7 +615,7 @@ class OfFunction(Function):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OfModel(Function):
+class WrappedModel(Function):
     """One output of a model."""
 
     quantity: Quantity = field()  # what f is
@@ -678,9 +678,9 @@ class SumOfFunctions(Function):
         return Quantity.sum_of(told, self.base)
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> EvaluationCounter:
         """Rows that it was asked for; each part counts its own."""
-        return Calls(parts=tuple(part.calls for part in self.parts))
+        return EvaluationCounter(parts=tuple(part.calls for part in self.parts))
 
     @property
     def schema(self) -> TableSchema | None:
@@ -691,7 +691,7 @@ class SumOfFunctions(Function):
         return _first(part.features for part in self.parts)
 
     @property
-    def observed(self) -> tuple[Atoms | None, ...] | None:
+    def observed(self) -> tuple[ObservedValues | None, ...] | None:
         return _first(part.observed for part in self.parts)
 
     @property
@@ -743,8 +743,10 @@ class SumOfFunctions(Function):
             return Reason(f"{self!r} has parts of other than {n_columns} columns")
         return SumOfProducts.sum_of(scaled).plus(self.base)
 
-    def taking(self, X: object) -> Function:
-        terms = tuple((weight, part.taking(X)) for weight, part in self.terms)
+    def with_categories_of(self, X: object) -> Function:
+        terms = tuple(
+            (weight, part.with_categories_of(X)) for weight, part in self.terms
+        )
         pairs = zip(terms, self.terms, strict=True)
         same = all(own is before for (_, own), (_, before) in pairs)
         return self if same else replace(self, terms=terms)
@@ -755,7 +757,7 @@ class SumOfFunctions(Function):
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         """Exact where all parts are; errors are those of blocks of draws of the sum."""
         before = self.calls.rows
-        with self.calls.asking():
+        with self.calls.counting_parts():
             told = [part.estimate_at(points, labels) for part in self.parts]
         sampled = [one for one in told if not one.exact]
         sizes = {None if one.blocks is None else len(one.blocks) for one in sampled}
@@ -779,12 +781,12 @@ class SumOfFunctions(Function):
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        with self.calls.asking():
+        with self.calls.counting_parts():
             values = [w * part.value_at(points, labels) for w, part in self.terms]
         return _total(values) + self.base
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        with self.calls.asking():
+        with self.calls.counting_parts():
             return _total(
                 [w * part.gradient_at(points, labels) for w, part in self.terms]
             )

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.differences import missing_rows, refuse_missing
-from propopt.functions.function import Function, OfFunction
-from propopt.functions.means import READ, Checked
+from propopt.functions.function import DerivedFunction, Function
+from propopt.functions.means import READ, CheckedStructure
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import Means, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
@@ -28,7 +28,7 @@ from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import ClosedFactors
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.columns import Coded, atoms_of
+from propopt.tables.columns import CategoricalColumn, observed_values_of
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -81,9 +81,9 @@ class Changes(NamedTuple):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothedFunction(OfFunction):
+class SmoothedFunction(DerivedFunction):
     """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
 
     It is smooth whatever f is, and its gradient needs only values of f: Stein's
@@ -131,7 +131,7 @@ class SmoothedFunction(OfFunction):
     @property
     def gradient_method(self) -> str:
         """Exact, and of what; else Stein's identity, its scale and number of pairs."""
-        read = self.checked.read
+        read = self.checked.structure
         if isinstance(read, SumOfProducts):
             return f"{READ}, gaussian noise, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
@@ -140,14 +140,14 @@ class SmoothedFunction(OfFunction):
         return f"{rule}; {CATEGORY_EFFECT}"
 
     @cached_property
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedStructure:
         """What the function is read as, where all factors have means in closed form."""
         read = self.function.products
         if isinstance(read, SumOfProducts):
             known = [isinstance(own, Sets | ClosedFactors) for own in read.factors]
             if not all(known):
                 read = Reason(f"{self.function!r} has means without a closed form")
-        return Checked(self.function, read)
+        return CheckedStructure(self.function, read)
 
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame
@@ -286,7 +286,7 @@ class SmoothedFunction(OfFunction):
         return Estimate(
             values=slopes,
             source=self.gradient_method,
-            blocks=Estimate.blocks_of_left_out(slopes, without) if enough else None,
+            blocks=Estimate.jackknife_blocks(slopes, without) if enough else None,
             n_draws=2 * self.n_samples,
             evaluations=self.calls.rows - before,
             labels=labels,
@@ -315,7 +315,7 @@ class SmoothedFunction(OfFunction):
         """Those of categories, and of numbers where they are missing."""
         columns = () if self.schema is None else self.schema.columns
         for j, column in enumerate(columns):
-            if not isinstance(column, Coded):
+            if not isinstance(column, CategoricalColumn):
                 continue
             effects = np.zeros(even.shape)
             for code, share in enumerate(column.frequencies):
@@ -327,7 +327,7 @@ class SmoothedFunction(OfFunction):
                 effects[others] += share * (even[others] - with_code)
             yield j, slice(None), effects
         for j, rows in missing_rows(points):
-            atoms = atoms_of(self.function.observed, j)
+            atoms = observed_values_of(self.function.observed, j)
             if len(atoms.values) == 0:
                 yield j, rows, np.zeros((len(rows), self.n_samples))
                 continue
@@ -343,14 +343,14 @@ class SmoothedFunction(OfFunction):
 
     @cached_property
     def _means(self) -> Means:
-        read = self.checked.read
+        read = self.checked.structure
         assert isinstance(read, SumOfProducts), "it is believed"
         return Means(read, self._law(read.n_columns))
 
     def _law(self, n_features: int) -> NoiseLaw:
         columns = (None,) * n_features if self.schema is None else self.schema.columns
         shares = tuple(
-            column.frequencies if isinstance(column, Coded) else None
+            column.frequencies if isinstance(column, CategoricalColumn) else None
             for column in columns
         )
         observed = self.function.observed

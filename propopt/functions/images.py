@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
 from propopt.losses.operators import LatticeLaplacian
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class ImageShape:
     """The shape (C, H, W) of images that are explained as rows of D = C·H·W features.

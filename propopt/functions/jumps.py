@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Calls, row_blocks
+from propopt.base.resources import EvaluationCounter, row_blocks
 
 
 # ---- What models return: numbers, and how precisely they were computed
@@ -47,7 +47,7 @@ MOST_TERMS_SINGLE: Final = 168
 """Terms of a sum whose rounding is allowed for; single precision has few digits."""
 
 
-Answers: TypeAlias = tuple[Values, float]
+ValuesWithPrecision: TypeAlias = tuple[Values, float]
 """Values (n,), and the relative rounding ε of the precision in which they were made."""
 
 
@@ -282,7 +282,11 @@ class Trial:
     seconds: float = 0.0  # what one row takes, where the model is given a few
 
     def ask_twice(
-        self, ask: Callable[[], Answers], n_rows: int, calls: Calls, name: str
+        self,
+        ask: Callable[[], ValuesWithPrecision],
+        n_rows: int,
+        calls: EvaluationCounter,
+        name: str,
     ) -> float:
         """ε of answers for a few rows, refused unless they are the same twice."""
         calls.trials += 2 * n_rows

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Attributions, Indices, Mask, Points, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.base.text import Reason
-from propopt.functions.function import Function, OfFunction
+from propopt.functions.function import DerivedFunction, Function
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
 from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
@@ -41,7 +41,7 @@ READ: Final = "exact (read from the model)"
 
 @final
 @dataclass
-class Checked:
+class CheckedStructure:
     """What a function was read as, compared with it at the first rows that are at hand.
 
     Rows in which a column is missing that was there before are compared, too.
@@ -49,63 +49,63 @@ class Checked:
 
     function: Function  # f
     # what it was read as; the reason if it was not, or if that was wrong
-    read: SumOfProducts | Reason
+    structure: SumOfProducts | Reason
     # (D,): columns that were missing in rows that were compared; None before any was
-    known_missing: Truths | None = None
+    expected_missing: Mask | None = None
 
     @classmethod
-    def of(cls, function: Function, n_columns: int) -> Checked:
+    def of(cls, function: Function, n_columns: int) -> CheckedStructure:
         """The sum of products that it says it is, of a table of so many columns."""
         return cls(function, function.products_in(n_columns))
 
     def is_confirmed(self, values: Values, own: Values, terms: Values) -> bool:
         """Whether sums of what it was read as, made of such terms, are its values."""
-        if isinstance(self.read, Reason):
+        if isinstance(self.structure, Reason):
             return False
         with np.errstate(over="ignore", invalid="ignore"):
             errors = np.abs(own - values)
-            allowed = _allowed(self.read, values, terms)
+            allowed = _allowed(self.structure, values, terms)
         return bool((errors <= allowed).all())
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """What it is, if that is right; else a reason, which a warning says, too."""
-        if isinstance(self.read, Reason):
-            return self.read
-        gaps, known = _gaps(self.function, points), self.known_missing
+        if isinstance(self.structure, Reason):
+            return self.structure
+        gaps, known = _gaps(self.function, points), self.expected_missing
         if known is not None and not gaps.any():
-            return self.read
+            return self.structure
         rows = _not_compared(gaps, known)
         if len(rows) == 0:
-            return self.read
+            return self.structure
         here = gaps[rows].any(axis=0)
-        difference = _difference(self.read, self.function, points, rows, labels)
-        self.known_missing = np.asarray(here if known is None else known | here)
+        difference = _difference(self.structure, self.function, points, rows, labels)
+        self.expected_missing = np.asarray(here if known is None else known | here)
         if difference is not None:
-            self.read = Reason(difference)
+            self.structure = Reason(difference)
             warnings.warn(
                 f"{difference}; it is sampled instead",
                 InexactBoxesWarning,
                 stacklevel=2,
             )
-        return self.read
+        return self.structure
 
 
-def _gaps(function: Function, points: Points) -> Truths:
+def _gaps(function: Function, points: Points) -> Mask:
     """Where a number is missing, or a category is one that data has not, (N, D)."""
     gaps, schema = np.isnan(points), function.schema
     return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
 
 
-def _not_compared(gaps: Truths, known_missing: Truths | None) -> Positions:
+def _not_compared(gaps: Mask, expected_missing: Mask | None) -> Indices:
     """Positions of rows (N, D) that would tell something new."""
     absent = gaps.copy()
-    if known_missing is None:
+    if expected_missing is None:
         every = -(-len(gaps) // MOST_CHECKED)
         first = np.arange(0, len(gaps), every)
         absent &= ~absent[first].any(axis=0)
     else:
         first = np.zeros(0, np.intp)
-        absent &= ~known_missing
+        absent &= ~expected_missing
         if not absent.any():
             return first
     columns = np.flatnonzero(absent.any(axis=0))
@@ -129,7 +129,7 @@ class CheckedLink:
         if not function.links:
             return None
         rows = _not_compared(_gaps(function, points), None)
-        with function.calls.trying_out():
+        with function.calls.as_trial():
             values = function.value_at(points[rows], labels.of_positions(rows))
         found = (cls(linked, float(np.ptp(values))) for linked in function.links)
         return next((own for own in found if own.holds(points[rows], values)), None)
@@ -156,12 +156,12 @@ def _difference(
     read: SumOfProducts,
     function: Function,
     points: Points,
-    rows: Positions,
+    rows: Indices,
     labels: Labels,
 ) -> str | None:
     """The largest difference at some of the rows, if it is more than is allowed."""
     points, labels = points[rows], labels.of_positions(rows)
-    with function.calls.trying_out():
+    with function.calls.as_trial():
         values = function.value_at(points, labels)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(read.value(points) - values)
@@ -187,7 +187,7 @@ def _difference(
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactMean(OfFunction):
+class ExactMean(DerivedFunction):
     """The mean of a sum of products under the data law, E f(V), and its contrasts.
 
     Boxes are such sums, and so are kernels, polynomials and additive functions.
@@ -201,7 +201,7 @@ class ExactMean(OfFunction):
     function: Function  # f
     law: DataLaw
     structure: SumOfProducts  # what f is
-    checked: Checked  # the same, compared with f at the reference rows
+    checked: CheckedStructure  # the same, compared with f at the reference rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
@@ -244,7 +244,7 @@ class ExactMean(OfFunction):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledMean(OfFunction):
+class SampledMean(DerivedFunction):
     """The mean of any function under the data law, E f(V), by draws of V.
 
     Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares

@@ -29,7 +29,7 @@ from propopt.functions.differences import (
     warn_flat,
     warn_jumps,
 )
-from propopt.functions.function import EXACT, OfModel, describe_step
+from propopt.functions.function import EXACT, WrappedModel, describe_step
 from propopt.functions.jumps import (
     FEWEST,
     MOST,
@@ -45,7 +45,7 @@ from propopt.structures.boxes.links import LinkedScores, score
 from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.scores import Link, Network
-from propopt.tables.columns import Atoms
+from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels, listed
 
 
@@ -68,7 +68,7 @@ LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalledModel(OfModel):
+class CalledModel(WrappedModel):
     """A model that is called, in batches that are counted."""
 
     readout: Readout  # f of points (n, D), with their labels
@@ -90,7 +90,7 @@ class CalledModel(OfModel):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
             ask = partial(self._asked, self.readout, table, names)
-            parts.append(self.calls.kept(ask, table))
+            parts.append(self.calls.checkpointed(ask, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -124,7 +124,10 @@ class CalledModel(OfModel):
         if self.table is None:
             return
         said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        others, wide = self.table.others_in_words(points), self.table.widened(points)
+        others, wide = (
+            self.table.describe_new_categories(points),
+            self.table.widened(points),
+        )
         if others is not None:
             raise InvalidInput(
                 f"{self.quantity.model}: at categories that data has not, {others}, "
@@ -142,7 +145,9 @@ class CalledModel(OfModel):
         """ε of answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_positions(few)
-        ask = partial(self._asked, self.readout.answers, few_points, names)
+        ask = partial(
+            self._asked, self.readout.values_with_precision, few_points, names
+        )
         return self.trial.ask_twice(ask, len(few_points), self.calls, repr(self))
 
 
@@ -167,10 +172,12 @@ class NumericalModel(CalledModel):
     # the sum of trees that the model may be
     structure: ModelStructure | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
-    atoms: tuple[Atoms | None, ...] | None = field(default=None, kw_only=True)
+    observed_values: tuple[ObservedValues | None, ...] | None = field(
+        default=None, kw_only=True
+    )
 
-    def taking(self, X: object) -> NumericalModel:
-        table = None if self.table is None else self.table.taking(X)
+    def with_categories_of(self, X: object) -> NumericalModel:
+        table = None if self.table is None else self.table.with_categories_of(X)
         if table is None or table is self.table:
             return self
         structure = None
@@ -183,8 +190,8 @@ class NumericalModel(CalledModel):
         return wide
 
     @property
-    def observed(self) -> tuple[Atoms | None, ...] | None:
-        return self.atoms if self.table is None else self.table.observed
+    def observed(self) -> tuple[ObservedValues | None, ...] | None:
+        return self.observed_values if self.table is None else self.table.observed
 
     @property
     def gradient_method(self) -> str:
@@ -196,7 +203,7 @@ class NumericalModel(CalledModel):
             rules.append(describe_step(self._known_step))
         if self.table.categorical.any():
             rules.append(CATEGORY_EFFECT)
-        if any(column.misses for column in self.table.columns):
+        if any(column.has_missing for column in self.table.columns):
             rules.append(MISSING_EFFECT)
         return "; ".join(rules)
 
@@ -298,7 +305,7 @@ class NumericalModel(CalledModel):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactModel(OfModel):
+class ExactModel(WrappedModel):
     """A fitted model whose scores and link are known, so its gradient is exact.
 
     It keeps the parameters that the model had when it was wrapped.
@@ -342,7 +349,7 @@ class ExactModel(OfModel):
     def _value(self, points: Points, labels: Labels, /) -> Values:
         self._check_points(points, labels)
         self.calls.add(len(points))
-        return self.calls.kept(partial(self._values, points), points)
+        return self.calls.checkpointed(partial(self._values, points), points)
 
     def _values(self, points: Points) -> Values:
         values = np.empty(len(points))

@@ -17,11 +17,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.checks import class_in_words, is_foreign
+from propopt.base.checks import describe_type, is_foreign
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import ONE_THREAD, LowMemory
+from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity
-from propopt.functions.jumps import Answers, as_numbers, precision_of
+from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, tree_rule, with_label
 from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
 from propopt.structures.scores import Link, Network
@@ -50,9 +50,9 @@ def check_model(fitted: FittedModel) -> None:
         raise InvalidInput(
             f"model: {model.__name__} is a class; expected a fitted instance of it"
         )
-    answers = callable(model) or any(map(fitted.has, METHODS.values()))
+    values_with_precision = callable(model) or any(map(fitted.has, METHODS.values()))
     explains = is_foreign(model) and fitted.has("explain_row")
-    if not answers or explains:
+    if not values_with_precision or explains:
         raise _no_numbers(model)
     owner = model.__self__ if inspect.ismethod(model) else None
     if has_fitted(owner, "classes_") and model.__name__ == "predict":
@@ -84,7 +84,7 @@ def _check_fitted(model: Any, label: str) -> None:
 
 def _no_numbers(model: object) -> InvalidInput:
     """What came in place of a model, and what would do."""
-    name = getattr(model, "__name__", class_in_words(model))
+    name = getattr(model, "__name__", describe_type(model))
     expected = (
         "expected a callable, or a fitted model with predict_proba or "
         "decision_function (classifiers) or predict (others)"
@@ -96,7 +96,7 @@ def _no_numbers(model: object) -> InvalidInput:
             expected += "; fit the model before it is given"
         case str() | bytes() | Path():
             expected += f"; load {str(model)!r:.80} first"
-        case _ if class_in_words(model) != type(model).__name__:  # of lime or shap
+        case _ if describe_type(model) != type(model).__name__:  # of lime or shap
             expected += "; give the model that it explains"
         case _ if has_fitted(model, "shape"):
             expected += "; the model comes first, then X"
@@ -177,11 +177,11 @@ def call_of(model: FittedModel, output: str) -> Call:
     if output == "log_odds" and len(model.classes) == 2:
         logit = _logit_of(model)
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
-            return LowMemory(logit), "margin"
+            return FewThreads(logit), "margin"
     if model.has(METHODS[output]):
-        return LowMemory(getattr(model.estimator, METHODS[output])), output
+        return FewThreads(getattr(model.estimator, METHODS[output])), output
     if output in ("log_odds", "margin") and model.margin is not None:
-        return LowMemory(model.margin), "margin"
+        return FewThreads(model.margin), "margin"
     return model.estimator, output
 
 
@@ -286,7 +286,7 @@ def _outputs(fitted: FittedModel) -> list[str]:
     """The outputs that a model has; the labels that a classifier predicts are none."""
     model = fitted.estimator
     _refuse_clusters(fitted)
-    if fitted.has_own_objective:  # what it calls probabilities are its scores
+    if fitted.has_custom_objective:  # what it calls probabilities are its scores
         return ["margin"]
     outputs = [name for name, method in METHODS.items() if fitted.has(method)]
     if not outputs and callable(model):
@@ -511,7 +511,9 @@ class Readout:
         """Values, shape (n,)."""
         return self._chosen(self._columns(self._answer(points, labels), points, labels))
 
-    def answers(self, points: Points | list[str], labels: Labels) -> Answers:
+    def values_with_precision(
+        self, points: Points | list[str], labels: Labels
+    ) -> ValuesWithPrecision:
         """Values, with the precision in which the model computed."""
         answer = self._answer(points, labels)
         columns = self._columns(answer, points, labels)
@@ -546,7 +548,7 @@ class Readout:
         table = self.table(points, labels)
         said = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
         came = f"{type(table).__name__} of {len(table)} rows"
-        if isinstance(self.method, LowMemory):
+        if isinstance(self.method, FewThreads):
             remedy = "give it a table like the one that it was fitted on"
         else:
             remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array
 from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
-from propopt.functions.means import Checked, ExactMean, SampledMean
+from propopt.functions.means import CheckedStructure, ExactMean, SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
 from propopt.structures.products.sums import SumOfProducts
@@ -49,7 +49,7 @@ def smoothed(
 ) -> ExactMean | SampledMean: ...
 
 
-@knows_other_words
+@suggests_arguments
 def smoothed(
     function: Function,
     scale: ArrayLike | None = None,
@@ -176,7 +176,7 @@ def _by_data(
     reference = _read_reference(function, data, seed)
     reference.refuse_equal_rows()
     law = DataLaw(reference)
-    checked = Checked.of(function, reference.points.shape[1])
+    checked = CheckedStructure.of(function, reference.points.shape[1])
     structure = checked.at(reference.points, reference.labels)
     if isinstance(structure, SumOfProducts):
         return ExactMean(function, law, structure, checked)

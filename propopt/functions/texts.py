@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Attributions, Points, Truths, Values
+from propopt.base.arrays import Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import MODEL_CALLS, Calls
+from propopt.base.resources import MODEL_CALLS, EvaluationCounter
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity, Reason, printable
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import (
     EXACT,
     NO_SUM,
-    OfFunction,
-    OfModel,
+    DerivedFunction,
     WeightedFunctions,
+    WrappedModel,
 )
 from propopt.functions.jumps import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
@@ -44,7 +44,7 @@ PRESENT: Final = "present"
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DocumentFunction(OfFunction):
+class DocumentFunction(DerivedFunction):
     """f of the words of one document that are kept: d categories, absent or present.
 
     The first has the frequency 1: the gradient is f(x) less f of x without the word.
@@ -92,7 +92,7 @@ class DocumentFunction(OfFunction):
             effects[bits] = np.concatenate(own)
         return effects
 
-    def _bits(self, points: Points) -> Truths:
+    def _bits(self, points: Points) -> Mask:
         """Codes as bits, refused where they are neither 0 nor 1."""
         coded = bool(((points == 0.0) | (points == 1.0)).all())
         if points.shape[1:] != (self.n_words,) or not coded:
@@ -104,7 +104,7 @@ class DocumentFunction(OfFunction):
         return np.asarray(points == 1.0)
 
 
-def without_each(document: TextDocument, kept: Truths | None = None) -> Iterator[str]:
+def without_each(document: TextDocument, kept: Mask | None = None) -> Iterator[str]:
     """The text with one word less, for each word that is there, in their order."""
     bits = np.ones(document.n_words, bool) if kept is None else kept.copy()
     for j in np.flatnonzero(bits):
@@ -137,9 +137,9 @@ def shown(text: str) -> str:
     return f"'{beginning}...'" if len(text) > SHOWN else f"'{beginning}'"
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
-class TextFunction(OfModel):
+class TextFunction(WrappedModel):
     """A function of documents; encoded, they are counts of words (N, D).
 
     The gradient of a word is its effect, f(x) less f of the document in which all its
@@ -217,9 +217,9 @@ class TextFunction(OfModel):
         return Trial(done=bool(self.terms))
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> EvaluationCounter:
         """Texts that the model was given; each part of a sum counts its own."""
-        return Calls(parts=tuple(part.calls for _, part in self.terms))
+        return EvaluationCounter(parts=tuple(part.calls for _, part in self.terms))
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
@@ -288,15 +288,17 @@ class TextFunction(OfModel):
         for batch in self._batches(texts):
             self.calls.add(len(batch))
             said = partial(self._asked, self.readout, batch)
-            parts.append(self.calls.kept(said, batch))
+            parts.append(self.calls.checkpointed(said, batch))
             if not self.trial.done:
                 few = batch[: min(TRIAL_ROWS, self.batch_rows)]
-                ask = partial(self._asked, self.readout.answers, few)
+                ask = partial(self._asked, self.readout.values_with_precision, few)
                 self.trial.ask_twice(ask, len(few), self.calls, repr(self))
             good = np.isfinite(parts[-1])
             if finite and not good.all():
                 n = int(good.argmin())
-                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
+                raise InvalidInput(
+                    self.nonfinite_message(float(parts[-1][n]), batch[n])
+                )
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _asked(self, ask: Callable[[Any, Labels], _Said], texts: list[str]) -> _Said:
@@ -323,7 +325,7 @@ class TextFunction(OfModel):
         if batch:
             yield batch
 
-    def no_value(self, value: float, text: str) -> str:
+    def nonfinite_message(self, value: float, text: str) -> str:
         """What is said where a value is not finite."""
         return (
             f"{self!r}: the value is {value} for the text {shown(text)}; texts in "
@@ -331,7 +333,7 @@ class TextFunction(OfModel):
         )
 
     @property
-    def is_read(self) -> bool:
+    def has_structure(self) -> bool:
         """Whether the model was read: what it is made of is known."""
         return not isinstance(self.structure, Reason)
 
@@ -386,14 +388,16 @@ class TextFunction(OfModel):
         InvalidInput
             If no document has these counts, or several have.
         """
-        rows = zip(self.text_schema.known(points, labels), points, strict=True)
+        rows = zip(
+            self.text_schema.matching_documents(points, labels), points, strict=True
+        )
         return [self._only(documents, point) for documents, point in rows]
 
     def _only(self, documents: list[TextDocument], point: Points) -> TextDocument:
         """The document with such counts; several may be the same text."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
-        alike = self.text_schema.alike(point)
+        alike = self.text_schema.documents_with_counts(point)
         reason = (
             f"documents {listed(alike)} of `data` have the same words, each as often; "
             "explain the texts themselves, or one at a time by of_document(text)"
@@ -409,10 +413,10 @@ class TextFunction(OfModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         documents = self.documents_at(points, labels)
-        return self.text_schema.placed(documents, self.effects_in(documents))
+        return self.text_schema.in_columns(documents, self.effects_in(documents))
 
     def effects_in(
-        self, documents: Sequence[TextDocument], kept: Sequence[Truths] | None = None
+        self, documents: Sequence[TextDocument], kept: Sequence[Mask] | None = None
     ) -> list[Values]:
         """F of each document less f of it without each of its words, (d,) each.
 

@@ -24,9 +24,9 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
-from propopt.functions.function import EXACT, OfModel
+from propopt.functions.function import EXACT, WrappedModel
 from propopt.functions.images import ImageShape
-from propopt.functions.jumps import TRIAL_ROWS, Answers
+from propopt.functions.jumps import TRIAL_ROWS, ValuesWithPrecision
 from propopt.functions.outputs import (
     METHODS,
     Target,
@@ -51,7 +51,7 @@ AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TorchModel(OfModel):
+class TorchModel(WrappedModel):
     """One output of a torch module, with its gradient by autograd.
 
     The module is used as it is, with the parameters that it has at each call, on its
@@ -88,7 +88,7 @@ class TorchModel(OfModel):
         for rows in self._batches(points):
             self.calls.add(len(points[rows]))
             ask = partial(self._answers, points[rows])
-            values[rows] = self.calls.kept(ask, points[rows])
+            values[rows] = self.calls.checkpointed(ask, points[rows])
         self._try_out(points)
         return values
 
@@ -107,7 +107,9 @@ class TorchModel(OfModel):
         """Values from one call of a module that takes lists of texts."""
         return self._answers(texts)
 
-    def answers(self, texts: list[str], labels: Labels) -> Answers:
+    def values_with_precision(
+        self, texts: list[str], labels: Labels
+    ) -> ValuesWithPrecision:
         """The same, with the precision in which the module computed."""
         return self(texts, labels), self.epsilon
 

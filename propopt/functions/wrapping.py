@@ -16,10 +16,10 @@ from scipy.special import expit
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.differences import observed_in, read_step
-from propopt.functions.function import Function, OfModel
+from propopt.functions.function import Function, WrappedModel
 from propopt.functions.images import ImageShape
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import (
@@ -48,7 +48,7 @@ from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
-from propopt.tables.columns import Atoms
+from propopt.tables.columns import ObservedValues
 
 # names of `po.functions`, whose stub takes them from this room
 from propopt.tables.documents import TextSchema as TextSchema
@@ -77,7 +77,7 @@ def refuse_text_model(model: FittedModel) -> None:
         )
 
 
-@knows_other_words
+@suggests_arguments
 def wrap(
     model: Any,
     target: Target = None,
@@ -184,15 +184,15 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    told = KnownTable(data)
-    return wrap_told(
+    told = ReferenceTable(data)
+    return wrap_model(
         model, target, output, step, gradient, input_shape, told, batch_rows, outcome
     )
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class KnownTable:
+class ReferenceTable:
     """What a function is told of its table, and what errors call that."""
 
     data: Any
@@ -221,7 +221,7 @@ class KnownTable:
         return read_with_schema(self.data, what=self.label)
 
     @property
-    def observed(self) -> tuple[Atoms | None, ...] | None:
+    def observed(self) -> tuple[ObservedValues | None, ...] | None:
         """The values of each column of an array, which has no schema."""
         return observed_in(self._numbers) if _is_plain(self.data) else None
 
@@ -243,14 +243,14 @@ class KnownTable:
         return read_points(self.data, self.label)[0]
 
 
-def wrap_told(
+def wrap_model(
     model: Any,
     target: Target,
     output: Output,
     step: float | None,
     gradient: Callable[[Any], object] | None,
     input_shape: Sequence[int] | ImageShape | None,
-    told: KnownTable,
+    told: ReferenceTable,
     batch_rows: int | None,
     outcome: str | None = None,
 ) -> Function:
@@ -293,7 +293,7 @@ def wrap_told(
         return model
     wrapped = _wrapped(model, target, output, step, gradient, told)
     if observed is not None and isinstance(wrapped, NumericalModel):
-        wrapped = replace(wrapped, atoms=observed)
+        wrapped = replace(wrapped, observed_values=observed)
     return _told(wrapped, batch_rows, outcome, place)
 
 
@@ -303,7 +303,7 @@ _OWN: Final = "has its own; leave the argument out"
 
 
 def _told(
-    function: OfModel,
+    function: WrappedModel,
     batch_rows: int | None,
     outcome: str | None,
     place: int | None = None,
@@ -328,8 +328,8 @@ def _wrapped(
     output: Output,
     step: Any,
     gradient: Callable[[Any], object] | None,
-    told: KnownTable,
-) -> OfModel:
+    told: ReferenceTable,
+) -> WrappedModel:
     """The function of a model with methods, or of a callable."""
     schema = told.schema
     refuse_text_model(model)
@@ -380,7 +380,7 @@ def _refuse(argument: str, value: object, why: str) -> None:
         raise InvalidInput(f"{argument}: {why}")
 
 
-def _torch(model: OfModel, step: Any, schema: TableSchema | None) -> OfModel:
+def _torch(model: WrappedModel, step: Any, schema: TableSchema | None) -> WrappedModel:
     if schema is not None and schema.categorical.any():
         raise InvalidInput(
             "data: a torch module takes numbers, and there are categorical columns; "
@@ -412,7 +412,7 @@ def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
     read = exact.value_at(points, Labels())
     if readout.output == "log_odds":
         read, readout = expit(read), replace(readout, output="probability")
-    answers, epsilon = readout.answers(points, Labels())
+    answers, epsilon = readout.values_with_precision(points, Labels())
     errors = np.abs(read - answers)
     if (errors <= allowed_difference(answers, PRODUCTS_TOLERANCE, epsilon)).all():
         return True
@@ -438,7 +438,7 @@ def _readout(model: FittedModel, output: str, index: int | None) -> Readout:
 # ---- The function of a model with a table, as one line from a model to a result has it
 
 
-def wrapped_and_told(
+def wrap_with_table(
     model: Any,
     X: Any,
     target: Target,
@@ -446,7 +446,7 @@ def wrapped_and_told(
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
     batch_rows: int | None = None,
     outcome: str | None = None,
-) -> tuple[Function, KnownTable]:
+) -> tuple[Function, ReferenceTable]:
     """The function of a model, and its table: ``data``, or X with names or gaps."""
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
@@ -455,7 +455,7 @@ def wrapped_and_told(
                 "wrapped already; give a table of reference rows"
             )
         function = wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
-        return function, KnownTable(None)
+        return function, ReferenceTable(None)
     for label, table in (("X", X), ("data", data)):
         if isinstance(table, str | bytes | Path):
             raise InvalidInput(
@@ -463,12 +463,12 @@ def wrapped_and_told(
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )
-    known = KnownTable(data)
+    known = ReferenceTable(data)
     gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need what is not missing
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
-        known = KnownTable(X, "X")
+        known = ReferenceTable(X, "X")
     rest = None, None, None, known, batch_rows, outcome
-    return wrap_told(model, target, output, *rest), known
+    return wrap_model(model, target, output, *rest), known
 
 
 def other_classes(
@@ -483,4 +483,4 @@ def other_classes(
         return
     for label in np.asarray(labels).tolist():
         if label != function.quantity.label:
-            yield wrapped_and_told(fitted, None, label, output, data)[0]
+            yield wrap_with_table(fitted, None, label, output, data)[0]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.inductive.bases import (
     DenseFeatures,
     FeatureBasis,
@@ -39,4 +39,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.inductive", __all__)
+    __getattr__ = _suggesting_getattr("po.inductive", __all__)

@@ -27,8 +27,8 @@ from scipy import fft
 from propopt.base.arrays import Array
 from propopt.base.checks import read_array, read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import BATCH_BUDGET, require_memory
+from propopt.base.suggestions import suggests_arguments
 from propopt.functions import ImageShape
 from propopt.losses.graphs.points import Graph
 from propopt.losses.linear_algebra import is_symmetric, reflected, tridiagonalised
@@ -99,7 +99,7 @@ def require_room(n_features: int) -> None:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class GridFeatures(FeatureBasis):
     """Pixels with their up to four neighbours, by cosine transforms.
@@ -144,7 +144,7 @@ class GridFeatures(FeatureBasis):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class KroneckerFeatures(FeatureBasis):
     """Pixels whose similarity is that of their rows times that of their columns.
@@ -223,7 +223,7 @@ def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> A
     """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
     turned = np.empty(rows.shape)
     images, products = _images(rows, shape), _images(turned, shape)
-    for part in AT_ONCE.blocks(len(images), 8 * shape.n_features):
+    for part in BATCH_BUDGET.blocks(len(images), 8 * shape.n_features):
         np.matmul(down, images[part] @ across.T, out=products[part])
     return turned
 
@@ -247,7 +247,7 @@ def _cosines(count: int) -> Array:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class IndependentFeatures(FeatureBasis):
     """No feature is similar to another: V = I, and smoothness is zero.
@@ -284,7 +284,7 @@ class IndependentFeatures(FeatureBasis):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class DenseFeatures(FeatureBasis):
     """An eigenbasis that is stored, D² numbers; see the two constructors.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.inductive.bases import read_features
@@ -128,7 +128,7 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
 
 # scikit-learn's classes have no types
 @final
-@knows_other_words
+@suggests_arguments
 class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Explanations of inputs that come later, from gradients at those that are known.
 

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import BATCH_BUDGET, require_memory
+from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
 from propopt.losses.graphs.points import median_distance, typical
 from propopt.tables.frames import Labels, differ, read_points
@@ -55,9 +55,11 @@ class Inputs:
                 f"{what}: its columns are not those of fit, in that order"
             )
         _refuse_missing(points, what)
-        return self.placed(points), Labels(labels.points, labels.features or self.names)
+        return self.coordinates(points), Labels(
+            labels.points, labels.features or self.names
+        )
 
-    def placed(self, points: Points) -> Points:
+    def coordinates(self, points: Points) -> Points:
         """Numbers where they lie for the kernel."""
         return points if self.sizes is None else per_scale(points, self.sizes)
 
@@ -86,7 +88,7 @@ def read_inputs(
     _refuse_missing(points, "X")
     sizes = None if scale is None else array_scales(points, scale)
     inputs = Inputs(points.shape[1], labels.features, sizes)
-    return inputs, inputs.placed(points), labels
+    return inputs, inputs.coordinates(points), labels
 
 
 # ---- Distances of points, right where they are small, and fast where features are many
@@ -107,7 +109,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
     squares = lengths - 2.0 * products
     close = squares <= _CANCELS * lengths
     rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
-    for block in AT_ONCE.blocks(len(rows), 8 * X.shape[1]):
+    for block in BATCH_BUDGET.blocks(len(rows), 8 * X.shape[1]):
         r, c = rows[block], columns[block]
         squares[r, c] = _squares(X[r] - Z[c])
     if X is Z:
@@ -119,7 +121,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
 def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
     """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
     lengths, products = np.zeros((2, len(X), len(Z)))
-    for features in AT_ONCE.blocks(X.shape[1], 32 * len(Z)):
+    for features in BATCH_BUDGET.blocks(X.shape[1], 32 * len(Z)):
         centre = Z[:, features].mean(axis=0)
         B = Z[:, features] - centre
         A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ
@@ -248,7 +250,7 @@ def _finite(values: Any) -> Array:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
     """What a rule chooses inducing inputs for: observations, and their kernel.
@@ -280,7 +282,7 @@ class InducingRule(ABC):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class GivenInputs(InducingRule):
     """Inducing inputs that are given.
@@ -305,7 +307,7 @@ class GivenInputs(InducingRule):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class RandomInputs(InducingRule):
     """Observed inputs, uniformly at random.
@@ -327,7 +329,7 @@ class RandomInputs(InducingRule):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class KMeansInputs(InducingRule):
     """Centres of k-means, from one k-means++ start (Arthur and Vassilvitskii 2007).
@@ -355,7 +357,7 @@ class KMeansInputs(InducingRule):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class FarthestInputs(InducingRule):
     """Each the observed input farthest from those before it (Gonzalez 1985).
@@ -385,7 +387,7 @@ class FarthestInputs(InducingRule):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class GreedyVariance(InducingRule):
     """Each the observed input whose prior variance the others explain least.

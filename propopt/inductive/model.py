@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 from scipy.optimize import minimize
 
-from propopt.base.arrays import Array, Attributions, Points, Truths
+from propopt.base.arrays import Array, Attributions, Mask, Points
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import EdgeWarning, InvalidInput
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import BATCH_BUDGET
 from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
 from propopt.inductive.means import Constants, Mean, NormalLaws
@@ -93,7 +93,7 @@ class GaussianProcess:
         models = [self.under(pair) for pair in weights]
         n_numbers = max(points.shape[1], self.basis.n_features)
         width = max(len(self.state.inducing), 2 * n_numbers * copies)
-        for rows in AT_ONCE.blocks(len(points), 8 * width):
+        for rows in BATCH_BUDGET.blocks(len(points), 8 * width):
             queries = self.state.queries(points[rows])
             gradients = None if rotated is None else rotated[rows]
             for n, model in enumerate(models):
@@ -281,7 +281,7 @@ def tuned(prior: Prior, criterion: Criterion) -> Prior:
     return at(best.x)
 
 
-def at_edge(z: Array, bounds: Array) -> Truths:
+def at_edge(z: Array, bounds: Array) -> Mask:
     """Which of log parameters are at an end of their range, but for a thousandth."""
     low, high = bounds.T
     return (high > low) & ((z - low < 1e-3) | (high - z < 1e-3))

@@ -21,7 +21,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, Budget, require_memory
+from propopt.base.resources import BATCH_BUDGET, Budget, require_memory
 from propopt.inductive.bases import KernelEigenbasis, eigenbasis
 from propopt.inductive.inputs import PointKernel
 from propopt.inductive.means import Constants
@@ -198,7 +198,7 @@ class SparsePosterior(Posterior):
         rank, n_features = root.shape[1], rotated.shape[1]
         gram, targets = np.zeros((rank, rank)), np.zeros((rank, n_features))
         ones = np.zeros(rank)
-        for rows in AT_ONCE.blocks(len(X), 8 * (len(Z) + rank)):
+        for rows in BATCH_BUDGET.blocks(len(X), 8 * (len(Z) + rank)):
             Phi = kernel.cross(X[rows], Z) @ root
             gram += Phi.T @ Phi
             targets += Phi.T @ rotated[rows]

@@ -7,7 +7,7 @@ matter jointly.
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO, Screen
 from propopt.interactions.minipatches import Minipatches
@@ -25,4 +25,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.interactions", __all__)
+    __getattr__ = _suggesting_getattr("po.interactions", __all__)

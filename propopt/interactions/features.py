@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
 from propopt.tables.columns import OneHot
@@ -19,14 +19,14 @@ from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
 
-Places: TypeAlias = NDArray[np.intp]
+FeatureSets: TypeAlias = NDArray[np.intp]
 """Sets of one size r, (Q, r): each row the places of its features, ascending."""
 
 FeatureGroups: TypeAlias = Mapping[Hashable, Sequence[Hashable]] | TableSchema
 """A feature and its columns, for each group; or a schema, whose groups count."""
 
 
-WHOLE: Final[Places] = np.zeros((1, 0), dtype=np.intp)
+WHOLE: Final[FeatureSets] = np.zeros((1, 0), dtype=np.intp)
 """The empty set: nothing is left out of the whole predictor."""
 
 
@@ -70,7 +70,7 @@ class Features:
         indices = sorted(place for own, keep in pairs if keep for place in own)
         return np.array(indices, dtype=np.intp)
 
-    def all_sets(self, order: int) -> Places:
+    def all_sets(self, order: int) -> FeatureSets:
         """All sets of so many features, (C(M, order), order)."""
         n_features = len(self)
         if order == 2:  # a table of 10^6 pairs without a loop
@@ -78,7 +78,7 @@ class Features:
         sets = list(combinations(range(n_features), order))
         return np.array(sets, dtype=np.intp).reshape(len(sets), order)
 
-    def some_sets(self, order: int, n_sets: int) -> Places:
+    def some_sets(self, order: int, n_sets: int) -> FeatureSets:
         """All sets of so many features, or at most ``n_sets`` drawn with seed 0."""
         n_features, rng = len(self), np.random.default_rng(0)
         if comb(n_features, order) <= n_sets:
@@ -88,7 +88,7 @@ class Features:
         return np.unique(np.sort(drawn, axis=1), axis=0).astype(np.intp)
 
 
-def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:
+def pairs_matrix(values: Values, pairs: FeatureSets, n_features: int) -> Array:
     """Numbers of pairs as a symmetric matrix (M, M); NaN where there is none."""
     matrix = np.full((n_features, n_features), np.nan)
     first, second = pairs.T
@@ -149,7 +149,7 @@ SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
 """All sets of a size, or some by the names of their features."""
 
 
-def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
+def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
     """The places of the features of each set, (Q, r), ascending in each row."""
     if isinstance(sets, str):
         if sets != "all":
@@ -215,7 +215,7 @@ def _place(name: Hashable, features: Features) -> int:
 # ---- Subsets of sets of features, each once
 
 
-def subsets_of(sets: Places, size: int) -> tuple[Places, Positions]:
+def subsets_of(sets: FeatureSets, size: int) -> tuple[FeatureSets, Indices]:
     """Subsets of sets (q, r) of one size, and which of them each set has."""
     n_sets, order = sets.shape
     chosen = np.array(list(combinations(range(order), size)), dtype=np.intp)

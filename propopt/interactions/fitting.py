@@ -29,12 +29,12 @@ from pandas.util import hash_pandas_object
 from sklearn import config_context
 
 from propopt.base import resources
-from propopt.base.arrays import Array, Truths
-from propopt.base.errors import InvalidInput, Refused, Unwritten
-from propopt.base.files import as_json, writable_folder, written_whole
+from propopt.base.arrays import Array, Mask
+from propopt.base.errors import InvalidInput, Refused, WriteFailure
+from propopt.base.files import as_json, atomic_write, writable_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.interactions.learning import Predictor
-from propopt.interactions.left_out import Refits
+from propopt.interactions.refits import Refits
 from propopt.structures.kinds import has_method
 from propopt.tables.frames import as_frame
 
@@ -115,7 +115,7 @@ def paced(size: int, most: int, count: int, seconds: float) -> int:
     return max(1, int(min(in_time, max(size, 2 * count), most)))
 
 
-def chunks(missing: Truths, size: Callable[[], int]) -> Iterator[slice]:
+def chunks(missing: Mask, size: Callable[[], int]) -> Iterator[slice]:
     """What is missing, in order, cut when it is asked for."""
     ends = np.flatnonzero(np.diff(missing, prepend=False, append=False))
     for start, stop in ends.reshape(-1, 2).tolist():
@@ -129,7 +129,7 @@ def fitted_parts(
     plan: FitPlan,
     refits: Refits,
     label: str,  # of the bar
-    missing: Truths,  # what is to be fitted
+    missing: Mask,  # what is to be fitted
     row_bytes: int,  # of what is known of one
     *,
     spread: bool = False,  # several calls for each worker, however few there are
@@ -143,7 +143,7 @@ def fitted_parts(
     most = CHUNKS.rows(row_bytes)
     if spread:
         most = min(most, math.ceil(missing.sum() / (8 * max(n_workers, 1))))
-    size = 1 if resources.results_come_early() else most
+    size = 1 if resources.yields_results_early() else most
     left = set(range(len(refits.features))) - used
     sent: deque[slice] = deque()
 
@@ -277,7 +277,7 @@ It is 10,000 patches at 13,000 rows.
 """
 
 
-def room_for(shape: Shape, folder: Path | None = None) -> Array:
+def allocate_predictions(shape: Shape, folder: Path | None = None) -> Array:
     """Zeros in memory, or above :data:`IN_MEMORY` in a mapped file that nobody sees."""
     n_bytes = 8 * math.prod(shape)
     if n_bytes <= IN_MEMORY:
@@ -301,8 +301,8 @@ def require_disk(shape: Shape, folder: Path) -> None:
     free, n_bytes = shutil.disk_usage(folder).free, 8 * math.prod(shape) - there
     if n_bytes > free:
         raise Refused(
-            f"{_label(shape)} needs about {resources.shown_bytes(n_bytes)} in {folder} "
-            f"and {resources.shown_bytes(free)} are free; give Minipatches a folder on "
+            f"{_label(shape)} needs about {resources.format_bytes(n_bytes)} in {folder} "
+            f"and {resources.format_bytes(free)} are free; give Minipatches a folder on "
             "another disk, or fewer patches"
         )
 
@@ -317,19 +317,19 @@ _PARTS: Final = "[0-9]*.npz"
 _KIND: Final = {"format": "propopt minipatches", "version": 2}
 
 
-def keep_part(folder: Path, first: int, part: Fitted) -> None:
+def save_part(folder: Path, first: int, part: Fitted) -> None:
     """Write what is known of some patches: it is there whole, or not at all."""
     try:
         path, used = folder / f"{first:08d}.npz", np.array(sorted(part.used), int)
-        with written_whole(path) as draft, draft.open("wb") as file:
+        with atomic_write(path) as draft, draft.open("wb") as file:
             np.savez(file, known=part.known, used=used)
             file.flush()
             os.fsync(file.fileno())  # comes back when the disk has it
-    except Unwritten as error:
-        raise Unwritten(f"{error}; what is finished stays there") from error
+    except WriteFailure as error:
+        raise WriteFailure(f"{error}; what is finished stays there") from error
 
 
-def kept_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
+def saved_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
     """What is there of the patches, part by part, where its checksum is right."""
     for path in sorted(folder.glob(_PARTS)):
         try:
@@ -345,7 +345,7 @@ def kept_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
             yield slice(first, first + len(known)), Fitted(known, used)
 
 
-def folder_of(folder: str | Path, problem: Fingerprint, shape: Shape) -> Path:
+def patch_folder(folder: str | Path, problem: Fingerprint, shape: Shape) -> Path:
     """A folder for a problem, which is written there; one of another is refused."""
     place = writable_folder(folder)
     path = place / PROBLEM
@@ -362,7 +362,7 @@ def folder_of(folder: str | Path, problem: Fingerprint, shape: Shape) -> Path:
             "one, or a new name"
         )
     else:
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_text(as_json({**_KIND, "problem": dict(problem)}), "utf-8")
     require_disk(shape, place)
     return place

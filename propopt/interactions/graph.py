@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from propopt.base.arrays import Positions, Sparse, Values
+from propopt.base.arrays import Indices, Sparse, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
-from propopt.interactions.features import Places
+from propopt.base.suggestions import suggests_arguments
+from propopt.interactions.features import FeatureSets
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
     InteractionScores,
-    are_counted,
+    are_positions,
     clear_scores,
     indices_of_columns,
     intervals_in_words,
@@ -27,7 +27,7 @@ from propopt.tables.frames import table_labels
 from propopt.tables.schema import TableSchema
 
 
-@knows_other_words
+@suggests_arguments
 def interaction_graph(
     result: InteractionScores,
     columns: Any = None,
@@ -127,10 +127,10 @@ def _column_names(
         named = table_labels(columns).columns
         return tuple(columns) if named is None else named
     own = tuple(chain.from_iterable(result.columns))
-    return None if are_counted(own) else own
+    return None if are_positions(own) else own
 
 
-def _joined(members: Sequence[Positions], sets: Places, weights: Values) -> Sparse:
+def _joined(members: Sequence[Indices], sets: FeatureSets, weights: Values) -> Sparse:
     """Zᵀ W Z of columns, with Z = 1/(columns of the feature), and 1 within features."""
     n_features = len(members)
     W = sp.coo_array((weights, tuple(sets.T)), shape=(n_features,) * 2).tocsr()

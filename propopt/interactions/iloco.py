@@ -18,24 +18,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity, QuantityKind
-from propopt.base.words_of_others import knows_other_words
-from propopt.interactions.errors_of_rows import ErrorChoice, RowError
 from propopt.interactions.features import (
     FeatureGroups,
     Features,
-    Places,
+    FeatureSets,
     SetChoice,
     read_order,
     read_sets,
 )
 from propopt.interactions.learning import read_learning_table
-from propopt.interactions.left_out import LeftOut, Refits, set_scores
 from propopt.interactions.minipatches import Minipatches
+from propopt.interactions.refits import RefitErrors, Refits, set_scores
+from propopt.interactions.row_errors import ErrorChoice, RowError
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
 from propopt.structures.fitted_model import FittedModel
-from propopt.tables.frames import names_of
+from propopt.tables.frames import column_names
 
 
 Scheme: TypeAlias = Minipatches | DataSplit
@@ -45,12 +45,12 @@ Scheme: TypeAlias = Minipatches | DataSplit
 # ---- Which sets are scored where there are too many to score all
 
 
-Chosen: TypeAlias = tuple[Places, int, tuple[str, ...]]
+Chosen: TypeAlias = tuple[FeatureSets, int, tuple[str, ...]]
 """Sets (Q, r), for how many p-values and intervals are corrected, how in words."""
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Screen:
     """The sets of largest scores, of either sign, in minipatches.
@@ -95,7 +95,7 @@ class Screen:
         if not isinstance(self.scheme, Minipatches):
             raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
 
-    def choose(self, source: LeftOut, order: int) -> Chosen:
+    def choose(self, source: RefitErrors, order: int) -> Chosen:
         """The sets of a size that are scored, by predictors that will judge them."""
         n_all = comb(len(source.features), read_order(order, len(source.features)))
         judge, apart, label = source, False, "the minipatches that judge them"
@@ -118,7 +118,7 @@ class Screen:
         return sets, counted, (note,)
 
 
-def _largest(judge: LeftOut, order: int, n_sets: int) -> Places:
+def _largest(judge: RefitErrors, order: int, n_sets: int) -> FeatureSets:
     """The sets of largest scores, made of those of one feature less; in their order."""
     features = judge.features
     chosen = features.all_sets(min(order, 2))
@@ -132,7 +132,7 @@ def _largest(judge: LeftOut, order: int, n_sets: int) -> Places:
     return chosen
 
 
-def _extended(sets: Places, features: Features) -> Places:
+def _extended(sets: FeatureSets, features: Features) -> FeatureSets:
     """Each set with each feature that it does not have, once."""
     n_sets, n_all = len(sets), len(features)
     every = np.concatenate(
@@ -166,7 +166,7 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 
 
 # scikit-learn's classes have no types
-@knows_other_words
+@suggests_arguments
 class ILOCO(BaseEstimator):  # type: ignore[misc]
     """How much features matter jointly to a learner, with confidence intervals.
 
@@ -207,7 +207,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         Of the sets.
     main_effects_ : InteractionScores
         LOCO of each feature.
-    left_out_ : LeftOut
+    refit_errors_ : RefitErrors
         The fitted predictors, from which further sets are scored.
     error_ : RowError
         Err.
@@ -240,7 +240,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     error_: RowError
     classes_: NDArray[Any]
-    left_out_: LeftOut
+    refit_errors_: RefitErrors
     main_effects_: InteractionScores
     result_: InteractionScores
 
@@ -267,7 +267,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
-    @knows_other_words
+    @suggests_arguments
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the predictors, and score the sets and each feature.
 
@@ -306,7 +306,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         if refits.classes is not None:
             self.classes_ = refits.classes
         self._one_row = refits.on(np.arange(1))  # knows how others are read
-        self.left_out_ = scheme.fit(
+        self.refit_errors_ = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
             sets=indices,
@@ -314,7 +314,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
         self._quantity = _predicted_of(self.estimator, y)
-        self.main_effects_ = self.left_out_.main_effects(self._quantity)
+        self.main_effects_ = self.refit_errors_.main_effects(self._quantity)
         self.result_ = self._scored(self._chosen(self.sets, self.order))
         return self
 
@@ -339,9 +339,9 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         InvalidInput
             If a name is unknown, or no patch sees a set whole or leaves it out.
         """
-        check_is_fitted(self, "left_out_")
+        check_is_fitted(self, "refit_errors_")
         chosen = self._chosen(sets, order)
-        self.left_out_.check(chosen[0], self.result_.order)
+        self.refit_errors_.check(chosen[0], self.result_.order)
         return self._scored(chosen)
 
     def target(
@@ -369,12 +369,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             If the learners were not kept, which ``Minipatches(keep=True)`` does, or a
             table, target or set cannot be used.
         """
-        check_is_fitted(self, "left_out_")
-        indices = read_sets(sets, order, self.left_out_.features)
-        self.left_out_.check(indices, self.result_.order)
+        check_is_fitted(self, "refit_errors_")
+        indices = read_sets(sets, order, self.refit_errors_.features)
+        self.refit_errors_.check(indices, self.result_.order)
         table, target = self._one_row.read_rows(X, y)
         _refuse_one_row(len(target))
-        judged = self.left_out_.judged_on(table, target)
+        judged = self.refit_errors_.evaluate_on(table, target)
         main = judged.main_effects(self._quantity)
         return judged.scores(indices, main, quantity=self._quantity)
 
@@ -426,14 +426,14 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def _predicted(self, X: Any) -> Array:
-        check_is_fitted(self, "left_out_")
+        check_is_fitted(self, "refit_errors_")
         table, _ = read_learning_table(X)
         self._check_columns(X, reset=False)
-        return self.left_out_.predict(table)
+        return self.refit_errors_.predict(table)
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
         """Number and names of columns, as scikit-learn has them."""
-        names, seen = names_of(X), X
+        names, seen = column_names(X), X
         if names is None:
             seen = np.asarray(X)
         elif not all(isinstance(name, str) for name in names):
@@ -455,14 +455,14 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     def _chosen(self, sets: SetChoice | Screen, order: int) -> Chosen:
         if isinstance(sets, Screen):
-            return sets.choose(self.left_out_, order)
-        indices = read_sets(sets, order, self.left_out_.features)
+            return sets.choose(self.refit_errors_, order)
+        indices = read_sets(sets, order, self.refit_errors_.features)
         return indices, len(indices), ()
 
     def _scored(self, chosen: Chosen) -> InteractionScores:
         """Scores that a user asked for; of equal rows it is said once."""
         sets, n_candidates, notes = chosen
-        scores = self.left_out_.scores(
+        scores = self.refit_errors_.scores(
             sets,
             self.main_effects_,
             n_candidates=n_candidates,

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 
-from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import known_word
+from propopt.base.arrays import Array, Mask, Values
+from propopt.base.checks import read_option
 
 
 # ---- Many sets are looked at: p-values and levels that count them
@@ -41,7 +41,7 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 
     Sets of the m candidates that are not among these count as p = 1, as do NaN.
     """
-    adjust, m = known_word(adjust, Adjustment, "adjust"), n_candidates
+    adjust, m = read_option(adjust, Adjustment, "adjust"), n_candidates
     order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
     raised = p[order]  # NaN come last
     match adjust:
@@ -142,7 +142,7 @@ class ScoreLaw:
     errors: Values  # (Q,): their standard errors
     degrees: Values  # (Q,): of freedom, with which the errors are known
     null: Values  # (Q,): what is tested
-    equal: Truths  # (Q,): where all rows are equal
+    equal: Mask  # (Q,): where all rows are equal
     half_range: float  # scores lie between −half_range and half_range
     n_rows: int  # N, at least 2
 

@@ -31,7 +31,13 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import as_array, read_array, refuse_overflow, refuse_underflow
 from propopt.base.errors import InvalidInput, PropoptError, WrongType
 from propopt.structures.kinds import fitted_value, has_method, is_passthrough
-from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
+from propopt.tables.frames import (
+    as_frame,
+    column_names,
+    listed,
+    select_columns,
+    select_rows,
+)
 
 
 # ---- The table and the target that a learner is fitted to, as they came
@@ -47,7 +53,7 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
             f"X: expected a dense table, got a sparse {type(X).__name__}; give its "
             "toarray()"
         )
-    names = names_of(X)
+    names = column_names(X)
     table = as_array(X, "X") if names is None else X
     shape = tuple(table.shape)
     if len(shape) != 2:
@@ -80,8 +86,8 @@ def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) 
         return np.empty((table.shape[0] if rows is None else len(rows), 0))
     if isinstance(table, np.ndarray):
         return table[:, columns] if rows is None else table[rows[:, None], columns]
-    part = some_columns(table, columns.tolist())
-    return part if rows is None else rows_of(part, rows.tolist())
+    part = select_columns(table, columns.tolist())
+    return part if rows is None else select_rows(part, rows.tolist())
 
 
 def read_target(

@@ -16,39 +16,33 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse, Truths, Values
-from propopt.base.checks import known_word, read_count, read_flag
+from propopt.base.arrays import Array, Mask, Sparse, Values
+from propopt.base.checks import read_count, read_flag, read_option
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
-from propopt.base.resources import AT_ONCE, Budget
+from propopt.base.resources import BATCH_BUDGET, Budget
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.base.words_of_others import knows_other_words
-from propopt.interactions.features import Features, Places, subsets_of
+from propopt.interactions.features import Features, FeatureSets, subsets_of
 from propopt.interactions.fitting import (
+    allocate_predictions,
     fingerprint,
     fitted_parts,
-    folder_of,
-    keep_part,
-    kept_parts,
-    room_for,
+    patch_folder,
+    save_part,
+    saved_parts,
 )
 from propopt.interactions.learning import Predictor
-from propopt.interactions.left_out import (
-    LeftOut,
-    LeftOutErrors,
-    Refits,
-    set_scores,
-)
 from propopt.interactions.patch_draws import (
     LOOKED_AT,
     MOST_PATCHES,
     PRECISE,
     ColumnSampling,
+    PatchCoverage,
     Patches,
     PatchFeatures,
     PatchRows,
     Stop,
     Strata,
-    Usable,
     WhyStopped,
     additive_leak,
     are_enough,
@@ -61,6 +55,12 @@ from propopt.interactions.patch_draws import (
     read_share_or_count,
     rounded_up,
     rows_in_patch,
+)
+from propopt.interactions.refits import (
+    RefitErrors,
+    Refits,
+    SetErrors,
+    set_scores,
 )
 
 
@@ -84,7 +84,7 @@ SumsWithout: TypeAlias = Callable[[NDArray[_Float]], NDArray[_Float]]
 """From a (b, L) to Σ_b 1{T ∩ F_b = ∅} a_b, (q, L), of q sets T, in a's precision."""
 
 
-def dense_sums(absent: Truths, summed: NDArray[_Float]) -> NDArray[_Float]:
+def dense_sums(absent: Mask, summed: NDArray[_Float]) -> NDArray[_Float]:
     """By the mask 1{T ∩ F_b = ∅} itself, (q, b)."""
     return absent.astype(summed.dtype) @ summed
 
@@ -109,7 +109,7 @@ def sparse_sums(
 
 
 def patches_without(
-    sets: Places, present: Truths, groups: Sequence[slice]
+    sets: FeatureSets, present: Mask, groups: Sequence[slice]
 ) -> list[SumsWithout[Any]]:
     """Of each group of patches, in the form whose products are cheaper; sets (q, t)."""
     proper, signs = _proper_subsets(sets)
@@ -125,7 +125,7 @@ def patches_without(
     return [partial(sparse_sums, own, whole, signs) for *own, whole in with_all]
 
 
-def _proper_subsets(sets: Places) -> tuple[list[Places], Sparse]:
+def _proper_subsets(sets: FeatureSets) -> tuple[list[FeatureSets], Sparse]:
     """Smaller subsets u of q sets T, each once, by their sizes; and their signs."""
     n_sets, order = sets.shape
     proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
@@ -138,7 +138,7 @@ def _proper_subsets(sets: Places) -> tuple[list[Places], Sparse]:
     return proper, sp.hstack(signs, format="csr")
 
 
-def _with_all(sets: Places, marks: Truths) -> Truths:
+def _with_all(sets: FeatureSets, marks: Mask) -> Mask:
     """Whether b patches are marked for all of each set, (q, b); marks (M, b)."""
     having = np.ones((len(sets), marks.shape[1]), dtype=bool)
     for indices in sets.T:
@@ -146,7 +146,7 @@ def _with_all(sets: Places, marks: Truths) -> Truths:
     return having
 
 
-def _sparse(having: Truths) -> Sparse:
+def _sparse(having: Mask) -> Sparse:
     starts = np.concatenate([[0], np.cumsum(having.sum(axis=1))])
     columns = np.flatnonzero(having) % having.shape[1]
     ones = np.ones(len(columns), dtype=np.int8)  # products have the other precision
@@ -160,13 +160,13 @@ Bits: TypeAlias = NDArray[np.uint8]
 
 ROWS_OF_SUMS: Final = 128
 
-KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
+PREDICTION_BUDGET: Final = Budget(2**22, ROWS_OF_SUMS)
 """Predictions of a group of patches, which stay near while they are summed."""
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PatchErrors(LeftOut):
+class PatchErrors(RefitErrors):
     """Errors of means of minipatches that did not see a row, nor some features.
 
     f_(−i)^(−T)(x_i) is the mean of patches with i not in I_b and T disjoint from F_b.
@@ -179,13 +179,13 @@ class PatchErrors(LeftOut):
     predictions: Array
     y: NDArray[Any]  # (N,): the target
     n_groups: int = 20  # G, of patches that follow each other, for the jackknife
-    usable: Usable | None = None  # how the patches were drawn
+    usable: PatchCoverage | None = None  # how the patches were drawn
     predictors: tuple[Predictor, ...] = ()  # (B,): those that predicted, if kept
     stop: Stop | None = None  # why there are so many patches
     # of the whole predictor and without each feature, which all scores have in common
-    _known: dict[int, LeftOutErrors] = field(default_factory=dict, init=False)
+    _known: dict[int, SetErrors] = field(default_factory=dict, init=False)
 
-    def errors(self, sets: Places) -> LeftOutErrors:
+    def errors(self, sets: FeatureSets) -> SetErrors:
         """Those of the whole predictor, and without each feature, are made once."""
         single = np.array_equal(sets, self.features.all_sets(1))
         if sets.shape[1] and not single:
@@ -195,9 +195,9 @@ class PatchErrors(LeftOut):
             self._known[key] = self._errors(sets)
         return self._known[key]
 
-    def _errors(self, sets: Places) -> LeftOutErrors:
+    def _errors(self, sets: FeatureSets) -> SetErrors:
         n_sets = len(sets)
-        result = LeftOutErrors(
+        result = SetErrors(
             np.empty((n_sets, len(self.y))).T,
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
@@ -208,8 +208,8 @@ class PatchErrors(LeftOut):
         sums = ROWS_OF_SUMS * n_groups * (8 * n_known + 4)  # of float64, and a count
         set_bytes = max(sums, len(self.patches))
         row_bytes = 8 * n_known * -(-len(self.patches) // n_groups)
-        step = Budget(max(8, KNOWN_AT_ONCE.rows(row_bytes) // 8 * 8))
-        for own in AT_ONCE.blocks(n_sets, set_bytes):
+        step = Budget(max(8, PREDICTION_BUDGET.rows(row_bytes) // 8 * 8))
+        for own in BATCH_BUDGET.blocks(n_sets, set_bytes):
             without = patches_without(sets[own], self._present, self._groups)
             for rows in step.blocks(len(self.y), 1):
                 groups = list(self._sums(without, rows))
@@ -238,14 +238,14 @@ class PatchErrors(LeftOut):
         """None by patches of one size: a useless feature stands in for others."""
         return () if self._of_one_size else super().not_used
 
-    def leak(self, effects: Values, sets: Places) -> Values:
+    def leak(self, effects: Values, sets: FeatureSets) -> Values:
         """By patches that all have one number of features; else there is none."""
         if not self._of_one_size:
             return np.zeros(len(sets))
-        n_kept = int(self.patches.features[0].sum())
-        return additive_leak(effects, n_kept, sets, self.error)
+        n_in_patch = int(self.patches.features[0].sum())
+        return additive_leak(effects, n_in_patch, sets, self.error)
 
-    def check(self, sets: Places, order: int) -> None:
+    def check(self, sets: FeatureSets, order: int) -> None:
         """Refuse sets that no patch sees whole, or leaves out at some row."""
         if self.usable is not None:
             check_order(self.usable, sets.shape[1])
@@ -265,14 +265,14 @@ class PatchErrors(LeftOut):
             )
         return self.predictors
 
-    def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
+    def evaluate_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
         shape = (len(self._kept), len(y), self.predictions.shape[2])
-        predictions = room_for(shape)
+        predictions = allocate_predictions(shape)
         for own, predict in zip(predictions, self._kept, strict=True):
             own[:] = self.error.known(predict(table), y)
         return replace(
             self,
-            patches=self.patches.seen_by_none(len(y)),
+            patches=self.patches.for_new_rows(len(y)),
             predictions=predictions,
             y=y,
             row_weights=np.ones(len(y)),
@@ -280,7 +280,7 @@ class PatchErrors(LeftOut):
             notes=(),  # on other rows
         )
 
-    def patch_error(self, sets: Places) -> float:
+    def patch_error(self, sets: FeatureSets) -> float:
         """Root mean square of ``se_mc`` over those sets (Q, r) whose score is not 0."""
         counted = sets[~np.isin(sets, np.array(self.not_used, np.intp)).any(axis=1)]
         errors = set_scores(self, counted)["monte_carlo"]
@@ -303,7 +303,7 @@ class PatchErrors(LeftOut):
         return [np.packbits(self.patches.part(own).out, axis=1) for own in self._groups]
 
     @cached_property
-    def _present(self) -> Truths:
+    def _present(self) -> Mask:
         """Whether a feature is in a patch, (M, B)."""
         return np.ascontiguousarray(self.patches.features.T)
 
@@ -331,11 +331,11 @@ class PatchErrors(LeftOut):
         errors = self.error.of(self.y[rows], means)
         return errors if counts.all() else np.where(counts.T == 0.0, np.nan, errors)
 
-    def _require_patches(self, fewest: Counts, sets: Places) -> None:
+    def _require_patches(self, fewest: Counts, sets: FeatureSets) -> None:
         """Refuse sets that no patch leaves out at some row."""
         if fewest.all():
             return
-        usable = Usable.of(self.patches)
+        usable = PatchCoverage.of(self.patches)
         check_order(usable, sets.shape[1])
         needed = usable.patches_needed(sets.shape[1], len(sets) * len(self.y))
         own = sets[np.argmin(fewest)]
@@ -349,7 +349,7 @@ RowSampling: TypeAlias = Literal["uniform", "stratified"]
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Minipatches:
     """Learners on random rows and features; each predicts rows that it did not see.
@@ -432,8 +432,10 @@ class Minipatches:
     How many patches have 30 for each pair of 50 features, of which 10 are in a patch,
     at each of 500 rows:
 
-    >>> from propopt.interactions.patch_draws import Usable
-    >>> usable = Usable(row_share=0.2, n_features=50, n_kept=10, columns="fixed")
+    >>> from propopt.interactions.patch_draws import PatchCoverage
+    >>> usable = PatchCoverage(
+    ...     row_share=0.2, n_features=50, n_in_patch=10, columns="fixed"
+    ... )
     >>> usable.patches_needed(2, n_predictions=1225 * 500, at_least=30)
     115
     """
@@ -465,8 +467,8 @@ class Minipatches:
             read_share_or_count(self.rows, "rows", " or 'sqrt'")
         if self.n_features is not None:
             read_share_or_count(self.n_features, "n_features", " or None")
-        known_word(self.columns, ColumnSampling, "columns")
-        known_word(self.row_sampling, RowSampling, "row_sampling")
+        read_option(self.columns, ColumnSampling, "columns")
+        read_option(self.row_sampling, RowSampling, "row_sampling")
         if self.n_groups is not None and not (
             2 <= read_count(self.n_groups, "n_groups") <= self.most
         ):
@@ -496,7 +498,7 @@ class Minipatches:
         refits: Refits,
         *,
         seed: int,
-        sets: Places | None = None,
+        sets: FeatureSets | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
@@ -513,7 +515,7 @@ class Minipatches:
             "seed": seed,
             "rows of a patch": patches.rows.shape[1],
             "row_sampling": self.row_sampling,
-            "features of a patch": usable.n_kept,
+            "features of a patch": usable.n_in_patch,
             "columns": self.columns,
         }
         some = refits.features.some_sets(first.shape[1], LOOKED_AT)
@@ -587,15 +589,15 @@ class Minipatches:
         n_table: int,
         features: Features,
         labels: NDArray[Any] | None = None,  # shape (N,)
-    ) -> Usable:
+    ) -> PatchCoverage:
         """How likely a patch is of use to a prediction, of a table of N rows."""
         strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
         pairs = zip(strata.sizes, strata.members, strict=True)
-        return Usable(
+        return PatchCoverage(
             # of the stratum whose rows are in most patches
             row_share=max(size / len(own) for size, own in pairs),
             n_features=len(features),
-            n_kept=self._kept(len(features)),
+            n_in_patch=self._kept(len(features)),
             columns=self.columns,
         )
 
@@ -636,10 +638,10 @@ class Minipatches:
         predictors, used = list[Predictor](), list[tuple[int, frozenset[int]]]()
         kept, label = "Minipatches(folder=...) keeps what is finished", "minipatches"
         if self.folder is not None:
-            folder = folder_of(self.folder, fingerprint(refits, drawn), shape)
+            folder = patch_folder(self.folder, fingerprint(refits, drawn), shape)
             kept = f"what is finished is in {folder}, and the same call goes on there"
-        predictions = room_for(shape, folder)
-        for own, part in () if folder is None else kept_parts(folder, shape):
+        predictions = allocate_predictions(shape, folder)
+        for own, part in () if folder is None else saved_parts(folder, shape):
             predictions[own], done[own] = part.known, True
             used.append((own.start, part.used))
 
@@ -667,7 +669,7 @@ class Minipatches:
                     progress=progress,
                 ):
                     if folder is not None:
-                        keep_part(folder, own.start, part)
+                        save_part(folder, own.start, part)
                     predictions[own], done[own] = part.known, True
                     predictors += part.predictors
                     used.append((own.start, part.used))
@@ -693,7 +695,11 @@ class Minipatches:
         return result, "as asked" if goal is None else "at most", share
 
     def _go_on_with(
-        self, patches: Patches, usable: Usable, sets: Places, names: Sequence[Hashable]
+        self,
+        patches: Patches,
+        usable: PatchCoverage,
+        sets: FeatureSets,
+        names: Sequence[Hashable],
     ) -> None:
         """After Ctrl-C, say so, or go on with it where too little was finished."""
         warnings.warn(

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, nbinom
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
-from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED, RowError
-from propopt.interactions.features import Places
+from propopt.base.resources import BATCH_BUDGET, require_memory
+from propopt.interactions.features import FeatureSets
 from propopt.interactions.fitting import Fit
-from propopt.interactions.left_out import Refits
-from propopt.tables.frames import listed, rows_of
+from propopt.interactions.refits import Refits
+from propopt.interactions.row_errors import PROBABILITY, SQUARED, RowError
+from propopt.tables.frames import listed, select_rows
 
 
 # ---- Which rows and features patches have, and whether they are enough
@@ -173,7 +173,9 @@ class Patches:
         known = np.zeros((self.n_table, refits.n_outputs))
         out = np.delete(np.arange(self.n_table), rows)
         try:
-            predicted = fit(rows, kept, int(self.seeds[k]))(rows_of(refits.seen, out))
+            predicted = fit(rows, kept, int(self.seeds[k]))(
+                select_rows(refits.seen, out)
+            )
         except Exception as error:
             error.add_note(
                 f"while fitting patch {self.first + k}, of {len(rows)} rows and "
@@ -183,7 +185,7 @@ class Patches:
         known[out] = refits.error.known(predicted, refits.y[out])
         return known
 
-    def seen_by_none(self, n_table: int) -> Patches:
+    def for_new_rows(self, n_table: int) -> Patches:
         """The same patches beside a table of new rows: each is out of all patches."""
         return replace(self, rows=self.rows[:, :0], n_table=n_table)
 
@@ -193,7 +195,7 @@ def draw_patches(
     n_table: int,
     n_rows: int,
     n_features: int,
-    n_kept: float,
+    n_in_patch: float,
     sampling: ColumnSampling,
     seed: int,
     labels: NDArray[Any] | None = None,  # shape (N,)
@@ -211,9 +213,9 @@ def draw_patches(
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
         rows, keys = strata.draw(rng, size), rng.random((size, n_features))
         if sampling == "bernoulli":
-            features = keys < n_kept / n_features
+            features = keys < n_in_patch / n_features
         else:
-            n_exact = round(n_kept)
+            n_exact = round(n_in_patch)
             chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
             features = np.zeros(keys.shape, dtype=bool)
             np.put_along_axis(features, chosen, True, axis=1)
@@ -232,7 +234,7 @@ SURE: Final = 0.99
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Usable:
+class PatchCoverage:
     """How likely one patch is of use to the prediction at a row without t features.
 
     The row is out of the patch and these disjoint from its features: (1 − n/N)
@@ -241,34 +243,34 @@ class Usable:
 
     row_share: float  # n/N
     n_features: int  # M
-    n_kept: float  # m
+    n_in_patch: float  # m
     columns: ColumnSampling  # how features are drawn
 
     @classmethod
-    def of(cls, patches: Patches) -> Usable:
+    def of(cls, patches: Patches) -> PatchCoverage:
         """By what was drawn: fixed where all patches have one number of features."""
         kept = patches.features.sum(axis=1)
         return cls(
             row_share=patches.rows.shape[1] / patches.n_table,
             n_features=patches.features.shape[1],
-            n_kept=float(kept.mean()),
+            n_in_patch=float(kept.mean()),
             columns="fixed" if (kept == kept[0]).all() else "bernoulli",
         )
 
     def without(self, size: int) -> float:
         """The probability of a set of ``size`` features to be of use at a row."""
-        share, k = 1.0 - self.row_share, round(self.n_kept)
+        share, k = 1.0 - self.row_share, round(self.n_in_patch)
         if self.columns == "bernoulli":
-            return share * (1.0 - self.n_kept / self.n_features) ** size
+            return share * (1.0 - self.n_in_patch / self.n_features) ** size
         absent = math.comb(self.n_features - size, k) / math.comb(self.n_features, k)
         return share * absent
 
     def together(self, size: int) -> float:
         """The probability that a patch has all features of a set of that size."""
         if self.columns == "bernoulli":
-            return (self.n_kept / self.n_features) ** size
-        rest = math.comb(self.n_features - size, round(self.n_kept) - size)
-        return rest / math.comb(self.n_features, round(self.n_kept))
+            return (self.n_in_patch / self.n_features) ** size
+        rest = math.comb(self.n_features - size, round(self.n_in_patch) - size)
+        return rest / math.comb(self.n_features, round(self.n_in_patch))
 
     def patches_needed(self, size: int, n_predictions: int, at_least: int = 1) -> int:
         """The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above.
@@ -292,11 +294,11 @@ _NEGLIGIBLE = 1e-9
 """Probability of too few patches below which nothing is counted row by row."""
 
 
-def check_order(usable: Usable, order: int) -> None:
+def check_order(usable: PatchCoverage, order: int) -> None:
     """Refuse sets that no patch could leave out, or that none could see whole."""
     if usable.columns == "bernoulli":
         return
-    n_all, m = usable.n_features, round(usable.n_kept)
+    n_all, m = usable.n_features, round(usable.n_in_patch)
     instead = (
         f"with {n_all} features take {order} <= n_features <= {n_all - order}"
         if n_all >= 2 * order
@@ -315,7 +317,10 @@ def check_order(usable: Usable, order: int) -> None:
 
 
 def check_counts(
-    patches: Patches, sets: Places, usable: Usable, names: Sequence[Hashable]
+    patches: Patches,
+    sets: FeatureSets,
+    usable: PatchCoverage,
+    names: Sequence[Hashable],
 ) -> None:
     """Refuse patches that never leave some set (Q, r) out; warn where there are few."""
     n_sets, size = sets.shape
@@ -349,7 +354,7 @@ def check_counts(
 
 
 def never_left_out(
-    patches: Patches, left_out: Positions, needed: int, names: Sequence[Hashable]
+    patches: Patches, left_out: Indices, needed: int, names: Sequence[Hashable]
 ) -> InvalidInput:
     """The error of patches of which, at some row, none is without a set (t,)."""
     return InvalidInput(
@@ -359,7 +364,7 @@ def never_left_out(
     )
 
 
-def are_enough(patches: Patches, sets: Places, usable: Usable) -> bool:
+def are_enough(patches: Patches, sets: FeatureSets, usable: PatchCoverage) -> bool:
     """Whether :func:`check_counts` has nothing to say of these patches."""
     size = sets.shape[1]
     together = usable.together(size) * len(patches)
@@ -368,7 +373,9 @@ def are_enough(patches: Patches, sets: Places, usable: Usable) -> bool:
     )
 
 
-def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, int]:
+def fewest_usable(
+    patches: Patches, sets: FeatureSets, usable: PatchCoverage
+) -> tuple[int, int]:
     """The least number of patches of a mean, and the place of the set that has it.
 
     Rows are counted one by one only for sets of which some row may have less than 30;
@@ -384,25 +391,25 @@ def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, 
     return int(counts[place]), int(doubtful[place])
 
 
-def _absent(patches: Patches, sets: Places) -> NDArray[np.int64]:
+def _absent(patches: Patches, sets: FeatureSets) -> NDArray[np.int64]:
     """In how many patches no feature of each set is, (Q,)."""
     marks = ~patches.features
     if sets.shape[1] == 2:  # one product for all pairs; exact below 2^24 patches
         alone = marks.astype(np.float32)
         return (alone.T @ alone)[sets[:, 0], sets[:, 1]].astype(np.int64)
     columns = np.ascontiguousarray(marks.T)
-    blocks = AT_ONCE.blocks(len(sets), len(marks) * (1 + sets.shape[1]))
+    blocks = BATCH_BUDGET.blocks(len(sets), len(marks) * (1 + sets.shape[1]))
     return np.concatenate([columns[sets[q]].all(axis=1).sum(axis=1) for q in blocks])
 
 
-def _counts(patches: Patches, sets: Places) -> NDArray[np.int64]:
+def _counts(patches: Patches, sets: FeatureSets) -> NDArray[np.int64]:
     """Patches without each set, at the row that has fewest, (Q,)."""
     out = patches.out.T.astype(np.float32)
     columns = np.ascontiguousarray(~patches.features.T)
     row_bytes = (5 + sets.shape[1]) * len(patches) + 4 * patches.n_table
     parts = [
         (out @ columns[sets[q]].all(axis=1).T.astype(np.float32)).min(axis=0)
-        for q in AT_ONCE.blocks(len(sets), row_bytes)
+        for q in BATCH_BUDGET.blocks(len(sets), row_bytes)
     ]
     return np.concatenate(parts).astype(np.int64)
 
@@ -481,7 +488,7 @@ class Stop:
 
 
 def additive_leak(
-    effects: Values, n_kept: int, sets: Places, error: RowError
+    effects: Values, n_in_patch: int, sets: FeatureSets, error: RowError
 ) -> Values:
     """Scores that sets (Q, r) would have if no features interacted, by patches of m.
 
@@ -493,7 +500,7 @@ def additive_leak(
         return np.full(len(sets), np.nan)
 
     def kept(n_left_out: int) -> float:
-        return n_kept / (len(effects) - n_left_out)
+        return n_in_patch / (len(effects) - n_left_out)
 
     variances = _main_variances(
         effects, coefficient(kept, phi, 0), coefficient(kept, phi, 1)

@@ -11,10 +11,10 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.cards import N_ON_CARD
-from propopt.base.checks import known_word, read_count, read_level
-from propopt.base.declared import stored
+from propopt.base.checks import read_count, read_level, read_option
+from propopt.base.declared import field
 from propopt.base.document import (
     Bar,
     Bars,
@@ -27,7 +27,7 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, plain_name, plural, printable
 from propopt.interactions.features import (
-    Places,
+    FeatureSets,
     pairs_matrix,
 )
 from propopt.interactions.inference import (
@@ -85,7 +85,7 @@ def aim_of_intervals(scores: InteractionScores) -> str:
     return "for new rows and the predictors as they are fitted here"
 
 
-def _beyond(leak: Values, low: Values, high: Values) -> tuple[Truths, Truths]:
+def _beyond(leak: Values, low: Values, high: Values) -> tuple[Mask, Mask]:
     """Where intervals are above zero and the leak, and where below both, (Q,)."""
     return np.asarray(low > np.maximum(leak, 0.0)), np.asarray(
         high < np.minimum(leak, 0.0)
@@ -307,28 +307,28 @@ class InteractionScores(
     array([0.   , 0.894, 0.252])
     """
 
-    sets: Places = stored("Q R")
-    names: tuple[Hashable, ...] = stored()
-    estimates: Values = stored("Q", missing=True)
-    n_rows: int = stored(low=1)
-    method: str = stored()
-    units: str = stored()
-    standard_errors: Values = stored("Q", low=0.0, missing=True)
-    monte_carlo: Values = stored("Q", low=0.0, missing=True)
-    counts: Values = stored("Q", low=0.0)
-    n_candidates: int = stored(low=0)
-    error: str = stored()
-    notes: tuple[str, ...] = stored(default=())
-    leak: Values = stored("Q", default=0.0, missing=True)
-    effective_rows: Values = stored("Q", default=math.nan, low=0.0, missing=True)
-    n_groups: int = stored(default=0, low=0)
-    error_range: ErrorRange = stored(default=ErrorRange(0.0, 1.0, proved=False))
-    main: InteractionScores | None = stored(default=None)
-    columns: tuple[tuple[Hashable, ...], ...] = stored(default=(), nonempty=True)
-    n_patches: int = stored(default=0, low=0)
-    n_row_groups: int = stored(default=0, low=0)
-    not_used: tuple[int, ...] = stored(default=(), low=0)
-    quantity: Quantity | None = stored(default=None)
+    sets: FeatureSets = field("Q R")
+    names: tuple[Hashable, ...] = field()
+    estimates: Values = field("Q", missing=True)
+    n_rows: int = field(low=1)
+    method: str = field()
+    units: str = field()
+    standard_errors: Values = field("Q", low=0.0, missing=True)
+    monte_carlo: Values = field("Q", low=0.0, missing=True)
+    counts: Values = field("Q", low=0.0)
+    n_candidates: int = field(low=0)
+    error: str = field()
+    notes: tuple[str, ...] = field(default=())
+    leak: Values = field("Q", default=0.0, missing=True)
+    effective_rows: Values = field("Q", default=math.nan, low=0.0, missing=True)
+    n_groups: int = field(default=0, low=0)
+    error_range: ErrorRange = field(default=ErrorRange(0.0, 1.0, proved=False))
+    main: InteractionScores | None = field(default=None)
+    columns: tuple[tuple[Hashable, ...], ...] = field(default=(), nonempty=True)
+    n_patches: int = field(default=0, low=0)
+    n_row_groups: int = field(default=0, low=0)
+    not_used: tuple[int, ...] = field(default=(), low=0)
+    quantity: Quantity | None = field(default=None)
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -338,7 +338,7 @@ class InteractionScores(
                 own[name] = np.full(len(self.sets), own[name])
         super().__post_init__()
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse sets of features that are not there, and what others contradict."""
         inside = (self.sets >= 0) & (self.sets < len(self.names))
         ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
@@ -433,7 +433,7 @@ class InteractionScores(
         return self.n_row_groups or self.n_rows
 
     @property
-    def are_not_used(self) -> Truths:
+    def are_not_used(self) -> Mask:
         """Where a set has a feature that no fitted learner uses, (Q,).
 
         At no row of the table does a prediction change when the values of such a
@@ -444,7 +444,7 @@ class InteractionScores(
         return np.asarray(own.any(axis=1))
 
     @property
-    def degenerate(self) -> Truths:
+    def degenerate(self) -> Mask:
         """Where all rows have one score, so that no spread can be estimated, (Q,).
 
         Not of features that are not used: their score is known.
@@ -487,7 +487,7 @@ class InteractionScores(
             If the level is not between 0 and 1, or a name is none of these.
         """
         alpha, law = 1.0 - read_level(level), self._law(errors, against)
-        side = known_word(side, Side, "side")
+        side = read_option(side, Side, "side")
         p = law.p_values(ALTERNATIVES[side])
         return law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
 
@@ -518,7 +518,7 @@ class InteractionScores(
             If a name is none of these.
         """
         law = self._law(errors, against)
-        p = law.p_values(known_word(alternative, Alternative, "alternative"))
+        p = law.p_values(read_option(alternative, Alternative, "alternative"))
         return adjusted_p_values(p, adjust, self.n_candidates)
 
     def to_frame(
@@ -541,7 +541,7 @@ class InteractionScores(
         Parameters are those of :meth:`intervals`.
         """
         alpha, law = 1.0 - read_level(level), self._law(errors, against)
-        p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
+        p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
         return pd.DataFrame(
@@ -709,8 +709,8 @@ class InteractionScores(
         return f"InteractionScores({printable('; '.join(words))})"
 
     def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:
-        total = known_word(errors, ErrorKind, "errors") == "total"
-        leak = known_word(against, Null, "against") == "leak"
+        total = read_option(errors, ErrorKind, "errors") == "total"
+        leak = read_option(against, Null, "against") == "leak"
         spread = self.total_errors if total else self.standard_errors
         return ScoreLaw(
             estimates=self.estimates,
@@ -745,14 +745,14 @@ def indices_of_columns(
     names: Sequence[Hashable] | None,  # shape (D,)
     n_columns: int,
     whose: str,
-) -> list[Positions]:
+) -> list[Indices]:
     """Where the columns of each of the M features of a result stand among others.
 
     Names decide where both sides have them, position where columns are counted.
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
-    if names is None or (are_counted(own) and not are_counted(names)):
+    if names is None or (are_positions(own) and not are_positions(names)):
         indices = _by_position(own, n_columns, whose, grouped=len(own) > len(members))
     else:
         order = order_of(own, names, "interactions: their columns", whose, counted=True)
@@ -760,7 +760,7 @@ def indices_of_columns(
     return np.split(indices, np.cumsum([len(columns) for columns in members])[:-1])
 
 
-def are_counted(names: Sequence[Hashable]) -> bool:
+def are_positions(names: Sequence[Hashable]) -> bool:
     """Whether names only count from zero, in any order: those of columns of arrays."""
     numbers = {name for name in names if isinstance(name, int | np.integer)}
     return numbers == set(range(len(names)))
@@ -779,13 +779,13 @@ def _members(
 
 def _by_position(
     own: Sequence[Hashable], n_columns: int, whose: str, *, grouped: bool
-) -> Positions:
+) -> Indices:
     if len(own) != n_columns:
         raise InvalidInput(
             f"interactions: expected scores of the {n_columns} columns of {whose}, got "
             f"those of {len(own)}: {listed(own, 4)}"
         )
-    if are_counted(own):
+    if are_positions(own):
         return np.array(own, dtype=np.intp)
     if grouped:
         raise InvalidInput(
@@ -810,7 +810,7 @@ def clear_scores(
     result: InteractionScores,
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
-) -> tuple[Truths, Truths]:
+) -> tuple[Mask, Mask]:
     """Which scores are clearly joint contributions, and which stand in, (Q,) each.
 
     Their intervals, which hold for all candidates at once, are above zero and the leak
@@ -857,7 +857,7 @@ _MOST_NAMED: Final = 5
 
 def explained_members(
     result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
-) -> list[Positions]:
+) -> list[Indices]:
     """Where the columns of each feature of a result stand among those explained."""
     if result.order < 2:
         raise InvalidInput(
@@ -869,7 +869,7 @@ def explained_members(
 
 
 def _joint_sentence(
-    result: InteractionScores, sets: Sequence[str], joint: Truths, instead: Truths
+    result: InteractionScores, sets: Sequence[str], joint: Mask, instead: Mask
 ) -> str:
     above = _named(sets, joint, result.estimates)
     below = _named(sets, instead, result.estimates)
@@ -890,9 +890,9 @@ def _joint_sentence(
     )
 
 
-def _named(sets: Sequence[str], own: Truths, scores: Values) -> str:
+def _named(sets: Sequence[str], own: Mask, scores: Values) -> str:
     """The largest of some sets with their scores, and how many more there are."""
-    indices: Positions = np.flatnonzero(own)
+    indices: Indices = np.flatnonzero(own)
     order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
     words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
     if len(order) > _MOST_NAMED:

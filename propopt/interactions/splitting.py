@@ -15,14 +15,19 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import part_path, read_part, require_memory, write_part
+from propopt.base.resources import (
+    checkpoint_path,
+    read_checkpoint,
+    require_memory,
+    write_checkpoint,
+)
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.base.words_of_others import knows_other_words
-from propopt.interactions.features import Places, subsets_of
+from propopt.interactions.features import FeatureSets, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
-from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
+from propopt.interactions.refits import RefitErrors, Refits, SetErrors
 from propopt.structures.kinds import has_method
-from propopt.tables.frames import rows_of
+from propopt.tables.frames import select_rows
 
 
 # ---- Learners without sets of features, judged on rows that are held out
@@ -128,7 +133,9 @@ class SetPlan:
         result = np.zeros(len(self.y))
         for fold, share in self.judges:
             own, y = fold.test, self.y[fold.test]
-            table = self.table if len(own) == len(self.y) else rows_of(self.table, own)
+            table = (
+                self.table if len(own) == len(self.y) else select_rows(self.table, own)
+            )
             predicted = fit(fold.training, kept, self.seed)(table)
             known = refits.error.known(predicted, y)[:, None, :]
             result[own] += share * refits.error.of(y, known)[:, 0]
@@ -140,7 +147,7 @@ class SetPlan:
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SplitErrors(LeftOut):
+class SplitErrors(RefitErrors):
     """Errors at held-out rows; a set is fitted when it is first asked for.
 
     Errors of a set are kept: 8 bytes for each set and row that is judged.
@@ -153,13 +160,13 @@ class SplitErrors(LeftOut):
     progress: bool | None = None  # show a bar
     _known: dict[tuple[int, ...], Values] = field(default_factory=dict, init=False)
 
-    def errors(self, sets: Places) -> LeftOutErrors:
+    def errors(self, sets: FeatureSets) -> SetErrors:
         wanted = _tuples(sets)
         self._fit(wanted)
         rows = np.stack([self._known[own] for own in wanted], axis=1)
-        return LeftOutErrors(rows, np.zeros((0, len(sets))), np.ones(len(sets)))
+        return SetErrors(rows, np.zeros((0, len(sets))), np.ones(len(sets)))
 
-    def fit_subsets_of(self, sets: Places) -> None:
+    def fit_subsets_of(self, sets: FeatureSets) -> None:
         """Fit all that scores of sets (Q, r), and of each feature, will need."""
         single = self.features.all_sets(1)
         needed = [(), *_tuples(single)]
@@ -167,7 +174,7 @@ class SplitErrors(LeftOut):
             needed += _tuples(subsets_of(sets, size)[0])
         self._fit(needed)
 
-    def judged_on(self, table: Any, y: NDArray[Any]) -> SplitErrors:
+    def evaluate_on(self, table: Any, y: NDArray[Any]) -> SplitErrors:
         """The same predictors on new rows; they are fitted again, with the same seed.
 
         Of K folds all judge each row, and count as much as they have rows.
@@ -202,9 +209,9 @@ class SplitErrors(LeftOut):
     def _fit(self, wanted: Sequence[tuple[int, ...]]) -> None:
         """Errors of those sets that are not known; what is finished is kept."""
         new = [own for own in dict.fromkeys(wanted) if own not in self._known]
-        paths = {own: part_path("set", np.array(own, np.int64)) for own in new}
+        paths = {own: checkpoint_path("set", np.array(own, np.int64)) for own in new}
         for one, path in paths.items():
-            found = read_part(path)
+            found = read_checkpoint(path)
             if found is not None:
                 self._known[one] = found["errors"]
                 used = (self.used or frozenset()) | {*found["used"].tolist()}
@@ -234,12 +241,12 @@ class SplitErrors(LeftOut):
             each = fitted.seconds / len(fitted.known)
             seen = np.array(sorted(fitted.used), np.int64)
             for one, errors in zip(new[own], fitted.known, strict=True):
-                write_part(paths[one], each, errors=errors, used=seen)
+                write_checkpoint(paths[one], each, errors=errors, used=seen)
             used |= fitted.used
             vars(self)["used"] = used
 
 
-def _tuples(sets: Places) -> list[tuple[int, ...]]:
+def _tuples(sets: FeatureSets) -> list[tuple[int, ...]]:
     """Sets by which errors are remembered."""
     return [tuple(own) for own in sets.tolist()]
 
@@ -252,7 +259,7 @@ SEEDS: Final = 2**31
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DataSplit:
     """One learner for each set of features, fitted on some rows, judged on the others.
@@ -353,7 +360,7 @@ class DataSplit:
         refits: Refits,
         *,
         seed: int,
-        sets: Places | None = None,
+        sets: FeatureSets | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
@@ -374,7 +381,7 @@ class DataSplit:
             (Fold(own.training, np.searchsorted(judged, own.test)), 1.0)
             for own in folds
         )
-        table = rows_of(refits.seen, judged.tolist())
+        table = select_rows(refits.seen, judged.tolist())
         errors = SplitErrors(
             features=refits.features,
             error=refits.error,

@@ -16,8 +16,8 @@ from typing import Any, Final, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.checks import sealed
+from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference
@@ -58,12 +58,12 @@ class Background:
     def of_points(cls, points: Points, weights: Values | None = None) -> Self:
         """All of some rows; with weights (M,) ≥ 0 those that have one."""
         if weights is None:
-            return cls(sealed(points + 0.0), len(points))
+            return cls(read_only(points + 0.0), len(points))
         kept = weights > 0.0
         points, weights = points[kept], weights[kept] / weights.max()
         equal = bool((weights == weights[0]).all())
-        shares = None if equal else sealed(weights / weights.sum())
-        return cls(sealed(points + 0.0), len(points), shares)
+        shares = None if equal else read_only(weights / weights.sum())
+        return cls(read_only(points + 0.0), len(points), shares)
 
     @classmethod
     def of(
@@ -95,7 +95,7 @@ class Background:
             chosen = rng.choice(M, count, p=self.weights)
         return replace(
             self,
-            points=sealed(self.points[np.sort(chosen)]),
+            points=read_only(self.points[np.sort(chosen)]),
             weights=None,
             by_weight=self.weights is not None,
         )
@@ -112,7 +112,7 @@ class Background:
             return 1.0
         return math.sqrt(max(1.0 - len(self.points) / self.n_rows, 0.0))
 
-    def parts(self) -> list[Positions]:
+    def parts(self) -> list[Indices]:
         """Places of ten parts of as many rows; of a drawn background."""
         order = np.random.default_rng(1).permutation(len(self.points))
         return [np.sort(part) for part in np.split(order, N_DRAWN_BLOCKS)]

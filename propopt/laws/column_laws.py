@@ -17,17 +17,17 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 import numpy as np
 from scipy.special import ndtr
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, Budget
+from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import ClosedFactors, Factors
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import Mixing
-from propopt.tables.columns import Atoms, atoms_of
+from propopt.tables.columns import ObservedValues, observed_values_of
 
 
-LEAST_BESIDE: Final = 0.02
+LEAST_SPREAD_SHARE: Final = 0.02
 """The share ρ that stays beside the nearest value; less if nearly all rows have it."""
 
 MOST_HALVINGS: Final = 200
@@ -43,12 +43,12 @@ class LocalWeights(NamedTuple):
     totals: Array  # (n,): their sums
     offsets: Array  # (n, m): (v − v_k) / (√2 h₀)
     widening: Array  # (n,): h/h₀ ≥ 1
-    nearest: Positions  # (n,): k
+    nearest: Indices  # (n,): k
 
 
-def least_beside(shares: Array) -> float:
+def least_spread_share(shares: Array) -> float:
     """The share ρ that stays beside the nearest value."""
-    return min(LEAST_BESIDE, (1.0 - float(shares.max())) / 2.0)
+    return min(LEAST_SPREAD_SHARE, (1.0 - float(shares.max())) / 2.0)
 
 
 def deviation(values: Array, shares: Array) -> float:
@@ -71,7 +71,7 @@ def temper(values: Array, shares: Array, unit: float, x: Array) -> LocalWeights:
     masses *= shares
     totals = masses.sum(axis=1)
     slack = np.ones(len(x))
-    beside = least_beside(shares)
+    beside = least_spread_share(shares)
     narrow = np.flatnonzero(1.0 - shares[nearest] / totals < beside)
     if len(narrow) > 0:
         slack[narrow] = _slack(gain[narrow], shares, nearest[narrow], beside)
@@ -81,7 +81,7 @@ def temper(values: Array, shares: Array, unit: float, x: Array) -> LocalWeights:
         return LocalWeights(masses, totals, offsets, 1.0 / np.sqrt(slack), nearest)
 
 
-def _nearest(values: Array, x: Array) -> Positions:
+def _nearest(values: Array, x: Array) -> Indices:
     """The position of the value nearest to each x, of two the smaller one."""
     above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
     with np.errstate(over="ignore"):
@@ -89,7 +89,7 @@ def _nearest(values: Array, x: Array) -> Positions:
     return above - lower
 
 
-def _slack(gain: Array, shares: Array, nearest: Positions, beside: float) -> Array:
+def _slack(gain: Array, shares: Array, nearest: Indices, beside: float) -> Array:
     """The largest t/t₀ with ρ beside the nearest value, by bisection, (n,)."""
     low, high = np.zeros(len(gain)), np.ones(len(gain))
     for _ in range(MOST_HALVINGS):
@@ -104,7 +104,7 @@ def _slack(gain: Array, shares: Array, nearest: Positions, beside: float) -> Arr
     return low
 
 
-def _beside(gain: Array, shares: Array, nearest: Positions, slack: Array) -> Array:
+def _beside(gain: Array, shares: Array, nearest: Indices, slack: Array) -> Array:
     """The mass that is not on the nearest value, shape (n,)."""
     masses = shares * np.exp(slack[:, None] * gain)
     masses[np.arange(len(gain)), nearest] = 0.0
@@ -116,9 +116,9 @@ def _beside(gain: Array, shares: Array, nearest: Positions, slack: Array) -> Arr
 
 
 def of_runs(
-    ends: tuple[Array, Array] | tuple[Positions, Positions],
-    missing: Truths,
-    whole: Array | Positions,
+    ends: tuple[Array, Array] | tuple[Indices, Indices],
+    missing: Mask,
+    whole: Array | Indices,
     tables: Callable[[Array, Any], tuple[Array, Array]],
 ) -> Mixing:
     """What a law makes of sets of numbers: runs between ends, some with missing.
@@ -134,9 +134,9 @@ def of_runs(
 def _between(
     tables: Callable[[Array, Any], tuple[Array, Array]],
     every: Any,  # the ends
-    start: Positions,  # (U,): among these, of each set
-    stop: Positions,
-    also: Positions,  # sets that have NaN
+    start: Indices,  # (U,): among these, of each set
+    stop: Indices,
+    also: Indices,  # sets that have NaN
     x: Array,
 ) -> tuple[Array, Array]:
     """What tables have between two ends, and of NaN where that is in the set."""
@@ -155,7 +155,7 @@ FEW_VALUES: Final = 32
 
 @final
 @dataclass(frozen=True, eq=False)
-class AtValues:
+class ValueMixings:
     """Measures of sets, kept at each value of a column, and found elsewhere."""
 
     mixing: Mixing
@@ -234,7 +234,7 @@ class NumericLaw:
         """√2 h₀ = s/√2, in which distances are measured."""
         return self.spread / math.sqrt(2.0)
 
-    def has_slope(self, x: Array) -> Truths:
+    def has_slope(self, x: Array) -> Mask:
         """Where the contrast is a slope over three values or more, shape (n,)."""
         return ~np.isnan(x) & (len(self.values) >= 3)
 
@@ -276,14 +276,14 @@ class NumericLaw:
             ends, whole = self.runs(factors), np.array([0, len(self.values)])
             runs = of_runs(ends, factors.missing, whole, self._tables)
             few = 0 < len(self.values) <= FEW_VALUES
-            return AtValues(runs, self.values) if few else runs
+            return ValueMixings(runs, self.values) if few else runs
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
         """As :meth:`mixing`, of so many factors at once that their tables fit."""
         P, R = np.empty((2, len(factors), len(x)))
         numbers = np.arange(len(factors))
-        for some in AT_ONCE.blocks(len(factors), 8 * max(len(self.values), 1)):
+        for some in BATCH_BUDGET.blocks(len(factors), 8 * max(len(self.values), 1)):
             P[some], R[some] = self._summed(factors.take(numbers[some]), x)
         return P, R
 
@@ -317,14 +317,14 @@ class NumericLaw:
         high = np.where(stop == len(self.values), np.inf, ends[stop])
         return replace(sets, low=ends[start], high=high)
 
-    def runs(self, sets: Sets) -> tuple[Positions, Positions]:
+    def runs(self, sets: Sets) -> tuple[Indices, Indices]:
         """Where the values in each set start and stop; 0 and 0 where there are none."""
         ends = np.stack([sets.low, sets.high])
         start, stop = np.searchsorted(self.values, ends, side="right")
         some = start < stop
         return np.where(some, start, 0), np.where(some, stop, 0)
 
-    def _tables(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
+    def _tables(self, x: Array, cuts: Indices) -> tuple[Array, Array]:
         """Cumulative law and contrast at each x, then those of missing, (c + 1, n)."""
         law, contrast = np.empty((2, len(cuts) + 1, len(x)))
         law[-1] = contrast[-1] = np.isnan(x)
@@ -337,7 +337,7 @@ class NumericLaw:
         law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
         return law, contrast
 
-    def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
+    def cumulative(self, x: Array, cuts: Indices) -> tuple[Array, Array]:
         """Law and contrast of the first ``cuts`` = 0, ..., m values, (n, c) each."""
         law, contrast = np.zeros((len(x), len(cuts))), np.zeros((len(x), len(cuts)))
         absent = np.isnan(x)
@@ -364,8 +364,8 @@ class NumericLaw:
         return sums
 
     def _all_tempered(
-        self, x: Array, rows: Positions
-    ) -> Iterator[tuple[Positions, LocalWeights]]:
+        self, x: Array, rows: Indices
+    ) -> Iterator[tuple[Indices, LocalWeights]]:
         """The law at some of the places, a few at once."""
         for block in NEAR.blocks(len(rows), 8 * len(self.values)):
             some = rows[block]
@@ -381,7 +381,7 @@ def _centered(local: LocalWeights) -> tuple[Array, Array, Array]:
     return masses, centers, (masses * offsets).sum(axis=1)
 
 
-def _summed(masses: Array, cuts: Positions) -> Array:
+def _summed(masses: Array, cuts: Indices) -> Array:
     """Sums of the first ``cuts`` masses of each row; the first cut is 0, the last m."""
     parts = np.add.reduceat(masses, cuts[:-1], axis=1)
     sums = np.zeros((len(masses), len(cuts)))
@@ -405,7 +405,7 @@ class CodedLaw:
         counts = np.bincount(column.astype(np.intp), minlength=n_codes)
         return cls(counts / len(column))
 
-    def has_slope(self, x: Array) -> Truths:
+    def has_slope(self, x: Array) -> Mask:
         return np.zeros(len(x), dtype=bool)
 
     def moments(self, x: Array) -> tuple[Array, Array]:
@@ -441,7 +441,7 @@ ColumnLaw: TypeAlias = NumericLaw | CodedLaw
 # ---- A column of numbers with gaussian noise
 
 
-Observed: TypeAlias = tuple[Atoms | None, ...] | None
+Observed: TypeAlias = tuple[ObservedValues | None, ...] | None
 """The observed values of each column of numbers (D,), where a table tells them."""
 
 
@@ -499,9 +499,9 @@ class NoisyColumn:
         return law, contrast
 
     @property
-    def _atoms(self) -> Atoms | None:
+    def _atoms(self) -> ObservedValues | None:
         """The observed values; None where no table tells, or has any."""
         if self.observed is None:
             return None
-        atoms = atoms_of(self.observed, self.column)
+        atoms = observed_values_of(self.observed, self.column)
         return atoms if len(atoms.values) > 0 else None

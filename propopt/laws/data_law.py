@@ -9,10 +9,10 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.base.checks import read_rng, sealed
+from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.checks import read_only, read_rng
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import kept_array
+from propopt.base.resources import checkpointed_array
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,
@@ -72,7 +72,7 @@ class Reference:
         if n_rows > MOST_ROWS:
             kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
             points, names = points[kept], names.of_positions(kept)
-        return cls(sealed(points + 0.0), n_codes, names, n_rows)
+        return cls(read_only(points + 0.0), n_codes, names, n_rows)
 
     def refuse_equal_rows(self) -> None:
         """Refuse rows of which nothing varies: all slopes under their law are zero."""
@@ -139,12 +139,12 @@ class DataLaw:
             )
         )
 
-    def has_slopes(self, points: Points) -> Truths:
+    def has_slopes(self, points: Points) -> Mask:
         """Where contrasts are slopes over three values or more, (N, D)."""
         parts = zip(self.columns, points.T, strict=True)
         return np.stack([column.has_slope(x) for column, x in parts], axis=1)
 
-    def has_effects(self, points: Points) -> Truths:
+    def has_effects(self, points: Points) -> Mask:
         """Where contrasts are in units of the output, not per unit, (N, D)."""
         coded = [isinstance(column, CodedLaw) for column in self.columns]
         return np.isnan(points) | np.array(coded)
@@ -251,7 +251,9 @@ class Means:
         values, attributions = np.empty(len(points)), np.empty(points.shape)
         row_bytes = 32 * self._known.n_factors + self._known.row_bytes
         for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
-            both = kept_array("means", partial(self._block, points[rows]), points[rows])
+            both = checkpointed_array(
+                "means", partial(self._block, points[rows]), points[rows]
+            )
             values[rows], attributions[rows] = both[:, 0], both[:, 1:]
         return values, attributions
 

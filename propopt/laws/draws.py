@@ -30,12 +30,12 @@ from typing import Final, NamedTuple, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
 from propopt.laws.data_law import DataLaw
-from propopt.laws.regressions import LeastSquares, of_other_blocks
+from propopt.laws.regressions import LeastSquares, sums_of_other_blocks
 from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses.faithfulness import Estimate, relative_error
 from propopt.tables.frames import Labels
@@ -55,11 +55,11 @@ class BlockSlopes(NamedTuple):
     slopes: Array  # (B, n, D): E f z_j
 
 
-KnownTerm: TypeAlias = tuple[Array, Array, Array]
+ExactTerm: TypeAlias = tuple[Array, Array, Array]
 """A function m at the draws (n, B, s), and its exact E m (n,) and E m z_j (n, D)."""
 
 
-def cross_fitted(z: Array, f: Array, known: KnownTerm | None = None) -> BlockSlopes:
+def cross_fitted(z: Array, f: Array, known: ExactTerm | None = None) -> BlockSlopes:
     """Means and slopes of f from each block; z (n, B, s, D), f (n, B, s)."""
     n_features = z.shape[-1]
     terms = z
@@ -83,9 +83,9 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
     """γ_0 (n, B) and γ (n, B, p) for each block, by least squares over the others."""
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
-    equations = LeastSquares.of(terms, f).of_others()
-    centers = of_other_blocks(terms.sum(axis=-2)) / n_others
-    level = of_other_blocks(f.sum(axis=-1)) / n_others
+    equations = LeastSquares.of(terms, f).leave_one_block_out()
+    centers = sums_of_other_blocks(terms.sum(axis=-2)) / n_others
+    level = sums_of_other_blocks(f.sum(axis=-1)) / n_others
     gram, moments = equations.gram, equations.moments
     squares = np.diagonal(gram, axis1=-2, axis2=-1).copy()
     gram -= n_others * centers[..., :, None] * centers[..., None, :]
@@ -106,14 +106,14 @@ MOST_EACH: Final = 16
 """Of so many other values each is tried in every draw; of more, one that is drawn."""
 
 
-OtherValues: TypeAlias = tuple[Positions, Array, Array]
+AlternativeValues: TypeAlias = tuple[Indices, Array, Array]
 """Other values of a column: rows (T,) at which they are tried, what it becomes in each
 draw (T, S), weights (T, S). Attributions are means of weight · (f(V) − f there)."""
 
 
-def other_values(
+def alternative_values(
     law: ColumnLaw, x: Array, samples: Array, uniforms: Array
-) -> Iterator[OtherValues]:
+) -> Iterator[AlternativeValues]:
     """Those of one column; x (n,), samples (n, S), uniforms (S,)."""
     if isinstance(law, CodedLaw):
         codes = np.flatnonzero(law.shares > 0.0)
@@ -132,9 +132,9 @@ def _effects(
     values: NDArray[np.generic],
     shares: Array,
     x: Array,
-    rows: Positions,
+    rows: Indices,
     uniforms: Array,
-) -> Iterator[OtherValues]:
+) -> Iterator[AlternativeValues]:
     """What f is at rows less its mean over values with shares: δ_x − p."""
     if len(values) > MOST_EACH:
         cumulative = np.cumsum(shares)
@@ -184,7 +184,9 @@ class Design:
         """Evaluations of f in one draw, all rows together."""
         none = np.zeros((len(self.points), 1)), np.zeros(1)
         columns = zip(self.law.columns, self.points.T, strict=True)
-        others = (other for law, x in columns for other in other_values(law, x, *none))
+        others = (
+            other for law, x in columns for other in alternative_values(law, x, *none)
+        )
         return len(self.points) + sum(len(rows) for rows, _, _ in others)
 
     @property
@@ -208,7 +210,7 @@ def fewest_draws(law: DataLaw, controlled: bool) -> int:
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
 
 
-def moving_columns(law: DataLaw) -> Truths:
+def moving_columns(law: DataLaw) -> Mask:
     """Which columns have draws of several numbers, (D,)."""
     return np.array(
         [
@@ -256,7 +258,7 @@ def _contrasts(
     result = np.zeros(V.shape)
     for j, column in enumerate(law.columns):
         of_column = points[:, j], V[:, :, j], uniforms[:, j]
-        for rows, others, weights in other_values(column, *of_column):
+        for rows, others, weights in alternative_values(column, *of_column):
             if len(rows) == 0:
                 continue
             changed = V[rows]

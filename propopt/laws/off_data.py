@@ -15,7 +15,7 @@ from typing import Final, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.text import Reason
 from propopt.losses.graphs.points import distances_between
 
@@ -61,7 +61,7 @@ class OffData:
         background: Points,  # (M, D)
         data: Points,  # (R, D)
         coordinates_of: Callable[[Points], Array],
-        players: Positions,  # (D,): of each column
+        players: Indices,  # (D,): of each column
         weights: Values | None = None,  # (M,): of the background
     ) -> Self | Reason:
         """Estimated with a fixed seed; a reason where it cannot be."""
@@ -71,14 +71,14 @@ class OffData:
         if len(data) < _FEWEST_ROWS:
             told = f"not estimated, as data has fewer than {_FEWEST_ROWS} rows"
             return Reason(told)
-        rng, places = np.random.default_rng(0), coordinates_of(data)
-        work = _SLOW_WORK if np.isnan(places).any() else _WORK
-        most = math.sqrt(work / max(places.shape[1], 1)) - _N_MIXED / 2
+        rng, positions = np.random.default_rng(0), coordinates_of(data)
+        work = _SLOW_WORK if np.isnan(positions).any() else _WORK
+        most = math.sqrt(work / max(positions.shape[1], 1)) - _N_MIXED / 2
         count = int(np.clip(most, _FEWEST_ROWS, _MOST_ROWS))
         if len(data) > count:
             chosen = np.sort(rng.choice(len(data), count, replace=False))
-            data, places = data[chosen], places[chosen]
-        own = _apart(places, places)
+            data, positions = data[chosen], positions[chosen]
+        own = _apart(positions, positions)
         np.fill_diagonal(own, np.inf)
         nearest = own.min(axis=1)  # squares, as all distances here
         limit = float(np.quantile(nearest, FAR_QUANTILE))
@@ -87,7 +87,7 @@ class OffData:
         rank = np.argsort(rng.random((_N_MIXED, n_players)), axis=1)
         known = rank < rng.integers(1, n_players, size=(_N_MIXED, 1))
         mixed = np.where(known[:, players], x, b)
-        apart = _apart(coordinates_of(mixed), places)
+        apart = _apart(coordinates_of(mixed), positions)
         for source in (x, b):
             apart[_same(source, data)] = np.inf
         far = apart.min(axis=1) > limit
@@ -105,15 +105,15 @@ class OffData:
         )
 
 
-def _apart(rows: Array, places: Array) -> Array:
+def _apart(rows: Array, positions: Array) -> Array:
     """Squared distances of rows (n, C) to others (R, C), (n, R)."""
-    if np.isnan(rows).any() or np.isnan(places).any():
-        return distances_between(rows, places) ** 2
+    if np.isnan(rows).any() or np.isnan(positions).any():
+        return distances_between(rows, positions) ** 2
     # a share of rows needs no more digits than a product of matrices has
-    middle = places.mean(axis=0)
-    rows, places = rows - middle, places - middle
-    squares = (rows**2).sum(axis=1)[:, None] + (places**2).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2.0 * rows @ places.T, 0.0))
+    middle = positions.mean(axis=0)
+    rows, positions = rows - middle, positions - middle
+    squares = (rows**2).sum(axis=1)[:, None] + (positions**2).sum(axis=1)
+    return np.asarray(np.maximum(squares - 2.0 * rows @ positions.T, 0.0))
 
 
 def _same(rows: Points, data: Points) -> tuple[list[int], list[int]]:

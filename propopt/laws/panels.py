@@ -34,10 +34,10 @@ from typing import Final, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask, Points
 from propopt.base.kernels import kernel
 from propopt.base.resources import Budget
-from propopt.laws.column_laws import NumericLaw, least_beside
+from propopt.laws.column_laws import NumericLaw, least_spread_share
 from propopt.structures.boxes.sets import Sets
 
 
@@ -72,14 +72,14 @@ class Cuts(NamedTuple):
     part: int  # a number that tells these sets from others
     column: int
     law: NumericLaw
-    cuts: Positions  # (c,): numbers of values, from 0 to m, increasing
-    factors: Positions  # (u,): the numbers of these sets among all factors
-    start: Positions  # (u,): where each set starts and stops among the cuts
-    stop: Positions
+    cuts: Indices  # (c,): numbers of values, from 0 to m, increasing
+    factors: Indices  # (u,): the numbers of these sets among all factors
+    start: Indices  # (u,): where each set starts and stops among the cuts
+    stop: Indices
 
     @classmethod
     def of(
-        cls, part: int, column: int, law: NumericLaw, sets: Sets, factors: Positions
+        cls, part: int, column: int, law: NumericLaw, sets: Sets, factors: Indices
     ) -> Self:
         """Sets of a column, and their numbers."""
         start, stop = law.runs(sets)
@@ -150,11 +150,11 @@ class Panels:
         return type(self), (self.columns,)
 
     @cached_property
-    def parts(self) -> Positions:
+    def parts(self) -> Indices:
         """The part that each column is, (C,)."""
         return np.array([own.part for own in self.columns], np.intp)
 
-    def measures(self, x: Points, P: Array, R: Array) -> Truths:
+    def measures(self, x: Points, P: Array, R: Array) -> Mask:
         """Write means and contrasts of factors at rows (n, D) into P and R, (U, n).
 
         Where it says False, (C, n), nothing is written.
@@ -176,7 +176,7 @@ class Panels:
                     R[at] = contrast[own.stop] - contrast[own.start]
         return place >= 0
 
-    def _placed(self, x: Points) -> tuple[Positions, Array]:
+    def _placed(self, x: Points) -> tuple[Indices, Array]:
         """The panel of each place, −1 for none, and d, (C, n) each; makes tables."""
         own = np.ascontiguousarray(x.T[self._column])
         within = (own >= self._low) & (own < self._low + self._n_panels * self._width)
@@ -192,7 +192,7 @@ class Panels:
         within &= self._state[numbers] == _MADE
         return np.where(within, place, -1), shift
 
-    def _center(self, place: Positions) -> Array:
+    def _center(self, place: Indices) -> Array:
         """x₀ of a panel of each column, (C, n)."""
         return np.asarray(self._low + (place + 0.5) * self._width)
 
@@ -207,7 +207,7 @@ class Panels:
             weights /= weights.sum()
             y = z - weights @ z
             number = int(self._first_panel[c, 0]) + panel
-            if not has_table(weights, y, least_beside(law.shares)):
+            if not has_table(weights, y, least_spread_share(law.shares)):
                 self._state[number] = _EXACT
                 return
             terms = np.empty((DEGREE + 1, len(y)))
@@ -221,9 +221,7 @@ class Panels:
         self._table(c)[panel] = table
         self._state[number] = _MADE
 
-    def _cumulative(
-        self, c: int, place: Positions, shift: Array
-    ) -> tuple[Array, Array]:
+    def _cumulative(self, c: int, place: Indices, shift: Array) -> tuple[Array, Array]:
         """Law and contrast of one column up to each cut, (c, n) each."""
         # a product of small matrices for each row: the same bits in any company
         tables = self._table(c)[place]
@@ -238,7 +236,7 @@ class Panels:
     # ---- The tables of all columns, one behind the other, as the kernel takes them
 
     @cached_property
-    def _column(self) -> Positions:
+    def _column(self) -> Indices:
         return np.array([own.column for own in self.columns], np.intp)
 
     @cached_property
@@ -260,20 +258,20 @@ class Panels:
         return np.ascontiguousarray(self._extents[1])
 
     @cached_property
-    def _n_panels(self) -> Positions:
+    def _n_panels(self) -> Indices:
         return self._extents[2].astype(np.intp)
 
     @cached_property
-    def _first_panel(self) -> Positions:
+    def _first_panel(self) -> Indices:
         """The number of the first panel of each column among all, (C, 1)."""
         return np.asarray(np.cumsum(self._n_panels, axis=0) - self._n_panels)
 
     @cached_property
-    def _n_cuts(self) -> Positions:
+    def _n_cuts(self) -> Indices:
         return np.array([len(own.cuts) for own in self.columns], np.intp)
 
     @cached_property
-    def _offset(self) -> Positions:
+    def _offset(self) -> Indices:
         """Where the tables of each column start, and where the last end, (C + 1,)."""
         return np.cumsum([0, *(own.n_bytes // 8 for own in self.columns)])
 
@@ -283,7 +281,7 @@ class Panels:
         return own.reshape(-1, DEGREE + 1, self.columns[c].stride)
 
     @cached_property
-    def _sets(self) -> tuple[Positions, Positions, Positions, Positions]:
+    def _sets(self) -> tuple[Indices, Indices, Indices, Indices]:
         """Where the sets of each column start (C + 1,); their numbers and ends."""
         first = np.cumsum([0, *(len(own.factors) for own in self.columns)])
         nothing = np.zeros(0, np.intp)

@@ -11,12 +11,12 @@ from typing import Final, Literal, TypeAlias, TypeVar, final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, if_threads_start, row_blocks
+from propopt.base.resources import Budget, row_blocks, with_thread_fallback
 from propopt.laws.regressions import Neighbourhood
-from propopt.tables.columns import Atoms, Coded, atoms_of
+from propopt.tables.columns import CategoricalColumn, ObservedValues, observed_values_of
 from propopt.tables.schema import TableSchema
 
 
@@ -122,7 +122,7 @@ _Item = TypeVar("_Item")
 def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
     """The same items in the same order, each made ahead by a thread, as draws pay."""
     with ThreadPoolExecutor(max_workers=1) as thread:
-        following = if_threads_start(
+        following = with_thread_fallback(
             lambda: thread.submit(next, items, None), lambda: None
         )
         if following is None:  # nothing has been taken yet
@@ -232,7 +232,7 @@ class NoisyNeighbourhoods:
     scales: Array
     units: Array  # (D,): the size of each regressor: 1 for categories
     schema: TableSchema | None  # of the function
-    observed: tuple[Atoms | None, ...] | None
+    observed: tuple[ObservedValues | None, ...] | None
 
     def around(
         self, points: Points, rng: np.random.Generator
@@ -249,7 +249,11 @@ class NoisyNeighbourhoods:
     def _frequencies(self) -> dict[int, Array]:
         """Those of the categories of each categorical column."""
         columns = () if self.schema is None else self.schema.columns
-        coded = ((j, own) for j, own in enumerate(columns) if isinstance(own, Coded))
+        coded = (
+            (j, own)
+            for j, own in enumerate(columns)
+            if isinstance(own, CategoricalColumn)
+        )
         return {j: column.frequencies for j, column in coded}
 
     def _near(
@@ -275,7 +279,7 @@ class NoisyNeighbourhoods:
             origin[:, j], contrast[:, j] = 0.0, 1 - share[:, 0]
         if absent.any():
             for n, j in np.argwhere(absent).tolist():
-                atoms = atoms_of(self.observed, j)
+                atoms = observed_values_of(self.observed, j)
                 kept, u = of_missing.random((2, draws.shape[1]))
                 if len(atoms.values) == 0:
                     contrast[n, j] = 0.0
@@ -323,7 +327,7 @@ def _apart(rng: np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(rng.integers(2**63))
 
 
-def _drawn(shares: Array, uniforms: Array) -> Positions:
+def _drawn(shares: Array, uniforms: Array) -> Indices:
     """Places by shares p, by intervals of [0, 1) of length p_c for each but one."""
     edges: Array = np.cumsum(shares)
     # the last one with p > 0 has the rest, whatever the sum was rounded to

@@ -14,7 +14,7 @@ from typing import Any, Self, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Points, Positions
+from propopt.base.arrays import Array, Indices, Points
 from propopt.base.errors import InvalidInput
 from propopt.base.text import value_in_words
 from propopt.tables.frames import Labels, group_sums
@@ -25,7 +25,7 @@ from propopt.tables.frames import Labels, group_sums
 class Players:
     """P players, each of them one column or more."""
 
-    of_column: Positions  # (D,): the player of each column
+    of_column: Indices  # (D,): the player of each column
     names: tuple[str, ...]  # (P,)
     columns: tuple[str, ...]  # (D,): names of the columns
 
@@ -52,7 +52,7 @@ class Players:
         """Names of rows (N,) and of players."""
         return Labels(labels.points, self.names)
 
-    def told(
+    def metadata(
         self, points: Points, categories: Mapping[str, tuple[str, ...]]
     ) -> dict[str, Any]:
         """What players hold in each row: numbers, and values of a group as words."""

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Mask
 from propopt.base.resources import Budget
 
 
@@ -36,13 +36,15 @@ class LeastSquares:
 
     def ridged(self, ridge: Array | float) -> LeastSquares:
         """Those of ‖y − Zβ‖² + Σ_j ρ_j β_j² for a ridge ρ (..., p), or one for all."""
-        own, places = self.gram.copy(), np.arange(self.gram.shape[-1])
-        own[..., places, places] += ridge
+        own, positions = self.gram.copy(), np.arange(self.gram.shape[-1])
+        own[..., positions, positions] += ridge
         return LeastSquares(own, self.moments)
 
-    def of_others(self) -> LeastSquares:
+    def leave_one_block_out(self) -> LeastSquares:
         """Of all other blocks than each, from those of each block (n, B, ...)."""
-        return LeastSquares(of_other_blocks(self.gram), of_other_blocks(self.moments))
+        return LeastSquares(
+            sums_of_other_blocks(self.gram), sums_of_other_blocks(self.moments)
+        )
 
     @property
     def solution(self) -> Array:
@@ -51,7 +53,7 @@ class LeastSquares:
         return np.asarray(solved[..., 0], np.float64)
 
 
-def of_other_blocks(sums: Array) -> Array:
+def sums_of_other_blocks(sums: Array) -> Array:
     """Sums over all other blocks than each, from those over each (n, B, ...)."""
     return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
 
@@ -189,6 +191,6 @@ class Neighbourhood:
             yield rows, Neighbourhood(**some)
 
     @property
-    def is_constant(self) -> Truths:
+    def is_constant(self) -> Mask:
         """Whether a regressor is zero in all samples, for want of another category."""
         return np.asarray(self.contrast == 0)

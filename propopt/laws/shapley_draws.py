@@ -34,13 +34,13 @@ from typing import Final, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.resources import AT_ONCE, DrawPlan
+from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.resources import BATCH_BUDGET, DrawPlan
 from propopt.laws.background import mean_of_rows
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
-from propopt.structures.subsets.sets import all_sets, shapley_of_worths
+from propopt.structures.subsets.sets import all_sets, shapley_of_coalitions
 
 
 _Evaluator: TypeAlias = Callable[[Points], Array]
@@ -97,9 +97,9 @@ def shapley_of_sets(
     background: Points,
     points: Points,
     ends: tuple[Array, Array],  # f at the points and at the background
-    parts: Sequence[Positions],
+    parts: Sequence[Indices],
     weights: Values | None = None,  # of the rows, where they are one part
-    players: Positions | None = None,  # (D,): of the columns, where some are one
+    players: Indices | None = None,  # (D,): of the columns, where some are one
 ) -> Array:
     """Values against each of some parts of the background, (parts, N, D)."""
     own = _alone(points) if players is None else players
@@ -112,7 +112,7 @@ def shapley_of_sets(
         apart = at_background[part] - at_points[:, None]
         worths[k, :, 0] = mean_of_rows(apart, weights)
     size = len(sets) - 2
-    for some in AT_ONCE.blocks(n_points * size, 8 * background.size):
+    for some in BATCH_BUDGET.blocks(n_points * size, 8 * background.size):
         n, s = np.divmod(np.arange(some.start, some.stop), size)
         known = sets[s + 1][:, own]
         mixed = np.where(known[:, None], points[n, None], background)
@@ -120,10 +120,10 @@ def shapley_of_sets(
         for k, part in enumerate(parts):
             apart = found.take(part, axis=1) - at_points[n, None]
             worths[k, n, s + 1] = mean_of_rows(apart, weights)
-    return shapley_of_worths(worths)
+    return shapley_of_coalitions(worths)
 
 
-def _alone(points: Points) -> Positions:
+def _alone(points: Points) -> Indices:
     """Each column as a player of its own, (D,)."""
     return np.arange(points.shape[1])
 
@@ -137,9 +137,9 @@ def shapley_orders(
     points: Points,
     rng: np.random.Generator,
     draws: DrawPlan,
-    parts: Sequence[Positions] = (),
+    parts: Sequence[Indices] = (),
     weights: Values | None = None,  # of the rows, which add up to 1
-    players: Positions | None = None,  # (D,): of the columns, where some are one
+    players: Indices | None = None,  # (D,): of the columns, where some are one
 ) -> Pooled:
     """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2 players.
 
@@ -161,7 +161,7 @@ def shapley_orders(
         beside = background[used], at_background[used]
         shape = len(points), width
         found = [np.empty((len(each), *shape)) for each in design.weights]
-        for some in AT_ONCE.blocks(len(points), 24 * n_pairs * points.shape[1]):
+        for some in BATCH_BUDGET.blocks(len(points), 24 * n_pairs * points.shape[1]):
             of_points = points[some], at_points[some]
             changes = _pairs(value, of_points, beside, rng, own)
             for blocks, each in zip(found, design.weights, strict=True):
@@ -242,8 +242,8 @@ class _Design:
     def of(
         cls,
         traits: Array,
-        used: Positions,
-        parts: Sequence[Positions],
+        used: Indices,
+        parts: Sequence[Indices],
         own: Values | None = None,
     ) -> Self:
         """Of the rows that P pairs use, in the order of the pairs."""
@@ -275,7 +275,7 @@ def _pairs(
     at_points: tuple[Points, Array],  # (n, D), (n,)
     beside: tuple[Points, Array],  # rows of the background for each pair (P, D), (P,)
     rng: np.random.Generator,
-    players: Positions,  # (D,)
+    players: Indices,  # (D,)
 ) -> Array:
     """Changes of f by each player, means of both walks of pairs, (n, P, players)."""
     (points, last), (rows, first) = at_points, beside
@@ -283,7 +283,7 @@ def _pairs(
     orders = np.argsort(rng.random(shape), axis=2).reshape(-1, shape[2])
     n, m = np.divmod(np.arange(len(orders)), shape[1])
     total = np.zeros(orders.shape)
-    for some in AT_ONCE.blocks(len(orders), 8 * shape[2] * len(players)):
+    for some in BATCH_BUDGET.blocks(len(orders), 8 * shape[2] * len(players)):
         ends = (rows[m[some]], first[m[some]]), (points[n[some]], last[n[some]])
         for order in (orders[some], orders[some, ::-1]):
             total[some] += _changes(value, *ends, order, players)
@@ -295,7 +295,7 @@ def _changes(
     start: tuple[Points, Array],  # (K, D) and f there
     end: tuple[Points, Array],
     order: NDArray[np.intp],  # (K, players)
-    players: Positions,  # (D,)
+    players: Indices,  # (D,)
 ) -> Array:
     """The change of f by each player (K, players), along one order each."""
     width = order.shape[1]

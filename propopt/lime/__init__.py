@@ -19,7 +19,7 @@ Texts have words: :func:`text_limits` explains documents, as a
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.explaining import LimeExplainer, limits, text_limits
 from propopt.lime.explanation import LimeExplanation
@@ -27,7 +27,7 @@ from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
 from propopt.lime.text.text_explanation import TextLimeExplanation
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 __all__ = [
@@ -46,4 +46,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.lime", __all__)
+    __getattr__ = _suggesting_getattr("po.lime", __all__)

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -40,7 +40,7 @@ class ExchangeableBits:
         """The number of words, d."""
         return self.log_sizes.shape[1] - 1
 
-    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
+    def at(self, rows: slice | Indices, /) -> ExchangeableBits:
         """Those of some situations."""
         return ExchangeableBits(self.log_sizes[rows])
 
@@ -108,7 +108,7 @@ class ExchangeableBits:
         rest = (vectors - level) / (self.apart + penalty)[:, None, None]
         return np.asarray(ends + rest)
 
-    def share_left(self, penalty: Values, /) -> Array:
+    def shrinkage(self, penalty: Values, /) -> Array:
         """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
         one = 1.0 / self.n_words
         left = one * self.along / (self.along + penalty)
@@ -146,7 +146,7 @@ class Limits:
             evaluations=sum(part.evaluations for part in parts),
         )
 
-    def at(self, rows: slice | Positions, /) -> Limits:
+    def at(self, rows: slice | Indices, /) -> Limits:
         """Those of some situations."""
         return replace(self, **{k: own[rows] for k, own in self.arrays.items()})
 
@@ -189,7 +189,7 @@ class Limits:
         """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
         return np.asarray(self._steepness(penalty)[:, None] * vectors)
 
-    def share_left(self, penalty: Values, /) -> Array:
+    def shrinkage(self, penalty: Values, /) -> Array:
         """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
         return np.asarray(self._steepness(penalty) * self.variances)
 
@@ -219,7 +219,7 @@ class ExactLimits:
         log_weight = np.sum([tilt.log_weight for tilt in tilts], axis=0)
         return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
-    def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
+    def _distinct(self, points: Points, widths: Values) -> tuple[Indices, Indices]:
         """Situations of which all others repeat one, and which one each repeats."""
         cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
@@ -304,9 +304,9 @@ def bin_profiles(
             f"law: {exact.law!r} weights samples by their distance from the row, so a "
             "bin has no mean of its own; a TabularLaw weights them by bins"
         )
-    own_widths = exact.law.widths(points, widths)
+    bin_widths = exact.law.widths(points, widths)
     parts = [
-        _means(exact, columns, points[some], own_widths[some])
+        _means(exact, columns, points[some], bin_widths[some])
         for some in exact.blocks(len(points))
     ]
     return tuple(
@@ -350,16 +350,16 @@ def data_ends(column: LimeColumn) -> tuple[float, float]:
     return column.extent if isinstance(column, BinnedColumn) else (-np.inf, np.inf)
 
 
-def own_widths(column: LimeColumn, x: Values) -> Values:
+def bin_widths(column: LimeColumn, x: Values) -> Values:
     """The width of the bin of each number (n,); σ where it has no end."""
     edges, (low, high) = inner_edges(column), data_ends(column)
-    ends, place = np.concatenate([[low], edges, [high]]), column.place(x)
-    widths = ends[place + 1] - ends[place]
+    ends, bin_index = np.concatenate([[low], edges, [high]]), column.bin_index(x)
+    widths = ends[bin_index + 1] - ends[bin_index]
     endless = np.isinf(widths)
     if isinstance(column, NormalColumn):
         widths[endless] = column.scale
     if isinstance(column, BinnedColumn):
-        widths[endless] = column.pieces.sd[place[endless]]
+        widths[endless] = column.pieces.sd[bin_index[endless]]
     return widths
 
 
@@ -373,14 +373,16 @@ def nearest_edges(column: LimeColumn, x: Values) -> Array:
     if len(edges) == 0:
         return result
     x = x[known]
-    place, last = column.place(x), len(edges) - 1
-    low, high = edges[np.maximum(place - 1, 0)], edges[np.minimum(place, last)]
-    below = (place > last) | ((place > 0) & (np.abs(x - low) <= np.abs(x - high)))
+    bin_index, last = column.bin_index(x), len(edges) - 1
+    low, high = edges[np.maximum(bin_index - 1, 0)], edges[np.minimum(bin_index, last)]
+    below = (bin_index > last) | (
+        (bin_index > 0) & (np.abs(x - low) <= np.abs(x - high))
+    )
     edge = np.where(below, low, high)
     around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
-    target = np.where(below, place - 1, place + 1)
-    beyond = column.place(around.ravel()).reshape(around.shape) == target
-    widths = own_widths(column, x)
+    target = np.where(below, bin_index - 1, bin_index + 1)
+    beyond = column.bin_index(around.ravel()).reshape(around.shape) == target
+    widths = bin_widths(column, x)
     some = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
     values = around[beyond.argmax(axis=0), np.arange(len(x))]
     distance = np.abs(x - edge)[some] / widths[some]
@@ -429,7 +431,7 @@ def profile_means(
     result = limits(moved)
     inside = result.mean + (1.0 - result.alpha[:, j]) * result.coefficients[:, j]
     means = np.full((len(points), len(column.bins)), np.nan)
-    means[:, column.place(values)] = inside.reshape(len(points), len(values))
+    means[:, column.bin_index(values)] = inside.reshape(len(points), len(values))
     return means
 
 
@@ -447,6 +449,6 @@ def cell_coefficients(
     moved[:, pair[1]] = np.tile(second, len(first))
     result = limits(moved).coefficients[:, list(pair)]
     cells = np.full((len(one.bins), len(other.bins), 2), np.nan)
-    indices = np.ix_(one.place(first), other.place(second))
+    indices = np.ix_(one.bin_index(first), other.bin_index(second))
     cells[indices] = result.reshape(len(first), len(second), 2)
     return cells

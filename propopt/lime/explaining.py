@@ -10,20 +10,20 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 
-from propopt.base.arrays import Points, Truths, Values
+from propopt.base.arrays import Mask, Points, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.laws.data_law import Reference
 from propopt.lime.explanation import LimeExplanation, bins_of, cells_of
@@ -36,18 +36,18 @@ from propopt.lime.sampled_limits import (
     checked_products,
     limits_or_estimates,
 )
-from propopt.lime.text.text_explanation import TextLimeExplanation, TextSubject
-from propopt.lime.text.text_reading import (
-    DocumentReading,
-    ExplainedDocument,
-    TextLaw,
-    read_documents,
-)
-from propopt.lime.text.text_samples import (
+from propopt.lime.text.sampled_words import (
     SizePlan,
     WordMeans,
     estimate_words,
     limits_of,
+)
+from propopt.lime.text.text_explanation import TextLimeExplanation, TextSubject
+from propopt.lime.text.word_limits import (
+    CheckedDocument,
+    LimeRecord,
+    TextLaw,
+    check_documents,
 )
 from propopt.losses.faithfulness import relative_size
 from propopt.structures.kinds import has_method
@@ -67,7 +67,7 @@ from propopt.tables.frames import Labels
 # ---- Rows of a table
 
 
-@knows_other_words
+@suggests_arguments
 def limits(
     function: Any,
     X: Any,
@@ -140,11 +140,11 @@ def limits(
     choice = target, output, outcome
     draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
     subject = _subject_of(function, X, law, data, choice, draws)
-    return explanation_of_subject(subject, progress=progress)
+    return explain_rows(subject, progress=progress)
 
 
 @final
-@knows_other_words
+@suggests_arguments
 class LimeExplainer:
     """A model and a law that are read once, to explain rows whenever they come.
 
@@ -256,7 +256,7 @@ class LimeExplainer:
             if (errors > allow[: len(points)]).any():
                 read = checked_products(f, points[:0], points, labels)
                 subject = replace(subject, products=read)
-        return explanation_of_subject(subject, values, progress=progress)
+        return explain_rows(subject, values, progress=progress)
 
 
 _ASKED: Final = 20
@@ -282,7 +282,7 @@ def _subject_of(
         )
     model_data = None if isinstance(function, Function) else data
     target, output, outcome = choice
-    f, told = wrapped_and_told(function, X, target, output, model_data, outcome=outcome)
+    f, told = wrap_with_table(function, X, target, output, model_data, outcome=outcome)
     points, labels = told.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
     rows, names = told.read(f, table, label)
@@ -308,7 +308,7 @@ def _subject_of(
     )
 
 
-def explanation_of_subject(
+def explain_rows(
     subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
 ) -> LimeExplanation:
     """The limits at the rows of a subject, where f has values, as a result."""
@@ -373,7 +373,7 @@ _WORTH_TIMING = 64
 """Texts from which a few are timed, to say what all of them cost."""
 
 
-@knows_other_words
+@suggests_arguments
 def text_limits(
     function: Any,
     documents: Any,
@@ -467,7 +467,7 @@ def text_limits(
     rule = _read_rule(words, function)
     if not isinstance(function, Function):
         schema = TextSchema.of(documents, rule)
-        function, _ = wrapped_and_told(
+        function, _ = wrap_with_table(
             function, documents, target, output, schema, outcome=outcome
         )
     if not isinstance(function, TextFunction):
@@ -491,10 +491,10 @@ def text_limits(
         draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
         max_enumerated=most,
     )
-    return explanation_of_texts(subject, names, progress=progress)
+    return explain_documents(subject, names, progress=progress)
 
 
-def explanation_of_texts(
+def explain_documents(
     subject: TextSubject, names: Any = None, *, progress: bool | None = None
 ) -> TextLimeExplanation:
     """The limits at the documents of a subject, as a result."""
@@ -506,7 +506,7 @@ def explanation_of_texts(
             replace(
                 own, refusal=own.refusal or _TOO_SHORT.get(own.document.n_words, "")
             )
-            for own in read_documents(subject.function, documents, told)
+            for own in check_documents(subject.function, documents, told)
         ]
     plans = [_plan(subject, own) for own in read]
     most = subject.draws.max_evaluations
@@ -540,7 +540,7 @@ def explanation_of_texts(
     refused = [
         f"document {label!r}: {row.reason}"
         for label, row in zip(labels, rows, strict=True)
-        if not row.is_known
+        if not row.has_coefficients
     ]
     if len(refused) == len(rows):
         raise InvalidInput(
@@ -549,7 +549,7 @@ def explanation_of_texts(
     errors = {
         label: relative_size(row.errors, row.coefficients)
         for label, row in zip(labels, rows, strict=True)
-        if row.is_known and not row.is_exact
+        if row.has_coefficients and not row.is_exact
     }
     if errors:
         worst = max(errors, key=lambda label: errors[label])
@@ -595,7 +595,7 @@ _CALLS: Final = Budget(2**24, 2**11)
 """Bits of one call, after which a bar moves on."""
 
 
-def _plan(subject: TextSubject, read: DocumentReading) -> SizePlan | int:
+def _plan(subject: TextSubject, read: CheckedDocument) -> SizePlan | int:
     """Which sets are sampled; or how many texts are asked for, of none and of all."""
     d, n = read.document.n_words, subject.draws.n_samples
     if read.refusal or not isinstance(read.words, Reason):
@@ -606,12 +606,12 @@ def _plan(subject: TextSubject, read: DocumentReading) -> SizePlan | int:
 
 
 def _explained(
-    subject: TextSubject, read: DocumentReading, plan: SizePlan | int, told: Told
-) -> tuple[ExplainedDocument, WordMeans | None]:
+    subject: TextSubject, read: CheckedDocument, plan: SizePlan | int, told: Told
+) -> tuple[LimeRecord, WordMeans | None]:
     """The limits at a document, and what they are made of."""
     document, law, refusal = read.document, subject.law, read.refusal
 
-    def evaluate(bits: Truths) -> Values:
+    def evaluate(bits: Mask) -> Values:
         parts = []
         for some in _CALLS.blocks(len(bits), bits.shape[1]):
             parts.append(subject.function.texts_value(document.each(bits[some])))
@@ -634,12 +634,12 @@ def _explained(
     except InvalidInput as error:
         refusal = str(error)
     if means is None or refusal:
-        return ExplainedDocument.without(document, read.value, refusal), None
+        return LimeRecord.without(document, read.value, refusal), None
     if isinstance(read.words, Reason):
         reason = read.words.reason
     result = limits_of(means, np.array([law.bandwidth]))
     errors, intercept_error = result.standard_errors, result.intercept_error
-    limits = ExplainedDocument(
+    limits = LimeRecord(
         document=document,
         coefficients=result.coefficients[0].copy(),
         intercept=float(result.intercept[0]),

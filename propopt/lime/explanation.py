@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.checks import known_word, read_count, read_level, read_positive
-from propopt.base.declared import left, stored
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.checks import read_count, read_level, read_option, read_positive
+from propopt.base.declared import field, transient
 from propopt.base.document import (
     Bar,
     Bars,
@@ -29,7 +29,7 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row, told_by
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
 from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.exact_limits import Limits
@@ -44,7 +44,7 @@ from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.paths import BandwidthPath, bandwidth_path
 from propopt.lime.sampled_limits import LimeSubject
 from propopt.results.result import Result
-from propopt.tables.columns import Coded
+from propopt.tables.columns import CategoricalColumn
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -65,14 +65,14 @@ def cells_of(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...
 def bins_of(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
     """The bin of each value in words, (N, D)."""
     shown = [
-        [str(column.bins[b]) for b in column.place(values).tolist()]
+        [str(column.bins[b]) for b in column.bin_index(values).tolist()]
         for column, values in zip(law.columns, points.T, strict=True)
     ]
     return tuple(zip(*shown, strict=True))
 
 
 def _cell(value: float, column: object) -> Any:
-    if isinstance(column, Coded):
+    if isinstance(column, CategoricalColumn):
         category = column.categories[int(value)]
         return category if isinstance(category, bool | int | float) else str(category)
     return None if np.isnan(value) else value
@@ -127,12 +127,12 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     _columns: ClassVar[tuple[str, ...]]
     _left_behind: ClassVar[str]
 
-    n_samples: int = stored(low=1)
-    evaluations: int = stored(default=0, low=0)
-    notes: tuple[str, ...] = stored(default=())
-    quantity: Quantity | None = stored(default=None)
-    scatter: Any = stored(default=None)
-    subject: AskedAbout | None = left(default=None)
+    n_samples: int = field(low=1)
+    evaluations: int = field(default=0, low=0)
+    notes: tuple[str, ...] = field(default=())
+    quantity: Quantity | None = field(default=None)
+    scatter: Any = field(default=None)
+    subject: AskedAbout | None = transient(default=None)
 
     @property
     def _unit(self) -> str:
@@ -200,11 +200,11 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """The columns of a row with their bins, or its words."""
 
     @abstractmethod
-    def _part(self, indices: Positions) -> dict[str, Any]:
+    def _part(self, indices: Indices) -> dict[str, Any]:
         """Fields of some rows, or documents, alone."""
 
     @abstractmethod
-    def _own_columns(self, places: Positions) -> dict[str, Any]:
+    def _own_columns(self, places: Indices) -> dict[str, Any]:
         """Of a table, where each of its lines is about one of the rows."""
 
     @abstractmethod
@@ -274,7 +274,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """Where a row, or document, stands; the first by default."""
         return 0 if row is None else self.labels.position(row, self.shape[0])
 
-    def asked(self, label: str) -> AskedAbout:
+    def require_subject(self, label: str) -> AskedAbout:
         """The model and the law."""
         if self.subject is None:
             reason = self.why_not("subject", self._left_behind)
@@ -354,7 +354,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         return self._deviations(n)
 
     @property
-    def known_noise(self) -> OfEach:
+    def available_noise(self) -> OfEach:
         """The same; NaN where it is not known and cannot be asked."""
         if self.scatter is None and self.subject is None:
             return self._each(lambda own: np.full(own.shape, np.nan), self.coefficients)
@@ -390,7 +390,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     ) -> OfEach:
         """Where coefficients fall: lower and upper ends, by the normal law."""
         ends = partial(ends_of, level=read_level(level))
-        if known_word(of, Literal["runs", "limits"], "of") == "limits":
+        if read_option(of, Literal["runs", "limits"], "of") == "limits":
             return self._each(ends, self.coefficients, self._errors)
         return self._each(ends, self.expected(n_samples), self.noise(n_samples))
 
@@ -452,11 +452,11 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             If the explanation was loaded, and has no model; or if LIME says nothing of
             any of the documents.
         """
-        subject, n = self.asked("diagnose"), self._samples(n_samples)
+        subject, n = self.require_subject("diagnose"), self._samples(n_samples)
         if rows is not None:
             return self.of_rows(rows).diagnose(n, progress=progress)
         told = self._told(subject, n, progress)
-        return LimeDiagnosis.of_told(told, self.shape, self.labels, n, self.source)
+        return LimeDiagnosis.of_findings(told, self.shape, self.labels, n, self.source)
 
     # ---- as a table, as lists, as one line and as a card
 
@@ -479,7 +479,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             self._nouns[0]: [names[n] for n in places.tolist()],
             "coefficient": joined(own),
             "standard_error": joined(self._errors),
-            "single_run_sd": joined(self.known_noise),
+            "single_run_sd": joined(self.available_noise),
             "expected": joined(self.expected()),
             "n_samples": self.n_samples,
             "intercept": self.intercept[places],
@@ -714,26 +714,26 @@ class LimeExplanation(
         "propopt.lime.limits"
     )
 
-    coefficients: Attributions = stored("N D", nonempty=True, default=None)
-    intercept: Values = stored("N", default=None)
-    standard_errors: Array | None = stored("N D", low=0.0, default=None)
-    source: str = stored(default=EXACT)
-    reason: str = stored(default="")
-    alpha: Array = stored("N D", low=0.0, high=1.0)
-    log_weight: Values = stored("N", infinite=True)
-    effective_share: Values = stored("N", low=0.0)
-    values: Values = stored("N", default=None)
-    points: Points = stored("N D", missing=True, infinite=True)
-    cells: tuple[tuple[float | str | bool | None, ...], ...] = stored(missing=True)
-    bins: tuple[tuple[str, ...], ...] = stored()
-    law_in_words: str = stored(default="")
-    ridge: float = stored(low=0.0)
-    first_row: bool = stored()
-    labels: Labels = stored(default=Labels())
-    scatter: RunScatter | None = stored(default=None)
-    subject: LimeSubject | None = left(default=None)
+    coefficients: Attributions = field("N D", nonempty=True, default=None)
+    intercept: Values = field("N", default=None)
+    standard_errors: Array | None = field("N D", low=0.0, default=None)
+    source: str = field(default=EXACT)
+    reason: str = field(default="")
+    alpha: Array = field("N D", low=0.0, high=1.0)
+    log_weight: Values = field("N", infinite=True)
+    effective_share: Values = field("N", low=0.0)
+    values: Values = field("N", default=None)
+    points: Points = field("N D", missing=True, infinite=True)
+    cells: tuple[tuple[float | str | bool | None, ...], ...] = field(missing=True)
+    bins: tuple[tuple[str, ...], ...] = field()
+    law_in_words: str = field(default="")
+    ridge: float = field(low=0.0)
+    first_row: bool = field()
+    labels: Labels = field(default=Labels())
+    scatter: RunScatter | None = field(default=None)
+    subject: LimeSubject | None = transient(default=None)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse tables of other shapes, errors of what is exact, shares above 1.
 
         Raises
@@ -775,7 +775,7 @@ class LimeExplanation(
     @property
     def law(self) -> LimeLaw:
         """The law of the samples."""
-        return self.asked("law").law
+        return self.require_subject("law").law
 
     @cached_property
     def limits(self) -> Limits:
@@ -806,7 +806,7 @@ class LimeExplanation(
             return self.scatter
         return RunScatter(
             self.run_of(self.n_samples).standard_deviations,
-            self.asked("the variance of the function").variance(),
+            self.require_subject("the variance of the function").variance(),
             self.n_samples,
         )
 
@@ -819,7 +819,7 @@ class LimeExplanation(
         """The mean and the covariance of the coefficients of one run of LIME."""
         if n_samples in self._runs_of:
             return self._runs_of[n_samples]
-        subject = self.asked("a run of another number of samples")
+        subject = self.require_subject("a run of another number of samples")
         self._runs_of[n_samples] = own = single_run(
             subject.evaluate,
             subject.law,
@@ -852,7 +852,7 @@ class LimeExplanation(
         Refused
             If coefficients are estimated, or the explanation was loaded.
         """
-        subject = self.asked("path")
+        subject = self.require_subject("path")
         if subject.exact is None:
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
@@ -880,7 +880,7 @@ class LimeExplanation(
             for name, own in zip(names, self.bins[n], strict=True)
         ]
 
-    def _part(self, indices: Positions) -> dict[str, Any]:
+    def _part(self, indices: Indices) -> dict[str, Any]:
         N, names = len(self.coefficients), self.labels
         if names.points is None and not np.array_equal(indices, np.arange(N)):
             # rows without names keep their numbers
@@ -893,7 +893,7 @@ class LimeExplanation(
             **{k: None if x is None else x[indices] for k, x in of_rows.items()},
         }
 
-    def _own_columns(self, places: Positions) -> dict[str, Any]:
+    def _own_columns(self, places: Indices) -> dict[str, Any]:
         N, D = self.shape
         sampled = self.scatter is not None or self.subject is not None
         cells = [cell for row in self.cells for cell in row]
@@ -915,7 +915,7 @@ class LimeExplanation(
     ) -> list[LimeFinding]:
         evidence = evidence_of(self, subject, n_samples)
         with evidence.announced(progress):
-            return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
+            return run_rules(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 
     @property
     def _known(self) -> tuple[str, str, str]:
@@ -928,11 +928,11 @@ class LimeExplanation(
 
     def _title(self, n: int) -> str:
         beside = f" ({self.mean[n]:.4g} on average around it)"
-        return self._why(n, as_row(self.row_names[n]), beside)
+        return self._why(n, row_label(self.row_names[n]), beside)
 
     def _ends(self, n: int) -> Array:
         quick = self._known_runs is not None or self.shape[0] <= ROWS_SAMPLED
-        noise = self.known_noise[n] if quick else np.full(self.shape[1], np.nan)
+        noise = self.available_noise[n] if quick else np.full(self.shape[1], np.nan)
         return ends_of(self.expected()[n], noise)
 
     @property

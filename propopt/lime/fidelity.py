@@ -7,8 +7,8 @@ from typing import Final, cast
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Values
-from propopt.base.resources import AT_ONCE
+from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.resources import BATCH_BUDGET
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.lime_law import FactorMeans, LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
@@ -190,7 +190,7 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
     total = np.zeros(len(points))
     row_bytes = 16 * _NODES * (function.n_factors + 1)
-    for some in AT_ONCE.blocks(len(points), row_bytes):
+    for some in BATCH_BUDGET.blocks(len(points), row_bytes):
         x, own = points[some], widths[some]
         _, slopes = function.slopes(exact.factor_means(x, own).mean)
         for j in function.columns.tolist():
@@ -206,7 +206,7 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 
 
 def _of_situation(
-    tables: Sequence[Array], indices: Sequence[Positions], values: Array
+    tables: Sequence[Array], indices: Sequence[Indices], values: Array
 ) -> float:
     """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1), m_l = E l.
 
@@ -242,7 +242,7 @@ def _of_situation(
 
 
 def _with_zeros(
-    tables: Sequence[Array], indices: Sequence[Positions], values: Array
+    tables: Sequence[Array], indices: Sequence[Indices], values: Array
 ) -> float:
     """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
     own = [
@@ -263,7 +263,7 @@ def _with_zeros(
 def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
     """Σ_{l,l'} v_l v_l' of what is multiplied to ones, some l with all behind them."""
     total = 0.0
-    for some in AT_ONCE.blocks(len(v), 16 * len(v)):
+    for some in BATCH_BUDGET.blocks(len(v), 16 * len(v)):
         # pairs with those before are pairs of those before
         pairs = np.ones((some.stop - some.start, len(v) - some.start))
         multiply(some, pairs)
@@ -294,7 +294,7 @@ def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
     return table
 
 
-def _places(function: SumOfProducts, numbers: Positions, j: int) -> Positions:
+def _places(function: SumOfProducts, numbers: Indices, j: int) -> Indices:
     """The factor of column j that each product has; one behind them if none, (L,)."""
     places = np.full(function.n_factors + 1, len(numbers))
     places[numbers] = np.arange(len(numbers))

@@ -10,9 +10,9 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_count, read_nonnegative
-from propopt.base.declared import stored
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
 from propopt.lime.exact_limits import ExchangeableBits, Limits
@@ -23,7 +23,7 @@ from propopt.lime.sampled_limits import (
     stratified_uniforms,
     values_around,
 )
-from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import (
     SetFunction,
@@ -67,14 +67,14 @@ class RunScatter:
     """What samples tell of runs, for each of N rows."""
 
     # (N, D): the standard deviations of the coefficients of one run
-    deviations: Array = stored("N D", low=0.0)
+    deviations: Array = field("N D", low=0.0)
     # (N,): Var_Q f; exact for sums of products that are not too many
-    variance: Values = stored("N", low=0.0)
-    n_samples: int = stored(low=1)  # of the run
+    variance: Values = field("N", low=0.0)
+    n_samples: int = field(low=1)  # of the run
     # samples of each row that deviations, and other variances, were estimated from
-    n_draws: int = stored(default=RUN_DRAWS, low=0)
+    n_draws: int = field(default=RUN_DRAWS, low=0)
 
-    def of_rows(self, rows: Positions) -> RunScatter:
+    def of_rows(self, rows: Indices) -> RunScatter:
         """The same of some rows."""
         return replace(
             self, deviations=self.deviations[rows], variance=self.variance[rows]
@@ -152,9 +152,9 @@ class FiniteFit:
         return self._solved(1.0 - self.alpha)
 
     @property
-    def share_left(self) -> Array:
+    def shrinkage(self) -> Array:
         """What ridge leaves of a coefficient, (n, D): the diagonal of R S."""
-        return self.bits.share_left(self.penalty)
+        return self.bits.shrinkage(self.penalty)
 
     @cached_property
     def left_by_ridge(self) -> Array:
@@ -197,7 +197,7 @@ class FiniteFit:
         pulls = (self.alpha * self.coefficients).sum(axis=1)
         return np.asarray(self.mean - pulls + self.left_at_row / self._whole)
 
-    def influences(self, rows: slice | Positions, bits: Array) -> Array:
+    def influences(self, rows: slice | Indices, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
 
         A sample with weight π and residual r moves (b_0, ..., b_D) by π r A⁻¹ Z, with
@@ -295,7 +295,7 @@ def single_run(
 
 def second_moments(
     fit: FiniteFit,
-    rows: Positions,  # shape (m,)
+    rows: Indices,  # shape (m,)
     bits: Array,  # shape (m, S, D)
     f: Array,  # shape (m, S)
     weights: Array,  # shape (m, S)
@@ -390,11 +390,11 @@ def ranking_chances(
 # ---- Sets of words with values, and how much each counts in means over all samples
 
 
-WordDraws: TypeAlias = tuple[Truths, Values]
+WordDraws: TypeAlias = tuple[Mask, Values]
 """Sets of words (S, d), which are kept, and values of f there (S,)."""
 
 
-def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Truths:
+def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Mask:
     """Uniform sets, evenly of the sizes that count; log_shares (d + 1,)."""
     shares = np.exp(log_shares - log_shares.max())
     ends = np.cumsum(shares) / shares.sum()
@@ -404,7 +404,7 @@ def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Tr
     return ~random_sets(d, d - sizes, rng)
 
 
-def _counts(bits: Truths, log_shares: Values) -> Values:
+def _counts(bits: Mask, log_shares: Values) -> Values:
     """What each set stands for, by the shares of all of its size, (S,), in all 1."""
     sizes = bits.sum(axis=1)
     there = np.bincount(sizes, minlength=len(log_shares))
@@ -568,7 +568,7 @@ def single_text_run(
     return run
 
 
-def used_words(function: SetFunction) -> Positions:
+def used_words(function: SetFunction) -> Indices:
     """The words that f tells apart, (u,): all where that is not known."""
     if not isinstance(function, Conjunctions):
         return np.arange(function.n_words)
@@ -578,7 +578,7 @@ def used_words(function: SetFunction) -> Positions:
 def _summed(
     fit: FiniteFit,
     function: SetFunction,
-    used: Positions,
+    used: Indices,
     log_shares: Values,  # of sizes, (d + 1,)
 ) -> Array:
     """E r² ψ ψᵀ over all sets of used words, each with 0, ..., R of the R others."""
@@ -611,7 +611,7 @@ def _summed(
     return np.asarray(psi.T @ second @ psi)
 
 
-def _log_choose(n: int, k: int | Positions) -> Values:
+def _log_choose(n: int, k: int | Indices) -> Values:
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 

@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from scipy.fft import dct
 from scipy.optimize import elementwise
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExactLimits, ExchangeableBits, Limits
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.lime.text.text_reading import (
+from propopt.lime.text.sampled_words import WordMeans, limits_of
+from propopt.lime.text.word_limits import (
     TextLaw,
     WordCoefficients,
     WordRegression,
 )
-from propopt.lime.text.text_samples import WordMeans, limits_of
 from propopt.structures.subsets.sets import SizeMeans
 
 
@@ -109,7 +109,7 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     # of the row's bin in each column; 1 where weights are not by bits
     shares = np.array(
         [
-            1.0 if column is None else column.shares[column.place(point[[j]])[0]]
+            1.0 if column is None else column.shares[column.bin_index(point[[j]])[0]]
             for j, column in enumerate(columns)
         ]
     )
@@ -262,7 +262,7 @@ def _noise(coefficients: Array, tail: int) -> Array:
 
 def _sign_run(
     curve: WidthCurve, pieces: Sequence[Piece], j: int
-) -> tuple[Values, Values, Values, Positions]:
+) -> tuple[Values, Values, Values, Indices]:
     """The signs of column j between places at which its polynomials may turn.
 
     Where brackets of the C crossings begin and end (C,), where it touches zero (T,),
@@ -312,8 +312,8 @@ class ColumnRoots:
 
     column: int  # j
     widths: Values  # (R,): ν > 0 with β_j(ν) = 0, increasing
-    crosses: Truths  # (R,): whether the sign changes there; where not, β_j touches zero
-    signs: Positions  # (C + 1,): −1 or 1 between the C crossings, from ν → 0 to ν → ∞
+    crosses: Mask  # (R,): whether the sign changes there; where not, β_j touches zero
+    signs: Indices  # (C + 1,): −1 or 1 between the C crossings, from ν → 0 to ν → ∞
 
     @property
     def zero(self) -> bool:
@@ -386,9 +386,7 @@ def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> st
     )
 
 
-def _polished(
-    curve: WidthCurve, low: Values, high: Values, columns: Positions
-) -> Values:
+def _polished(curve: WidthCurve, low: Values, high: Values, columns: Indices) -> Values:
     """The place of the change of sign of each bracket, on exact values."""
     if len(low) == 0:
         return low
@@ -495,12 +493,12 @@ class SignsAround:
     """How signs of coefficients change around one width, in n rows."""
 
     roots: Array  # (n, D): the width of the nearest change by its ratio; NaN of none
-    turned: Truths  # (n, D): whether the sign there is not that without weights
+    turned: Mask  # (n, D): whether the sign there is not that without weights
     wide: Array  # (n, D): coefficients without weights
 
 
 def _signs_around(
-    at: Callable[[Positions, Values], Array], n_rows: int, own: float
+    at: Callable[[Indices, Values], Array], n_rows: int, own: float
 ) -> SignsAround:
     """Signs at widths a quarter of an octave apart; roots are found on exact values.
 
@@ -536,7 +534,7 @@ def _signs_around(
 def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
     """Changes of sign around the law's kernel width, for all rows of points (n, D)."""
 
-    def at(rows: Positions, widths: Values) -> Array:
+    def at(rows: Indices, widths: Values) -> Array:
         return exact.of(points[rows], widths).coefficients
 
     return _signs_around(at, len(points), exact.law.kernel_width)
@@ -546,7 +544,7 @@ def signs_of_words(function: SizeMeans, bandwidth: float) -> SignsAround:
     """The same of the words of a document, (1, d)."""
     limits = WordRegression(TabledMeans(function))
 
-    def at(_: Positions, bandwidths: Values) -> Array:
+    def at(_: Indices, bandwidths: Values) -> Array:
         return limits.at(bandwidths).coefficients
 
     return _signs_around(at, 1, bandwidth)

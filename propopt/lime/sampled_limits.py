@@ -10,15 +10,21 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import AT_ONCE, Budget, DrawPlan, require_memory, row_blocks
+from propopt.base.resources import (
+    BATCH_BUDGET,
+    Budget,
+    DrawPlan,
+    require_memory,
+    row_blocks,
+)
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.functions.function import Function
-from propopt.functions.means import Checked
+from propopt.functions.means import CheckedStructure
 from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
@@ -55,7 +61,7 @@ def values_around(
     budget: Budget | None = None,
 ) -> Iterator[tuple[slice, Draws, Array]]:
     """Samples of Q around rows, block after block, with f there, (m, S)."""
-    for some in (AT_ONCE if budget is None else budget).blocks(
+    for some in (BATCH_BUDGET if budget is None else budget).blocks(
         len(points), 3 * uniforms.nbytes
     ):
         own = points[some]
@@ -208,7 +214,7 @@ class CommonDraws:
         weights = np.exp(logs - logs.max(axis=0))
         return np.asarray(weights / weights.sum(axis=0))
 
-    def enough(self, points: Points, widths: Values) -> Truths:
+    def enough(self, points: Points, widths: Values) -> Mask:
         """Whether half of the samples count around rows, (n,)."""
         weights = self.weights(points, widths)
         return np.asarray((weights**2).sum(axis=0) * len(weights) <= 2.0)
@@ -282,13 +288,13 @@ class CommonDraws:
         return result
 
     @cached_property
-    def bins(self) -> tuple[Positions, ...]:
+    def bins(self) -> tuple[Indices, ...]:
         """The bins of the samples, D arrays (S,)."""
         return self._bins_of(self.samples)
 
-    def _bins_of(self, points: Points) -> tuple[Positions, ...]:
+    def _bins_of(self, points: Points) -> tuple[Indices, ...]:
         columns = zip(self.columns, points.T, strict=True)
-        return tuple(column.place(x) for column, x in columns)
+        return tuple(column.bin_index(x) for column, x in columns)
 
     @cached_property
     def _fit(self) -> tuple[float, tuple[Array, ...], Values]:
@@ -320,7 +326,7 @@ _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 
-def cost_told(
+def announced_cost(
     label: str,
     function: Function,
     points: Points,
@@ -354,7 +360,7 @@ def estimate_limits(
     evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
     first = cost.first(draws)
     told = draws.label("lime"), function, points, names, cost.of(first), progress
-    announced = cost_told(*told)
+    announced = announced_cost(*told)
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
@@ -415,7 +421,7 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     require_memory(
         row_bytes + 24.0 * LIME_BLOCKS * width**2, label, "use fewer samples"
     )
-    return list(AT_ONCE.blocks(n_rows, row_bytes))
+    return list(BATCH_BUDGET.blocks(n_rows, row_bytes))
 
 
 def _estimates(
@@ -447,7 +453,7 @@ def checked_products(
 ) -> SumOfProducts | Reason:
     """The sum of products that a function is, if it is one at rows of both tables."""
     rows = np.concatenate([points, reference])
-    return Checked.of(function, rows.shape[1]).at(rows, labels.of_columns())
+    return CheckedStructure.of(function, rows.shape[1]).at(rows, labels.of_columns())
 
 
 # ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
@@ -470,7 +476,7 @@ class LimeSubject:
     # what depends on the function and the law alone, made once for all rows
     known: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def of_rows(self, rows: Positions) -> LimeSubject:
+    def of_rows(self, rows: Indices) -> LimeSubject:
         """The same, about some of the rows."""
         return self.at(self.points[rows], self.labels.of_positions(rows))
 
@@ -517,13 +523,13 @@ class LimeSubject:
         progress: bool | None = False,
     ) -> Limits:
         """The limits at these rows, or at others, with widths of their own."""
-        draws = self.draws if points is None else self.draws.alone
+        draws = self.draws if points is None else self.draws.first_batch
         points = self.points if points is None else points
         if self.exact is not None:
             return self.exact.of(points, widths)
         if widths is None:
             return self._estimated(self.law, points, progress, draws)
-        several, alone = np.unique(widths), self.draws.alone
+        several, alone = np.unique(widths), self.draws.first_batch
         parts = [
             self._estimated(self.law.with_width(w), points[widths == w], False, alone)
             for w in several.tolist()

@@ -4,12 +4,12 @@ import importlib
 
 import lazy_loader
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 
 
 # rooms above import single chapters, so each is loaded when first used
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-_others = _other_words("po.losses", __all__, _load)
+_others = _suggesting_getattr("po.losses", __all__, _load)
 
 
 def __getattr__(name: str) -> object:

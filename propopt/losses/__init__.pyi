@@ -3,9 +3,9 @@ from .algebra import Objective as Objective
 from .algebra import Program as Program
 from .algebra import PropertyLoss as PropertyLoss
 from .completeness import Completeness as Completeness
+from .custom import Custom as Custom
 from .faithfulness import FunctionMatching as FunctionMatching
 from .faithfulness import GradientMatching as GradientMatching
-from .own import Custom as Custom
 from .robustness import KernelRobustness as KernelRobustness
 from .robustness import MaxDifferenceRobustness as MaxDifferenceRobustness
 from .robustness import PairwiseRobustness as PairwiseRobustness

@@ -35,8 +35,8 @@ from propopt.base.checks import (
     refuse_underflow,
 )
 from propopt.base.errors import InvalidInput, Refused, WrongType
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses.linear_algebra import SLAB, plus_row, slabs
 from propopt.losses.maps import (
     Absolute,
@@ -181,7 +181,7 @@ class PropertyLoss(Atom, ABC):
     """D, where this loss fixes it."""
     labels: Labels = Labels()
     """Names of points and features, where this loss knows them."""
-    beside: Attributions | None = None
+    offset: Attributions | None = None
     """What attributions are set beside, G (N, D): then A(W) − T is A(W − G)."""
 
     reduces: ClassVar[str] = ""
@@ -192,7 +192,7 @@ class PropertyLoss(Atom, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "__init__" in vars(cls):
-            knows_other_words(cls)
+            suggests_arguments(cls)
 
     @cached_property
     def map(self) -> LinearMap:
@@ -297,7 +297,7 @@ class PropertyLoss(Atom, ABC):
                 yield "parts", v
 
     def _read(self, W: object) -> Attributions:
-        return read_for((self,), W, f"{self.name}: W")
+        return aligned_attributions((self,), W, f"{self.name}: W")
 
     @property
     def has_target(self) -> bool:
@@ -373,7 +373,7 @@ def kind_of(name: str) -> type[PropertyLoss] | None:
 
 
 @final
-class _Recast(PropertyLoss):
+class _RecastLoss(PropertyLoss):
     """A loss of W as one of other coordinates, less a constant."""
 
     name: str
@@ -398,7 +398,7 @@ class _Recast(PropertyLoss):
         return self._penalty
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Bound:
     """A limit that a loss keeps, ``loss <= limit``, for ``subject_to``."""
@@ -414,7 +414,7 @@ Rate: TypeAlias = Any
 """A weight: a number, or a parameter of cvxpy whose value is read when it is needed."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Objective(Atom):
     """A weighted sum of losses: flat, in order, closed under sums and scaling.
@@ -544,7 +544,7 @@ class Objective(Atom):
         >>> objective.breakdown(G[["dose", "age"]])
         {'gradient_matching': 0.0, 'sparsity': 3.0}
         """
-        array = read_for(self.losses, W, "W")
+        array = aligned_attributions(self.losses, W, "W")
         return {loss.name: loss.value_at(array) for loss in self.losses}
 
     def value(self, W: object) -> float:
@@ -606,7 +606,9 @@ def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
     return names
 
 
-def read_for(losses: Sequence[PropertyLoss], W: object, label: str) -> Attributions:
+def aligned_attributions(
+    losses: Sequence[PropertyLoss], W: object, label: str
+) -> Attributions:
     """W (N, D), its rows and columns in the order of the losses."""
     array = aligned(W, common_labels(losses), label, "the losses")
     refuse_overflow(array, label)
@@ -682,7 +684,7 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 # ---- What a solver prepares: losses, bounds, and what all of them agree on
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Program:
     """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
@@ -757,7 +759,7 @@ def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
 
 @final
 @dataclass(frozen=True)
-class Trivial:
+class TrivialLosses:
     """What two explanations without work cost, by the name of each loss."""
 
     zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
@@ -765,7 +767,7 @@ class Trivial:
     sizes: Mapping[str, float]  # max |T| of the losses that have a target
 
     @classmethod
-    def of(cls, losses: Sequence[PropertyLoss]) -> Trivial:
+    def of(cls, losses: Sequence[PropertyLoss]) -> TrivialLosses:
         """The costs by these losses."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
         sizes = {

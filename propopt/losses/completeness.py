@@ -27,10 +27,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.checks import read_array, refuse_overflow, sealed
+from propopt.base.checks import read_array, read_only, refuse_overflow
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.words_of_others import knows_other_words
-from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _Recast
+from propopt.base.suggestions import suggests_arguments
+from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _RecastLoss
+from propopt.losses.custom import Custom
 from propopt.losses.maps import (
     Composed,
     Identity,
@@ -40,14 +41,13 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
-from propopt.losses.own import Custom
-from propopt.losses.restricted import is_complete, reduced_bound
+from propopt.losses.restricted import is_completeness, reduced_bound
 from propopt.tables.frames import Labels, differ, read_table
 from propopt.tables.imported import aligned
 
 
 @final
-@knows_other_words
+@suggests_arguments
 class Completeness:
     """Complete: the attributions of each point add up to its total, W v = t.
 
@@ -170,7 +170,7 @@ class _RowTotals(PropertyLoss):
     def __init__(
         self, total: Array, weights: Array, *, labels: Labels, name: str
     ) -> None:
-        self.target = sealed(total[:, None])
+        self.target = read_only(total[:, None])
         self.map = RowSums(weights)
         self.n_points, self.n_features = len(total), weights.shape[-1]
         self.labels = labels
@@ -227,7 +227,7 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
     """Columns that a target gives something in some row; None where all count.
 
     Zero is best for the others if each loss is one of W itself or of differences
-    between rows, perhaps less those of own values: without the column it is never
+    between rows, perhaps less those of main effects: without the column it is never
     larger.
     """
     used = np.zeros(n_features, dtype=bool)
@@ -248,7 +248,7 @@ def _read_weights(weights: Any) -> tuple[Array, Labels]:
     """V, (D,) or (N, D), and the names that came with it."""
     if np.ndim(weights) == 2:
         table, names = read_table(weights, "weights")
-        return sealed(np.array(table)), Labels(names.points, names.features)
+        return read_only(np.array(table)), Labels(names.points, names.features)
     numbers, features = _read(weights, "weights")
     columns = None if features is None else tuple(map(str, features))
     return numbers, Labels(features=columns)
@@ -256,7 +256,7 @@ def _read_weights(weights: Any) -> tuple[Array, Labels]:
 
 def _read(values: object, label: str) -> tuple[Array, tuple[Hashable, ...] | None]:
     """Numbers (n,), and the index that a Series has."""
-    numbers = sealed(np.array(read_array(values, label, ndim=1)))
+    numbers = read_only(np.array(read_array(values, label, ndim=1)))
     refuse_overflow(numbers, label)
     return numbers, tuple(values.index) if isinstance(values, pd.Series) else None
 
@@ -276,7 +276,7 @@ class Totals:
     @classmethod
     def of(cls, bounds: Sequence[Bound]) -> Totals | None:
         """What a :class:`Completeness` leaves; None where there is none."""
-        losses = [bound.loss for bound in bounds if is_complete(bound)]
+        losses = [bound.loss for bound in bounds if is_completeness(bound)]
         if len(losses) > 1:
             raise InvalidInput(
                 f"subject_to: {losses[0].name} and {losses[1].name} both say what rows "
@@ -329,7 +329,7 @@ class Totals:
 
     def program(self, program: Program) -> Program:
         """The program of V, without the constraint."""
-        complete = [bound for bound in program.bounds if is_complete(bound)]
+        complete = [bound for bound in program.bounds if is_completeness(bound)]
         return Program(
             tuple(map(self.loss, program.losses)),
             tuple(
@@ -340,7 +340,7 @@ class Totals:
             program.shape,
         )
 
-    def loss(self, loss: PropertyLoss) -> _Recast:
+    def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """The loss of V + z uᵀ as one of V."""
         if isinstance(loss.penalty, Squared):
             match loss.map:
@@ -353,7 +353,7 @@ class Totals:
                 ):
                     return self._over_features(loss, coupled)
         over = OffAxis(loss.map, self.axis)
-        return _Recast(loss, over, loss.target - loss.map(self.fixed))
+        return _RecastLoss(loss, over, loss.target - loss.map(self.fixed))
 
     def least(self, loss: PropertyLoss) -> float | None:
         """The smallest value among complete attributions; None if it is not known."""
@@ -401,30 +401,30 @@ class Totals:
                 slope += loss.map.adjoint(duals[loss.name])
         return np.asarray(along(slope, self.axis) / -self.norm)
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> _RecastLoss:
         if not loss.has_target:
             constant = float(self.heights @ self.heights)
-            return _Recast(loss, same, constant=constant)
+            return _RecastLoss(loss, same, constant=constant)
         G = np.asarray(loss.target)
         missed = self.heights - along(G, self.axis)
-        return _Recast(loss, same, self.coordinates(G), float(missed @ missed))
+        return _RecastLoss(loss, same, self.coordinates(G), float(missed @ missed))
 
     def _over_points(
         self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
-    ) -> _Recast:
+    ) -> _RecastLoss:
         """‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
         if not loss.has_target:
             constant = coupled.energy(self.heights[:, None])
-            return _Recast(loss, coupled, constant=constant)
+            return _RecastLoss(loss, coupled, constant=constant)
         T = np.asarray(loss.target)
         missed = coupled(self.heights[:, None])[:, 0] - along(T, self.axis)
-        return _Recast(loss, coupled, self.coordinates(T), float(missed @ missed))
+        return _RecastLoss(loss, coupled, self.coordinates(T), float(missed @ missed))
 
-    def _over_features(self, loss: PropertyLoss, coupled: OverFeatures) -> _Recast:
+    def _over_features(self, loss: PropertyLoss, coupled: OverFeatures) -> _RecastLoss:
         if self._costs_nothing(coupled):
-            return _Recast(loss, coupled)
+            return _RecastLoss(loss, coupled)
         rest, image = self._apart(coupled)
-        return _Recast(loss, OverFeatures(rest), -np.outer(self.heights, image))
+        return _RecastLoss(loss, OverFeatures(rest), -np.outer(self.heights, image))
 
     def _apart(self, coupled: OverFeatures) -> tuple[Array, Array]:
         """C(I − uuᵀ), and C u."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_array, refuse_overflow, sealed
+from propopt.base.checks import read_array, read_only, refuse_overflow
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
 from propopt.losses.algebra import Faithfulness, PropertyLoss
@@ -69,7 +69,7 @@ class Estimate:
     quantity: Quantity | None = None  # what is explained; None where that is not known
 
     def __post_init__(self) -> None:
-        sealed(self.values)
+        read_only(self.values)
         self.labels.check(self.values.shape, "labels")
         if self.blocks is None:
             return
@@ -78,7 +78,7 @@ class Estimate:
                 "blocks: expected two or more of the shape of the values, "
                 f"{self.values.shape}, got {self.blocks.shape}"
             )
-        sealed(self.blocks)
+        read_only(self.blocks)
 
     @classmethod
     def of_blocks(
@@ -103,7 +103,7 @@ class Estimate:
         )
 
     @staticmethod
-    def blocks_of_left_out(values: Attributions, left_out: Array) -> Array:
+    def jackknife_blocks(values: Attributions, left_out: Array) -> Array:
         """Blocks (B, N, D) of an estimate that is no mean of blocks: least squares."""
         apart = left_out - left_out.mean(axis=0)
         return np.asarray(values - (len(left_out) - 1) * apart)

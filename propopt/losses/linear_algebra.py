@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from propopt.base.arrays import Array, Edges, Positions, Sparse
+from propopt.base.arrays import Array, Edges, Indices, Sparse
 from propopt.base.errors import SolverFailure
 
 
@@ -305,7 +305,7 @@ def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
     return sp.csr_array((values, columns, rows), shape=H.shape)
 
 
-def _by_size(H: Sparse, of_node: Positions) -> Iterator[tuple[int, Sparse]]:
+def _by_size(H: Sparse, of_node: Indices) -> Iterator[tuple[int, Sparse]]:
     """The entries of H by the size of the part of their row."""
     listed = H.tocoo()
     keys = of_node[listed.coords[0]]

@@ -33,10 +33,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Sparse, Truths
+from propopt.base.arrays import Array, Attributions, Mask, Sparse
 from propopt.base.errors import Infeasible, Refused
 from propopt.base.text import Reason
-from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
+from propopt.losses.algebra import Bound, Program, PropertyLoss, _RecastLoss
 from propopt.losses.faithfulness import GradientMatching
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -133,7 +133,7 @@ class Restriction:
 
     def bound(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
         """The bound on U, beside the limits of zero; None where all U respect it."""
-        if is_complete(bound):
+        if is_completeness(bound):
             return self._complete(bound, zero)
         return reduced_bound(bound, self.loss(bound.loss), zero)
 
@@ -157,35 +157,35 @@ class Restriction:
             )
         if not weights.any():
             return None
-        return Bound(_Recast(bound.loss, RowSums(weights), totals), 0.0)
+        return Bound(_RecastLoss(bound.loss, RowSums(weights), totals), 0.0)
 
-    def loss(self, loss: PropertyLoss) -> _Recast:
+    def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """The loss of J U Ĵᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return _Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
+            return _RecastLoss(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
             case Identity() as same if loss.has_target:
                 T = np.asarray(loss.target)
                 constant = self.least_distance(T)
-                return _Recast(loss, same, self.coordinates(T), constant)
+                return _RecastLoss(loss, same, self.coordinates(T), constant)
             case Identity() as same:
-                return _Recast(loss, same)
+                return _RecastLoss(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled if loss.has_target:
                 # ‖A − T‖² = ‖(A − T)Ĵ‖² + ‖T(I − ĴĴᵀ)‖²
                 T = np.asarray(loss.target)
                 apart = self.features.centred(T.T)
                 constant = float(np.vdot(apart, apart))
                 over = self._over_points(coupled)
-                return _Recast(loss, over, T @ self._J_hat, constant)
+                return _RecastLoss(loss, over, T @ self._J_hat, constant)
             case OverPoints() | ImplicitOverPoints() as coupled:
-                return _Recast(loss, self._over_points(coupled))
+                return _RecastLoss(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
                 joins = self.features.count < len(self.features.labels)
-                return _Recast(
+                return _RecastLoss(
                     loss, OverFeatures(C @ self._J_hat) if joins else coupled
                 )
             case other:
-                return _Recast(loss, RestrictedMap(other, self._J, self._J_hat))
+                return _RecastLoss(loss, RestrictedMap(other, self._J, self._J_hat))
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -222,7 +222,7 @@ class Restriction:
         return basis_of(self.features)
 
 
-def reduced_bound(bound: Bound, loss: _Recast, linear: Sequence[Bound]) -> Bound:
+def reduced_bound(bound: Bound, loss: _RecastLoss, linear: Sequence[Bound]) -> Bound:
     """The bound on what is left to a loss beside ``linear`` constraints."""
     rest = bound.limit - loss.constant
     if rest < -_ROUNDING * bound.limit:
@@ -233,17 +233,17 @@ def reduced_bound(bound: Bound, loss: _Recast, linear: Sequence[Bound]) -> Bound
     return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
 
 
-def is_complete(bound: Bound) -> bool:
+def is_completeness(bound: Bound) -> bool:
     """True for a limit of zero that says what rows add up to."""
     return bound.limit == 0.0 and isinstance(bound.loss.map, RowSums)
 
 
 def zeros(bounds: Iterable[Bound]) -> list[Bound]:
     """The limits of zero that are known to leave one W, or constants."""
-    return [b for b in bounds if b.limit == 0.0 and has_known_zeros(b.loss)]
+    return [b for b in bounds if b.limit == 0.0 and has_exact_zeros(b.loss)]
 
 
-def has_known_zeros(loss: PropertyLoss) -> bool:
+def has_exact_zeros(loss: PropertyLoss) -> bool:
     """True if the loss is zero for one W alone, or for constants and nothing else."""
     match loss.map:
         case Identity():
@@ -311,7 +311,7 @@ class EntryRestriction:
         """The attributions that cost nothing; None where they are not known."""
         coupled = [loss for loss in losses if isinstance(loss.map, OverEntries)]
         others = [loss for loss in losses if loss not in coupled]
-        if not all(map(has_known_zeros, others)):
+        if not all(map(has_exact_zeros, others)):
             return None
         left = Restriction.to_zero(others, shape) if others else None
         if left is not None and left.only is not None:
@@ -352,15 +352,15 @@ class Shift:
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> Shift | Reason:
         """That of losses; a reason where there is none, or others would get targets."""
-        beside = [loss for loss in losses if loss.beside is not None]
-        if not beside:
+        offset = [loss for loss in losses if loss.offset is not None]
+        if not offset:
             return Reason("no loss sets attributions beside others")
-        G = np.asarray(beside[0].beside)
+        G = np.asarray(offset[0].offset)
         for loss in losses:
-            if loss.beside is None and not loss.has_target:
-                return Reason(f"{loss.name} is of W, and {beside[0].name} of W - G")
-            if loss.beside is not None and not np.array_equal(G, loss.beside):
-                return Reason(f"{loss.name} is beside others than {beside[0].name}")
+            if loss.offset is None and not loss.has_target:
+                return Reason(f"{loss.name} is of W, and {offset[0].name} of W - G")
+            if loss.offset is not None and not np.array_equal(G, loss.offset):
+                return Reason(f"{loss.name} is beside others than {offset[0].name}")
         return cls(G)
 
     def program(self, program: Program) -> Program:
@@ -374,11 +374,11 @@ class Shift:
 
     def loss(self, loss: PropertyLoss) -> PropertyLoss:
         """A loss of W as one of V; gradient matching stays what it is."""
-        if loss.beside is not None:
-            return _Recast(loss, loss.map, 0.0)
+        if loss.offset is not None:
+            return _RecastLoss(loss, loss.map, 0.0)
         if isinstance(loss, GradientMatching):
             return GradientMatching(loss.G - self.G, loss.norm, name=loss.name)
-        return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(self.G)))
+        return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(self.G)))
 
 
 # ---- Losses of single entries and of differences between entries: entries become
@@ -398,9 +398,9 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
     return None
 
 
-def counted(program: Program) -> Support | None:
+def entry_support(program: Program) -> Support | None:
     """The entries that a program is about, such as words in documents; None: all."""
-    sums = [bound.loss for bound in program.bounds if is_complete(bound)]
+    sums = [bound.loss for bound in program.bounds if is_completeness(bound)]
     losses = [loss for loss in program.all_losses if loss not in sums]
     if entries_refusal(losses) is not None:
         return None
@@ -417,7 +417,7 @@ class Support:
     """The entries of W that count: coupled ones, and those with a target."""
 
     # (P,): where they stand in W, row by row, in increasing order
-    places: NDArray[np.intp]
+    positions: NDArray[np.intp]
     shape: tuple[int, int]  # that of W
 
     @classmethod
@@ -435,29 +435,29 @@ class Support:
         return cls(np.flatnonzero(counts), shape)
 
     @property
-    def mask(self) -> Truths:
+    def mask(self) -> Mask:
         """Which entries of W they are, (N, D)."""
         counts = np.zeros(self.shape, bool)
-        counts.ravel()[self.places] = True
+        counts.ravel()[self.positions] = True
         return counts
 
     def program(self, program: Program) -> Program:
         """The program of the entries (P, 1)."""
         bounds = map(self.bound, program.bounds)
         losses = tuple(map(self.loss, program.losses))
-        return Program(losses, tuple(bounds), (len(self.places), 1))
+        return Program(losses, tuple(bounds), (len(self.positions), 1))
 
-    def loss(self, loss: PropertyLoss) -> _Recast:
+    def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """A loss of W as one of its entries."""
         match loss.map, loss.target:
             case OverEntries() as coupled, np.ndarray() as target:
-                return _Recast(loss, _over_points(coupled, self), target[:, None])
+                return _RecastLoss(loss, _over_points(coupled, self), target[:, None])
             case OverEntries() as coupled, _:
-                return _Recast(loss, _over_points(coupled, self))
+                return _RecastLoss(loss, _over_points(coupled, self))
             case over, np.ndarray() as target:
-                return _Recast(loss, over, self.values(target))
+                return _RecastLoss(loss, over, self.values(target))
             case over, _:
-                return _Recast(loss, over)
+                return _RecastLoss(loss, over)
 
     def bound(self, bound: Bound) -> Bound:
         """A bound on W as one on its entries."""
@@ -481,25 +481,25 @@ class Support:
 
     def values(self, W: Attributions) -> Array:
         """The entries (P, 1) of W."""
-        return W.ravel()[self.places, None]
+        return W.ravel()[self.positions, None]
 
     def without(self, W: Attributions) -> float:
         """The size of all other entries of W."""
         others = W.ravel().copy()
-        others[self.places] = 0.0
+        others[self.positions] = 0.0
         return float(np.linalg.norm(others))
 
     def expanded(self, w: Array) -> Attributions:
         """W (N, D), zero but for its entries (P, 1)."""
         W = np.zeros(self.shape)
-        W.ravel()[self.places] = w[:, 0]
+        W.ravel()[self.positions] = w[:, 0]
         return W
 
 
 def _over_points(coupled: OverEntries, support: Support) -> OverPoints:
     """The same map, of a column of more entries."""
-    size = len(support.places)
-    own = np.searchsorted(support.places, coupled.entries)
+    size = len(support.positions)
+    own = np.searchsorted(support.positions, coupled.entries)
     B = coupled.matrix
     rows = (B.data, own[B.indices], B.indptr)
     matrix = sp.csr_array(rows, (B.shape[0], size), copy=True)

@@ -11,8 +11,8 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Edges, Truths
-from propopt.base.checks import read_array, refuse_overflow, sealed
+from propopt.base.arrays import Array, Attributions, Edges, Mask
+from propopt.base.checks import read_array, read_only, refuse_overflow
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
@@ -48,7 +48,7 @@ class PairwiseRobustness(PropertyLoss):
         Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
 
     over ordered pairs (Tadesse et al. 2024, Eq. 3). It is equal to 2 tr(Wᵀ L W) with
-    the Laplacian L of the similarities S. Beside what a column's own value contributes,
+    the Laplacian L of the similarities S. Beside what a column's main effect contributes,
     G, it is of what is left,
 
     .. math::
@@ -62,15 +62,15 @@ class PairwiseRobustness(PropertyLoss):
     ----------
     graph : Graph
         Similarities S of the N points.
-    beside : array, DataFrame, Explanation or OwnValues (N, D), optional
-        G, such as that of :func:`propopt.explainers.own_values`; zero by default.
+    offset : array, DataFrame, Explanation or MainEffects (N, D), optional
+        G, such as that of :func:`propopt.explainers.main_effects`; zero by default.
     name : str
         What the loss is called in weights, results and CSV columns.
 
     Raises
     ------
     InvalidInput
-        If ``beside`` is no finite table of the points of the graph.
+        If ``offset`` is no finite table of the points of the graph.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class PairwiseRobustness(PropertyLoss):
     >>> W = np.array([[0.0], [1.0], [3.0]])
     >>> round(po.PairwiseRobustness(po.graphs.chain_graph(3)).value(W), 9)
     10.0
-    >>> po.PairwiseRobustness(po.graphs.chain_graph(3), beside=W).value(W)
+    >>> po.PairwiseRobustness(po.graphs.chain_graph(3), offset=W).value(W)
     0.0
     """
 
@@ -88,27 +88,27 @@ class PairwiseRobustness(PropertyLoss):
     n_points: int
     n_features: int | None
     labels: Labels
-    beside: Attributions | None
+    offset: Attributions | None
     graph: Graph
 
     def __init__(
         self,
         graph: Graph,
         *,
-        beside: object = None,
+        offset: object = None,
         name: str = "pairwise_robustness",
     ) -> None:
         self.graph = read_graph(graph)
         self.name = name
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
-        if beside is not None:
-            own = read_attributions(beside, f"{name}: beside").labels
+        if offset is not None:
+            own = read_attributions(offset, f"{name}: offset").labels
             self.labels = Labels(self.labels.points or own.points, own.features)
-            G = aligned(beside, self.labels, f"{name}: beside", "the graph")
-            refuse_overflow(G, f"{name}: beside")
+            G = aligned(offset, self.labels, f"{name}: offset", "the graph")
+            refuse_overflow(G, f"{name}: offset")
             self.check_shape(G.shape)
-            self.beside, self.n_features = sealed(np.array(G)), G.shape[1]
+            self.offset, self.n_features = read_only(np.array(G)), G.shape[1]
 
     @cached_property
     def map(self) -> LinearMap:
@@ -116,15 +116,15 @@ class PairwiseRobustness(PropertyLoss):
 
     @cached_property
     def target(self) -> Array | float:
-        return 0.0 if self.beside is None else np.asarray(self.map(self.beside))
+        return 0.0 if self.offset is None else np.asarray(self.map(self.offset))
 
     @property
     def has_target(self) -> bool:
-        return self.beside is not None
+        return self.offset is not None
 
     @property
     def value_at_zero(self) -> float:
-        return 0.0 if self.beside is None else self.map.energy(self.beside)
+        return 0.0 if self.offset is None else self.map.energy(self.offset)
 
     def residual(self, W: Any) -> Any:
         return self.map(self._left(W))
@@ -139,19 +139,19 @@ class PairwiseRobustness(PropertyLoss):
 
     def _left(self, W: Any) -> Any:
         """W − G; of arrays without what costs nothing, so that no digit is lost."""
-        if self.beside is None:
+        if self.offset is None:
             return W
         if not isinstance(W, np.ndarray):
-            return W - self.beside
+            return W - self.offset
         parts = self.graph.components
-        return centred(W, parts) - centred(self.beside, parts)
+        return centred(W, parts) - centred(self.offset, parts)
 
     def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
         del shape
         if isinstance(self.map, OverPoints):
             yield from self.graph.arrays("rows")
-            if self.beside is not None:
-                yield "beside", self.beside
+            if self.offset is not None:
+                yield "offset", self.offset
 
 
 @final
@@ -384,7 +384,7 @@ class SharedRobustness(PropertyLoss):
                 "of the graph"
             )
         self.graph = graph
-        self.present: Truths = counts != 0.0
+        self.present: Mask = counts != 0.0
         self.name = name
         self.n_points, self.n_features = counts.shape
         self.labels = Labels(names.points or graph.names, names.features)

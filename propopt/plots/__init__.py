@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.plots.attributions import plot_heatmap, plot_row
 from propopt.plots.blocks import draw
 from propopt.plots.comparisons import plot_changes
@@ -38,4 +38,4 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.plots", __all__)
+    __getattr__ = _suggesting_getattr("po.plots", __all__)

@@ -17,12 +17,12 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_count, spread_over
+from propopt.base.checks import evenly_spaced, read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import drawn
-from propopt.base.words_of_others import knows_other_words
-from propopt.proofs.ends import Ends
-from propopt.results.certain import Certain
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import matplotlib_text
+from propopt.proofs.ideal_nadir import IdealNadir
+from propopt.results.certain import NearOptimalConclusions
 from propopt.results.clear import Clear
 from propopt.results.explanation import Explanation, explanation_of, inputs_of
 from propopt.tables.imported import AttributionsLike
@@ -33,11 +33,13 @@ FADED: Final = 0.35
 HATCH: Final = "////"
 
 
-Judged: TypeAlias = Certain | Clear
+SignConclusions: TypeAlias = NearOptimalConclusions | Clear
 """What knows which signs hold."""
 
 
-def uncertain(certain: Judged | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def uncertain(
+    certain: SignConclusions | None, shape: tuple[int, int]
+) -> NDArray[np.bool_]:
     """True where a sign is not certain, or not clear; nowhere where nobody asked."""
     if certain is None:
         return np.zeros(shape, dtype=bool)
@@ -79,7 +81,7 @@ def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
     )
 
 
-def say_hatching(axes: Axes, judged: Judged | None, anywhere: bool) -> None:
+def label_hatching(axes: Axes, judged: SignConclusions | None, anywhere: bool) -> None:
     """Say below the picture what hatching means, where there is any."""
     if anywhere:
         word = "clear" if isinstance(judged, Clear) else "certain"
@@ -99,14 +101,14 @@ DIVERGING = "RdBu_r"
 CYCLE = ["#c44e52", "#dd8452", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974"]
 
 
-def given_or_new(ax: Axes | None, width: float = 5.2, height: float = 3.9) -> Axes:
+def axes_or_new(ax: Axes | None, width: float = 5.2, height: float = 3.9) -> Axes:
     """The axes to draw on; those of a new figure, in inches, where none are given."""
     if ax is not None:
         return ax
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def framed(axes: Axes) -> Axes:
+def styled(axes: Axes) -> Axes:
     """The same axes with a quiet grid behind the data, and open above and right."""
     axes.grid(True, color="0.92", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -133,16 +135,16 @@ def legend_below(axes: Axes, columns: int = 1) -> None:
 
 def units_label(explanation: Explanation, width: int = 60) -> str:
     """What attributions are, and of what, in lines that fit along an axis."""
-    return fill(drawn(explanation.units_in_words), width)
+    return fill(matplotlib_text(explanation.units_in_words), width)
 
 
 def title_of(explanation: Explanation, where: str = "") -> str:
     """What is explained, where, and by what method; the method alone if unknown."""
-    method, quantity = drawn(explanation.method), explanation.quantity
-    beside = f", {drawn(where)}" if where else ""
+    method, quantity = matplotlib_text(explanation.method), explanation.quantity
+    beside = f", {matplotlib_text(where)}" if where else ""
     if quantity is None:
         return f"{method}{beside}"
-    return fill(f"{drawn(quantity.in_words())}{beside} ({method})", 50)
+    return fill(f"{matplotlib_text(quantity.in_words())}{beside} ({method})", 50)
 
 
 def feature_names(explanation: Explanation) -> list[str]:
@@ -179,12 +181,12 @@ _NAMED = 12
 """Names of rows that have room below a heat map."""
 
 
-@knows_other_words
+@suggests_arguments
 def plot_heatmap(
     explanation: AttributionsLike,
     *,
     n_features: int = 20,
-    certain: Judged | None = None,
+    certain: SignConclusions | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
@@ -222,7 +224,7 @@ def plot_heatmap(
     rows = np.argsort(left[:, 0], kind="stable")
     picture = W[rows][:, features].T
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
-    axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
+    axes = axes_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
     _draw(axes, picture, units_label(result, 40))
     # one patch for each run of cells
     edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
@@ -230,14 +232,16 @@ def plot_heatmap(
     for (feature, start), (_, stop) in zip(starts, stops, strict=True):
         axes.add_patch(hatched(start, feature, stop - start, "0.35"))
     names = feature_names(result)
-    axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
+    axes.set_yticks(
+        np.arange(len(features)), [matplotlib_text(names[j]) for j in features]
+    )
     # of all rows where there is room, else of some
-    shown = spread_over(len(rows), _NAMED)
-    ticks = [drawn(str(result.labels.row(rows[place]))) for place in shown]
+    shown = evenly_spaced(len(rows), _NAMED)
+    ticks = [matplotlib_text(str(result.labels.row(rows[place]))) for place in shown]
     axes.set_xticks(shown, ticks, rotation=90, fontsize="x-small")
     some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
     axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
-    say_hatching(axes, certain, bool(doubtful.any()))
+    label_hatching(axes, certain, bool(doubtful.any()))
     axes.set_title(title_of(result))
     return axes
 
@@ -263,14 +267,14 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar.outline.set_visible(False)
 
 
-@knows_other_words
+@suggests_arguments
 def plot_row(
     explanation: AttributionsLike,
     row: Hashable = None,
     *,
     X: object = None,
     n_features: int = 10,
-    certain: Judged | None = None,
+    certain: SignConclusions | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the attributions of one row as bars with their numbers, the largest on top.
@@ -338,7 +342,7 @@ def plot_row(
     if result.standard_errors is not None:  # that of the sum is not known
         errors = np.append(result.standard_errors[place, order], [np.nan] * others)
     doubtful = np.append(doubtful[order], np.zeros(others, dtype=bool))
-    axes = given_or_new(ax, 6.4, 1.3 + 0.3 * len(widths))
+    axes = axes_or_new(ax, 6.4, 1.3 + 0.3 * len(widths))
     base = None  # of slopes, and where it is not known
     if result.units == "output" and result.base_value is not None:
         base = float(result.base_value[place])
@@ -363,14 +367,14 @@ def plot_row(
     else:  # the output itself
         _mark_ends(axes, base, widths)
         quantity = result.quantity
-        along = "output" if quantity is None else drawn(quantity.in_words())
-    words_of_others = "1 other" if rest.size == 1 else f"{rest.size} others"
-    named = [*(told[j] for j in order), *[words_of_others] * others]
-    axes.set_yticks(rows, [drawn(name) for name in named])
+        along = "output" if quantity is None else matplotlib_text(quantity.in_words())
+    suggestions = "1 other" if rest.size == 1 else f"{rest.size} others"
+    named = [*(told[j] for j in order), *[suggestions] * others]
+    axes.set_yticks(rows, [matplotlib_text(name) for name in named])
     axes.invert_yaxis()
     axes.set(xlabel=along, title=title_of(result, f"row {row}"))
-    say_hatching(axes, certain, bool(doubtful.any()))
-    framed(axes)
+    label_hatching(axes, certain, bool(doubtful.any()))
+    styled(axes)
     axes.grid(False, axis="y")  # bars have names
     return axes
 
@@ -453,13 +457,13 @@ _SAME = 1e-12
 """Ends that differ by less, relatively, are one."""
 
 
-def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
+def draw_share_axes(axes: Axes, x: str, y: str, ends: IdealNadir) -> None:
     """Shares above for loss ``x``, at the right for ``y``, where they are defined."""
     for axis, side, name in (("x", "top", x), ("y", "right", y)):
         along = _scale(name, ends)
         if along is None:
             continue
-        label = f"{drawn(name.replace('_', ' '))} removed"
+        label = f"{matplotlib_text(name.replace('_', ' '))} removed"
         if name in ends.faithful:
             label = "faithfulness kept"
         second = getattr(axes, f"secondary_{axis}axis")(side, functions=along)
@@ -471,7 +475,7 @@ def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
         second.spines[side].set_color("0.6")
 
 
-def _scale(name: str, ends: Ends) -> _Scale | None:
+def _scale(name: str, ends: IdealNadir) -> _Scale | None:
     """The share of a loss, and the loss of a share; None where one is not defined."""
     near, far = ends.at_target.get(name, math.nan), ends.far.get(name, math.nan)
     is_root = name in ends.roots

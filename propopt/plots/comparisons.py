@@ -9,22 +9,22 @@ from matplotlib.axes import Axes
 
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import drawn
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import matplotlib_text
 from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
     OTHERS,
     RAISES,
-    framed,
-    given_or_new,
+    axes_or_new,
     largest,
     legend_below,
+    styled,
 )
 from propopt.plots.lime import LONGEST, shortened
 from propopt.results.comparison import Comparison
 
 
-@knows_other_words
+@suggests_arguments
 def plot_changes(
     comparison: Comparison,
     *,
@@ -66,10 +66,10 @@ def plot_changes(
         if unknown:
             raise InvalidInput(f"features: {unknown[0]!r} is none of the comparison")
         shown = np.array([comparison.features.index(name) for name in features])
-    axes = given_or_new(ax, height=1.4 + 0.3 * len(shown))
-    level, beyond = comparison.level, comparison.beyond[shown]
+    axes = axes_or_new(ax, height=1.4 + 0.3 * len(shown))
+    level, distance_flagged = comparison.level, comparison.distance_flagged[shown]
     places, distances = np.arange(len(shown)), comparison.distances[shown]
-    colours = np.where(beyond, RAISES, OPTIMIZED_COLOUR).tolist()
+    colours = np.where(distance_flagged, RAISES, OPTIMIZED_COLOUR).tolist()
     axes.barh(places, distances, 0.6, color=colours, zorder=2)
     axes.fill_between([], [], color=RAISES, label="beyond the level")
     if level is not None:
@@ -83,11 +83,13 @@ def plot_changes(
             level.limit, color="0.25", lw=1.0, ls="--", label="level of chance"
         )
         legend_below(axes, 3)
-    names = [shortened(drawn(comparison.features[j]), LONGEST) for j in shown]
+    names = [shortened(matplotlib_text(comparison.features[j]), LONGEST) for j in shown]
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     noun = "output" if comparison.quantity is None else comparison.quantity.in_words()
     sides = " and ".join(comparison.names)
-    axes.set_xlabel(f"distance of {drawn(sides)}, in {drawn(comparison.unit)}")
-    axes.set_title(drawn(noun), loc="left", fontsize="medium")
-    return framed(axes)
+    axes.set_xlabel(
+        f"distance of {matplotlib_text(sides)}, in {matplotlib_text(comparison.unit)}"
+    )
+    axes.set_title(matplotlib_text(noun), loc="left", fontsize="medium")
+    return styled(axes)

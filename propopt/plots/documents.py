@@ -11,8 +11,8 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText, MarkedText, highlighted
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.texts import TextFunction
 from propopt.lime.text.text_explanation import TextLimeExplanation, marked
 from propopt.results.explanation import Explanation, explanation_of
@@ -32,7 +32,7 @@ _RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
 """What words are where nothing is said."""
 
 
-@knows_other_words
+@suggests_arguments
 def highlight(
     explanation: TextLimeExplanation | AttributionsLike,
     documents: Any = None,

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
-from propopt.base.text import drawn
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import matplotlib_text
 from propopt.functions import ImageShape
 from propopt.plots.attributions import DIVERGING, OUTLIERS
 from propopt.results.explanation import Explanation
 from propopt.tables.imported import AttributionsLike, read_attributions
 
 
-@knows_other_words
+@suggests_arguments
 def plot_image_maps(
     maps: Sequence[AttributionsLike],
     shape: ImageShape,
@@ -80,7 +80,7 @@ def plot_image_maps(
         )
     if titles is None:
         titles = [
-            drawn(column.method) if isinstance(column, Explanation) else ""
+            matplotlib_text(column.method) if isinstance(column, Explanation) else ""
             for column in maps
         ]
     if len(titles) != len(maps):

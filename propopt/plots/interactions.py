@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.checks import read_count
-from propopt.base.text import drawn
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import matplotlib_text
 from propopt.interactions.features import pairs_matrix
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
@@ -25,18 +25,18 @@ from propopt.plots.attributions import (
     DIVERGING,
     LOWERS,
     RAISES,
-    framed,
-    given_or_new,
+    axes_or_new,
     hatched,
     largest,
     legend_below,
+    styled,
 )
 from propopt.plots.lime import LONGEST, shortened
 
 
 def indices_of_strongest(
     result: InteractionScores, sizes: Values, n_features: int
-) -> Positions:
+) -> Indices:
     """The features with the largest scores of pairs, largest first; sizes (Q,)."""
     most = max(2, read_count(n_features, "n_features"))
     best = np.full(len(result.names), -1.0)
@@ -45,7 +45,7 @@ def indices_of_strongest(
     return order[best[order] >= 0.0][:most]
 
 
-def say_intervals(
+def title_with_intervals(
     axes: Axes,
     result: InteractionScores,
     in_words: str,
@@ -54,7 +54,7 @@ def say_intervals(
     noun: str,
 ) -> None:
     """Say above the picture what is explained, what intervals are, what is left out."""
-    lines = [drawn(capitalised(result.explained)), drawn(in_words)]
+    lines = [matplotlib_text(capitalised(result.explained)), matplotlib_text(in_words)]
     if shown < number:
         lines.append(f"the {shown} strongest of {number:,} {noun}")
     axes.set_title("\n".join(lines), loc="left", fontsize="medium")
@@ -68,7 +68,7 @@ def capitalised(text: str) -> str:
 def score_in(result: InteractionScores) -> str:
     """What an axis of scores says."""
     name = "LOCO" if result.order == 1 else "iLOCO"
-    return drawn(f"{name}, in {result.units}")
+    return matplotlib_text(f"{name}, in {result.units}")
 
 
 def signs_in_words(result: InteractionScores) -> tuple[str, str]:
@@ -86,7 +86,7 @@ _ROOM: Final = 24
 """Characters of a name that have room below a cell."""
 
 
-@knows_other_words
+@suggests_arguments
 def interaction_heatmap(
     result: InteractionScores,
     *,
@@ -148,7 +148,7 @@ def interaction_heatmap(
         )
     )
     side = 1.6 + 0.42 * len(features)
-    axes = given_or_new(ax, side + 1.4, side)
+    axes = axes_or_new(ax, side + 1.4, side)
     _draw(axes, scores, score_in(result))
     sizes = np.nan_to_num(np.abs(scores))
     # signs are white on cells beyond so much of the largest score
@@ -165,11 +165,13 @@ def interaction_heatmap(
         )
     for row, column in np.argwhere(cells[1:, :-1] & np.isnan(scores)):
         axes.add_patch(hatched(column, row, 1, "0.8"))
-    names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
+    names = [matplotlib_text(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
     axes.set_xlabel(f"+, −: the interval is beyond {beyond}", fontsize="small")
-    say_intervals(axes, result, in_words, len(names), len(result.names), "features")
+    title_with_intervals(
+        axes, result, in_words, len(names), len(result.names), "features"
+    )
     return axes
 
 
@@ -200,7 +202,7 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
 _UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
 
 
-@knows_other_words
+@suggests_arguments
 def interaction_intervals(
     result: InteractionScores,
     *,
@@ -252,7 +254,7 @@ def interaction_intervals(
     above, below = clear_scores(result, level, adjust)
     strongest = largest(result.estimates, read_count(n_sets, "n_sets"))
     order = strongest[np.argsort(-result.estimates[strongest], kind="stable")]
-    axes = given_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
+    axes = axes_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
     axes.axvline(0.0, color="0.3", linewidth=0.9)
     if _leaks(result.leak[order]):
         axes.scatter(
@@ -269,7 +271,7 @@ def interaction_intervals(
     decided = above | below | unused
     low, high = result.intervals(level=level, adjust=adjust).T
     reach = np.stack([result.estimates - low, high - result.estimates])
-    kinds: tuple[tuple[Truths, str, dict[str, Any]], ...] = (
+    kinds: tuple[tuple[Mask, str, dict[str, Any]], ...] = (
         (above, words[0], {"color": RAISES, "fmt": ">"}),
         (below, words[1], {"color": LOWERS, "fmt": "<"}),
         (~decided, "not clear", {**_UNCLEAR, "fmt": "o", "markerfacecolor": "white"}),
@@ -291,14 +293,17 @@ def interaction_intervals(
     legend_below(axes, columns=2)
     names = [str(name) for name in result.names]
     room = LONGEST // result.order  # of each feature of a set
-    rows = [[drawn(shortened(names[k], room)) for k in result.sets[q]] for q in order]
+    rows = [
+        [matplotlib_text(shortened(names[k], room)) for k in result.sets[q]]
+        for q in order
+    ]
     axes.set_yticks(np.arange(len(order)), [" × ".join(row) for row in rows])
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(score_in(result))
     axes.locator_params(axis="x", nbins=6)
     in_words = intervals_in_words(result, level, adjust)
-    say_intervals(axes, result, in_words, len(order), len(result), "sets")
-    return framed(axes)
+    title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
+    return styled(axes)
 
 
 _SMALLEST: Final = 50.0
@@ -313,7 +318,7 @@ _FAR: Final = 2.2
 """Of the axes, in radii of the circle."""
 
 
-@knows_other_words
+@suggests_arguments
 def interaction_network(
     result: InteractionScores,
     *,
@@ -366,7 +371,7 @@ def interaction_network(
     features = np.sort(indices_of_strongest(result, sizes, n_features))
     outwards = len(features) > _SIDE_BY_SIDE
     reach = _FAR if outwards else _NEAR
-    axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
+    axes = axes_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
     # clockwise from above
     angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(features)) / len(features)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
@@ -384,7 +389,9 @@ def interaction_network(
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
     axes.axis("off")
     in_words = intervals_in_words(result, level, adjust)
-    say_intervals(axes, result, in_words, len(features), len(result.names), "features")
+    title_with_intervals(
+        axes, result, in_words, len(features), len(result.names), "features"
+    )
     return axes
 
 
@@ -398,7 +405,7 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
         axes.text(
             1.1 * x,
             1.1 * y,
-            drawn(shortened(name, _ROOM)),
+            matplotlib_text(shortened(name, _ROOM)),
             rotation=angle - 180.0 * (x < 0) if outwards else 0.0,
             rotation_mode="anchor",
             ha="center" if upright else "left" if x >= 0 else "right",
@@ -408,7 +415,7 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
 
 
 def _draw_lines(
-    axes: Axes, circle: Array, ends: Positions, result: InteractionScores, sizes: Values
+    axes: Axes, circle: Array, ends: Indices, result: InteractionScores, sizes: Values
 ) -> None:
     """The weakest first, so that strong ones are on top; and what they mean."""
     if not sizes.any():

@@ -11,11 +11,11 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from propopt.base.arrays import Positions
+from propopt.base.arrays import Indices
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import drawn
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import matplotlib_text
 from propopt.lime.exact_limits import cell_coefficients
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
@@ -24,10 +24,10 @@ from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
     OTHERS,
     RAISES,
-    framed,
-    given_or_new,
+    axes_or_new,
     largest,
     legend_below,
+    styled,
     whiskers,
 )
 from propopt.tables.frames import listed
@@ -49,7 +49,7 @@ def _explained(explanation: AnyLime, most: int) -> str:
     """What is explained, for an axis: a class of models is no name of a number."""
     known = explanation.quantity
     words = "prediction" if known is not None and known.is_by_name else None
-    return drawn(shortened(words or explanation.explained_in_words, most))
+    return matplotlib_text(shortened(words or explanation.explained_in_words, most))
 
 
 def _title(explanation: AnyLime, n: int) -> str:
@@ -78,7 +78,7 @@ def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -
     )
 
 
-@knows_other_words
+@suggests_arguments
 def lime_map(
     explanation: LimeExplanation,
     first: str | int,
@@ -122,7 +122,7 @@ def lime_map(
     >>> axes.get_xlabel()
     'bin of x0'
     """
-    subject = explanation.asked("lime_map")
+    subject = explanation.require_subject("lime_map")
     features = _features(explanation)
     pair = _place(features, first), _place(features, second)
     if pair[0] == pair[1]:
@@ -131,11 +131,11 @@ def lime_map(
     beta = cell_coefficients(subject.limits, subject.law, point, pair)
     columns = [subject.law.columns[j] for j in pair]
     across, up = (
-        int(column.place(point[:, j])[0])
+        int(column.bin_index(point[:, j])[0])
         for column, j in zip(columns, pair, strict=True)
     )
     wide, high = beta.shape[:2]
-    axes = given_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
+    axes = axes_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
     own = Rectangle((across - 0.5, up - 0.5), 1.0, 1.0, color=OPTIMIZED_COLOUR)
     own.set(alpha=0.16, linewidth=0.0)
     axes.add_patch(own)
@@ -153,8 +153,11 @@ def lime_map(
         width=0.006,
         zorder=3,
     )
-    names = [drawn(shortened(features[j], 30)) for j in pair]
-    words = [[drawn(shortened(bin, 24)) for bin in column.bins] for column in columns]
+    names = [matplotlib_text(shortened(features[j], 30)) for j in pair]
+    words = [
+        [matplotlib_text(shortened(bin, 24)) for bin in column.bins]
+        for column in columns
+    ]
     axes.set_xticks(np.arange(wide), words[0], rotation=30, ha="right")
     axes.set_yticks(np.arange(high), words[1])
     axes.set_xticks(np.arange(wide + 1) - 0.5, minor=True)
@@ -197,7 +200,7 @@ _POINTS: Final = 9.0
 """Their size."""
 
 
-@knows_other_words
+@suggests_arguments
 def lime_path(
     explanation: AnyLime,
     row: Hashable | None = None,
@@ -265,13 +268,13 @@ def lime_path(
         shown = [j for j in largest_first.tolist() if sizes[j] > 0.0]
     else:
         shown = [_place(names, one, where) for one in features]
-    axes, changes = given_or_new(ax, 6.8, 3.9), path.sign_changes
+    axes, changes = axes_or_new(ax, 6.8, 3.9), path.sign_changes
     ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
         # so many letters of a name have room at the end of a line
-        name, curve = drawn(shortened(names[j], 28)), path.coefficients[:, j]
+        name, curve = matplotlib_text(shortened(names[j], 28)), path.coefficients[:, j]
         axes.plot(grid, curve, color=colour, linestyle=style, label=name)
         ends.append((float(curve[-1]), name, colour))
         if errors is not None:
@@ -306,7 +309,7 @@ def lime_path(
     axes.set_xscale("log")
     explained = _explained(explanation, 40)
     axes.set(xlabel=along, ylabel=f"LIME coefficient,\n{explained}")
-    framed(axes)
+    styled(axes)
     axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
     return axes
 
@@ -323,8 +326,8 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     # the nearest heights that are a step apart: groups stand around their mean
     steps = step * np.arange(len(order))
     placed = isotonic_regression(heights[order] - steps).x + steps
-    for height, place in zip(placed, order, strict=True):
-        y, name, colour = ends[place]
+    for height, bin_index in zip(placed, order, strict=True):
+        y, name, colour = ends[bin_index]
         axes.annotate(
             name,
             xy=(1.0, (y - low) / (high - low)),
@@ -339,7 +342,7 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
         )
 
 
-@knows_other_words
+@suggests_arguments
 def lime_profile(
     explanation: LimeExplanation,
     feature: str | int | None = None,
@@ -387,11 +390,11 @@ def lime_profile(
     features, j = _features(explanation), int(np.abs(beta).argmax())
     if feature is not None:
         j = _place(features, feature)
-    subject = explanation.asked("lime_profile")
+    subject = explanation.require_subject("lime_profile")
     point, column = subject.points[[n]], subject.law.columns[j]
     means, words = subject.profiles(point)[j][0], column.bins
-    own = int(column.place(point[:, j])[0])
-    axes = given_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
+    own = int(column.bin_index(point[:, j])[0])
+    axes = axes_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
     colours = [OPTIMIZED_COLOUR if b == own else OTHERS for b in range(len(means))]
     others = means[own] - beta[j]
     # bars from the mean of the others: their lengths are differences, as β is
@@ -402,11 +405,14 @@ def lime_profile(
     said = "mean of the other bins"
     axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--", label=said)
     axes.legend(frameon=False, fontsize="small")
-    name = drawn(shortened(features[j], 30))
+    name = matplotlib_text(shortened(features[j], 30))
     axes.set_ylabel(f"mean {_explained(explanation, 40)}")
     axes.set_xlabel(f"bin of {name}")
     # an interval on two lines, one for each end
-    shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]
+    shown = [
+        matplotlib_text(shortened(word, 28)).replace(" and ", "\nand ")
+        for word in words
+    ]
     longest = max(len(part) for word in shown for part in word.split("\n"))
     # so many characters for each bin need no turning
     turned = longest > 14 * 5 // max(len(words), 5)
@@ -419,10 +425,10 @@ def lime_profile(
     axes.margins(y=0.1)
     title = f"{_title(explanation, n)}\n{name}: coefficient {beta[j]:.4g}"
     axes.set_title(title, fontsize="medium")
-    return framed(axes)
+    return styled(axes)
 
 
-@knows_other_words
+@suggests_arguments
 def lime_coefficients(
     explanation: AnyLime,
     row: Hashable | None = None,
@@ -468,12 +474,12 @@ def lime_coefficients(
     n, errors = explanation.position(row), explanation.standard_errors
     errors = None if errors is None or not np.any(errors[n]) else errors[n]
     text = explanation.rows[n] if isinstance(explanation, TextLimeExplanation) else None
-    if text is not None and not text.is_known:
+    if text is not None and not text.has_coefficients:
         reason = f"LIME says nothing of this document: {text.reason}"
         raise Refused(f"lime_coefficients: {reason}")
     own = explanation.coefficients[n]
     shown = largest(own, read_count(n_features, "n_features"))
-    axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
+    axes = axes_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     positions = np.arange(len(shown))
     _draw_noise(axes, explanation, n, shown)
     if errors is not None:
@@ -483,7 +489,7 @@ def lime_coefficients(
     axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
     axes.use_sticky_edges = False  # of bars of noise, at which dots would be cut
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    names = [drawn(shortened(name)) for name, _ in explanation.as_list(row)]
+    names = [matplotlib_text(shortened(name)) for name, _ in explanation.as_list(row)]
     axes.set_yticks(positions, names[: len(shown)])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     label = _explained(explanation, 48)
@@ -491,13 +497,16 @@ def lime_coefficients(
     axes.locator_params(axis="x", nbins=5)
     legend_below(axes)
     axes.set_title(_title(explanation, n), loc="right", fontsize="medium")
-    return framed(axes)
+    return styled(axes)
 
 
-def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Positions) -> None:
+def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Indices) -> None:
     """Two standard deviations around the mean of runs, and the mean, as it is known."""
     positions = np.arange(len(shown))
-    means, noise = explanation.expected()[n][shown], explanation.known_noise[n][shown]
+    means, noise = (
+        explanation.expected()[n][shown],
+        explanation.available_noise[n][shown],
+    )
     if np.isnan(means).any():
         return
     if not np.isnan(noise).any():

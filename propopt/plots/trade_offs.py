@@ -16,21 +16,21 @@ from pandas.api.types import is_numeric_dtype
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, drawn, in_percent
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import Quantity, in_percent, matplotlib_text
 from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
     OPTIMIZED_COLOUR,
+    axes_or_new,
     draw_share_axes,
     feature_names,
-    framed,
-    given_or_new,
     largest,
     legend_below,
+    styled,
     units_label,
 )
-from propopt.proofs.ends import Ends
+from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import (
     Explanation,
     common_quantity,
@@ -40,7 +40,7 @@ from propopt.results.explanation import (
 from propopt.tables.imported import AttributionsLike, aligned, is_shap
 
 
-@knows_other_words
+@suggests_arguments
 def plot_comparison(
     first: AttributionsLike,
     second: AttributionsLike,
@@ -103,15 +103,15 @@ def plot_comparison(
         place = pair[0].labels.position(row, len(own))
         widths = np.stack([own[place], other[place]])
     order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
-    axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
+    axes = axes_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
     positions = np.arange(len(order))
     for k, colour in enumerate([OPTIMIZED_COLOUR, CYCLE[0]]):
         named = pair[0].method != pair[1].method
-        label = drawn(pair[k].method) if named else f"{k + 1}"
+        label = matplotlib_text(pair[k].method) if named else f"{k + 1}"
         shift = 0.38 * (k - 0.5)
         axes.barh(positions + shift, widths[k, order], 0.36, color=colour, label=label)
     names = feature_names(pair[0])
-    axes.set_yticks(positions, [drawn(names[j]) for j in order])
+    axes.set_yticks(positions, [matplotlib_text(names[j]) for j in order])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     # the angle between rows; of a zero row with any other 0
@@ -119,13 +119,13 @@ def plot_comparison(
     cosines, products = np.zeros(len(own)), np.einsum("nd,nd->n", own, other)
     np.divide(products, sizes, out=cosines, where=sizes > 0)
     along = units_label(pair[0])
-    which = "all rows" if row is None else drawn(f"row {row}")
+    which = "all rows" if row is None else matplotlib_text(f"row {row}")
     axes.set(
         xlabel=f"mean size of the\n{along}" if row is None else along,
         title=f"{which}; median cosine {np.median(cosines):.2f}",
     )
     axes.legend(frameon=False, fontsize="small")
-    return framed(axes)
+    return styled(axes)
 
 
 # ---- A closer look at the corner where good explanations crowd
@@ -183,14 +183,14 @@ _FEWEST = 3
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
-@knows_other_words
+@suggests_arguments
 def plot_trade_offs(
     frame: pd.DataFrame,
     x: str,
     y: str,
     *,
     scale: AxisScale = "linear",
-    ends: Ends | None = None,
+    ends: IdealNadir | None = None,
     units: Mapping[str, str] | None = None,
     quantity: Quantity | None = None,
     nearest: Sequence[int] = (),
@@ -231,7 +231,7 @@ def plot_trade_offs(
         if f"loss.{name}" not in columns:
             names = ", ".join(column.removeprefix("loss.") for column in columns)
             raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
-    axes = given_or_new(ax, 6.0, 5.0)
+    axes = axes_or_new(ax, 6.0, 5.0)
     table = frame.assign(
         x=frame[f"loss.{x}"],
         y=frame[f"loss.{y}"],
@@ -258,11 +258,11 @@ def plot_trade_offs(
     axes.set(xscale=scale, yscale=scale, xlim=windows[0], ylim=windows[1])
     powers = [_power(window[1], scale) for window in windows]
     axes.set(xlabel=_label(x, units, powers[0]), ylabel=_label(y, units, powers[1]))
-    title = f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
+    title = f"{matplotlib_text(y.replace('_', ' '))} against {matplotlib_text(x.replace('_', ' '))}"
     if quantity is not None:
-        title = f"explanations of the {drawn(quantity)}\n{title}"
+        title = f"explanations of the {matplotlib_text(quantity)}\n{title}"
     axes.set_title(title, fontsize="medium")
-    framed(axes)
+    styled(axes)
     inset = None
     if scale == "linear":
         for axis, power in zip((axes.xaxis, axes.yaxis), powers, strict=True):
@@ -324,7 +324,7 @@ def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
     )
 
 
-def _knee_label(knee: pd.Series, x: str, y: str, ends: Ends | None) -> str:
+def _knee_label(knee: pd.Series, x: str, y: str, ends: IdealNadir | None) -> str:
     """The knee, with what is kept and removed there, where that is defined."""
     words = []
     for column, name in (("x", x), ("y", y)):
@@ -374,9 +374,9 @@ _Family: TypeAlias = tuple[str, str | None, pd.DataFrame]
 
 
 def _draw_family(
-    axes: Axes, drawn_family: _Family, place: int, windows: tuple[Window, Window]
+    axes: Axes, family_entry: _Family, place: int, windows: tuple[Window, Window]
 ) -> None:
-    label, number, family = drawn_family
+    label, number, family = family_entry
     inside = family["x"].between(*windows[0]) & family["y"].between(*windows[1])
     outside, several = int((~inside).sum()), len(family) > 1
     count = f"{outside} of {len(family)} " if several else ""
@@ -400,7 +400,7 @@ def _draw_family(
         return
     named = None
     if number is not None:
-        name = drawn(number.removeprefix("parameter.").replace("_", " "))
+        name = matplotlib_text(number.removeprefix("parameter.").replace("_", " "))
         named = f"{label}: {name} {nearest[number].iloc[0]:.3g} is nearest"
     axes.plot(
         nearest["x"],
@@ -432,18 +432,18 @@ def _families(others: pd.DataFrame) -> Iterator[_Family]:
             )
             label = f"{method} ({values})" if values else str(method)
             ordered = family if run is None else family.sort_values(run)
-            yield drawn(label), run, ordered
+            yield matplotlib_text(label), run, ordered
 
 
 def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
-    unit = drawn((units or {}).get(name, ""))
+    unit = matplotlib_text((units or {}).get(name, ""))
     in_tens = f"$10^{{{power}}}$" if power else ""
     beside = " ".join(filter(None, [in_tens, unit]))
-    loss = f"{drawn(name.replace('_', ' '))} loss"
+    loss = f"{matplotlib_text(name.replace('_', ' '))} loss"
     return f"{loss}, {beside}" if beside else loss
 
 
-@knows_other_words
+@suggests_arguments
 def plot_agreement(
     explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
     graph: Graph,
@@ -481,7 +481,7 @@ def plot_agreement(
     """
     if not len(explanations):
         raise InvalidInput("explanations: expected at least one, got none")
-    axes = given_or_new(ax)
+    axes = axes_or_new(ax)
     outcomes = list(explanations_of(explanations, "explanation"))
     for place, outcome in enumerate(outcomes):
         differences, shares = _distribution(outcome, graph)
@@ -489,7 +489,7 @@ def plot_agreement(
         colour = OPTIMIZED_COLOUR if optimized else CYCLE[place % len(CYCLE)]
         scale = None if optimized else outcome.parameters.get("scale")
         varied = "" if scale is None else f", scale={scale}"
-        label = drawn(f"{outcome.method}{varied}")
+        label = matplotlib_text(f"{outcome.method}{varied}")
         axes.step(differences, shares, where="post", color=colour, label=label)
     axes.set(
         xlabel="difference between neighbours, in rms attributions",
@@ -498,9 +498,11 @@ def plot_agreement(
     )
     axes.set_xlim(left=0.0)
     if known := common_quantity(outcomes):
-        axes.set_title(fill(f"explanations of the {drawn(known.in_words())}", 50))
+        axes.set_title(
+            fill(f"explanations of the {matplotlib_text(known.in_words())}", 50)
+        )
     axes.legend(frameon=False, fontsize="small", loc="lower right")
-    return framed(axes)
+    return styled(axes)
 
 
 def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.problems.file import read_problem, read_sections
 from propopt.problems.problem import Problem
 from propopt.problems.subject.data import ProblemFile
@@ -18,4 +18,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.problems", __all__)
+    __getattr__ = _suggesting_getattr("po.problems", __all__)

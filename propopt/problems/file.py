@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
-from propopt.base.words_of_others import knows_other_words, meant_by
+from propopt.base.suggestions import suggestion, suggests_arguments
 from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
@@ -26,8 +26,8 @@ from propopt.problems.sections import (
     Missing,
     OneOf,
     Section,
+    collect_errors,
     listed_words,
-    together,
     wrong,
 )
 from propopt.problems.sources import (
@@ -102,7 +102,7 @@ class ProblemSchema(SweepKeys):
             expected = f"expected exactly one of {listed_words(known)}"
             yield wrong(f"{expected}, got {came}", *keys[-1:])
             return
-        of_others = set().union(*(job.own_keys() for job in JOBS)) - own.own_keys()
+        of_others = set().union(*(job.job_keys() for job in JOBS)) - own.job_keys()
         for name in sorted(of_others & self.model_fields_set):
             yield wrong(f"has no effect with {own.key}", name)
         if not (found or of_others & self.model_fields_set):
@@ -288,7 +288,7 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case "extra_forbidden":
             fields = sections_at(location[:-1])[0].model_fields
             keys = [field.alias or name for name, field in fields.items()]
-            hint = meant_by("key", location[-1]) or did_you_mean(location[-1], keys)
+            hint = suggestion("key", location[-1]) or did_you_mean(location[-1], keys)
             message = f"unknown key{hint}; known here: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
@@ -358,7 +358,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= SHORT else f"{text[:40]}… ({len(text)} characters)"
 
 
-@knows_other_words
+@suggests_arguments
 def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     """Read and check a problem file; nothing is computed yet.
 
@@ -377,7 +377,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     return _checked(yaml_source(path), code)
 
 
-@knows_other_words
+@suggests_arguments
 def read_sections(
     sections: Mapping[str, Any],
     name: str = "problem",
@@ -419,7 +419,7 @@ def read_sections(
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
-    with source.blaming(), together() as mistakes:
+    with source.locating_errors(), collect_errors() as mistakes:
         mistakes.found += source.twice
         with mistakes.noted():
             schema = read_schema(source)

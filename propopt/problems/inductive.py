@@ -30,7 +30,7 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import Extent
+from propopt.problems.subject.data import DataShape
 from propopt.results.explanation import Explanation
 
 
@@ -53,18 +53,18 @@ class InducingSection(Section):
         ),
     ] = False
 
-    def check(self, extent: Extent) -> None:
+    def check(self, data_shape: DataShape) -> None:
         for number, count in enumerate(getattr(self, "counts", ())):
-            if count > extent.n_known:
+            if count > data_shape.n_observed:
                 raise wrong(
-                    f"expected at most {extent.n_known}, as many observations as there "
+                    f"expected at most {data_shape.n_observed}, as many observations as there "
                     f"are, got {count}",
                     *("counts", number),
                 )
         for row in getattr(self, "inputs", ()):
-            if len(row) != extent.n_columns:
+            if len(row) != data_shape.n_columns:
                 raise InvalidInput(
-                    f"inducing: expected {extent.n_columns} features as in X, got "
+                    f"inducing: expected {data_shape.n_columns} features as in X, got "
                     f"{len(row)}"
                 )
 

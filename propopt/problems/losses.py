@@ -18,12 +18,12 @@ from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.extras import added, additions
+from propopt.base.extras import load_plugin, plugins
 from propopt.base.resources import require_memory
 from propopt.explaining import explainers
-from propopt.explaining.explainers.own_value import (
-    OwnValues,
-    own_values_of,
+from propopt.explaining.explainers.main_effects import (
+    MainEffects,
+    main_effects_of,
 )
 from propopt.laws.background import N_BACKGROUND, Background
 from propopt.lime import TextLaw
@@ -45,7 +45,7 @@ from propopt.problems.sections import (
     unshaped,
     wrong,
 )
-from propopt.problems.subject.data import Extent
+from propopt.problems.subject.data import DataShape
 from propopt.problems.subject.subject import Subject
 from propopt.tables.frames import Labels, read_points
 
@@ -124,7 +124,7 @@ POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
     _COMPLETE,
     _CHAIN,
-    *(_graph(k, added(x)) for k, x in additions("propopt.graphs").items()),
+    *(_graph(k, load_plugin(x)) for k, x in plugins("propopt.graphs").items()),
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
@@ -166,15 +166,17 @@ class LossSection(Section):
         given = {x: _GIVEN[x](self, subject) for x in _GIVEN if x in taken}
         return self.make(**given)
 
-    def check(self, extent: Extent) -> None:
+    def check(self, data_shape: DataShape) -> None:
         graph, reference = map(vars(self).get, ("graph", "reference"))
         if graph is not None:
-            n_nodes = extent.n_features if self.feature_graph else extent.n_points
+            n_nodes = (
+                data_shape.n_features if self.feature_graph else data_shape.n_points
+            )
             graph.check_nodes(n_nodes)
         if reference is not None:
-            require_one_each("reference", extent.n_columns, len(reference))
+            require_one_each("reference", data_shape.n_columns, len(reference))
         if self.makes is losses.KernelRobustness:
-            n_bytes = PAIR_BYTES * extent.n_points**2
+            n_bytes = PAIR_BYTES * data_shape.n_points**2
             require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
@@ -195,15 +197,15 @@ def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
     return own.reference, float(value[0])
 
 
-def _own_slopes(section: Any, subject: Subject) -> OwnValues | None:
-    if section.beside is None:
+def _own_slopes(section: Any, subject: Subject) -> MainEffects | None:
+    if section.offset is None:
         return None
     function = subject.sloped
     points, labels = function.read(subject.points)
     rows = Background.of_points(function.read(subject.others)[0])
     own = "X" if subject.others is subject.points else "data that are not explained"
     few = rows.thinned(N_BACKGROUND)
-    return own_values_of(function, points, labels, few, own, "gradient")
+    return main_effects_of(function, points, labels, few, own, "gradient")
 
 
 def _kernel(own: Any, subject: Subject) -> Any:
@@ -226,7 +228,7 @@ _GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "present": lambda _, subject: subject.table,
     "graph": _graph_of,
     "reference": _reference,
-    "beside": _own_slopes,
+    "offset": _own_slopes,
     "kernel_matrix": _kernel,
 }
 _NOT_OF_FILES: Final = (
@@ -268,10 +270,10 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
     ),
     _loss(
         losses.PairwiseRobustness,
-        "Σ ‖w_n − w_n'‖² S_nn', or of what is left beside own values.",
-        beside=(
-            Literal["own_value"] | None,
-            "own_value leaves out what a column's own value gives: its mean slope over "
+        "Σ ‖w_n − w_n'‖² S_nn', or of what is left without main effects.",
+        offset=(
+            Literal["main_effects"] | None,
+            "main_effects leaves out what a column's main effect gives: its mean slope over "
             "100 rows that are not explained",
         ),
     ),
@@ -299,7 +301,7 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         counts_points=False,
     ),
     _loss(losses.Sparsity, "Σ ‖w‖₁.", counts_points=False),
-    *(_loss(added(x), called=k) for k, x in additions("propopt.losses").items()),
+    *(_loss(load_plugin(x), called=k) for k, x in plugins("propopt.losses").items()),
 )
 
 
@@ -496,6 +498,6 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(explainers.TreeShap, _EMPTY_TEXT, data=_BACKGROUND),
     _baseline(explainers.ExactShap, _EMPTY_TEXT, data=_BACKGROUND),
-    *(_baseline(added(x)) for x in additions("propopt.baselines").values()),
+    *(_baseline(load_plugin(x)) for x in plugins("propopt.baselines").values()),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import kept_result, threads_of_run
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import checkpointed_result, threads_of_run
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import sweep
 from propopt.explaining.trade_offs import TradeOffs
@@ -22,7 +22,7 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 
 
-@knows_other_words
+@suggests_arguments
 class Problem:
     """Objective, weights and baselines of a problem file.
 
@@ -86,7 +86,7 @@ class Problem:
     @cached_property
     def _whole(self) -> Objective:
         """All losses weighted, those with limits among them."""
-        with self.file.source.blaming():
+        with self.file.source.locating_errors():
             whole: Objective = self.keys.objective.build(self.subject)
         return whole
 
@@ -124,7 +124,7 @@ class Problem:
                     method.explain, self.subject.sloped, self.points, **how
                 )
                 with part("baselines", place):
-                    explanation = kept_result("baseline", explain, Explanation)
+                    explanation = checkpointed_result("baseline", explain, Explanation)
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:

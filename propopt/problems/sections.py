@@ -84,7 +84,7 @@ def wrong(message: str, *location: str | int) -> InvalidInput:
 
 
 @final
-class Mistakes(InvalidInput):
+class ErrorGroup(InvalidInput):
     """Several that are found apart from each other, each with its part."""
 
     def __init__(self) -> None:
@@ -109,9 +109,9 @@ class Mistakes(InvalidInput):
 
 
 @contextmanager
-def together() -> Iterator[Mistakes]:
+def collect_errors() -> Iterator[ErrorGroup]:
     """What is found inside, and the last that is raised, is told at the end."""
-    mistakes = Mistakes()
+    mistakes = ErrorGroup()
     with mistakes.noted():
         yield mistakes
     if mistakes.found:
@@ -152,7 +152,7 @@ class Section(BaseModel):
         """What is wrong with its settings together."""
         return ()
 
-    def check(self, extent: Any) -> None:
+    def check(self, data_shape: Any) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
 
     def without_effect(self, chosen: str, *names: str) -> Iterator[PropoptError]:

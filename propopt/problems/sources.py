@@ -16,7 +16,7 @@ from yaml.composer import ComposerError
 from yaml.constructor import SafeConstructor
 
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
-from propopt.problems.sections import OF_INPUT, Location, Missing, Mistakes
+from propopt.problems.sections import OF_INPUT, ErrorGroup, Location, Missing
 
 
 # ---- Where a problem was described, for messages: in Python, or in a file
@@ -71,12 +71,12 @@ class Source:
         if isinstance(error, ProblemFileError):
             return error
         location = (*outer, *error.part)
-        if isinstance(error, Mistakes):
+        if isinstance(error, ErrorGroup):
             return joint_error(self.located(one, *location) for one in error.found)
         return self.error(location, str(error))
 
     @contextmanager
-    def blaming(self, *location: str | int) -> Iterator[None]:
+    def locating_errors(self, *location: str | int) -> Iterator[None]:
         """Errors of input raised inside name this place, or the part they are of."""
         try:
             yield

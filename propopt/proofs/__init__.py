@@ -2,8 +2,8 @@
 
 import lazy_loader
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = _other_words("po.proofs", __all__, _load)
+__getattr__ = _suggesting_getattr("po.proofs", __all__, _load)

@@ -38,10 +38,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.declared import stored
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.declared import field
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.losses.algebra import Trivial
+from propopt.losses.algebra import TrivialLosses
 from propopt.losses.completeness import Totals
 from propopt.losses.linear_algebra import Rounding, slabs
 from propopt.losses.maps import (
@@ -56,7 +56,7 @@ from propopt.losses.restricted import (
     Shift,
     Support,
     entries_refusal,
-    is_complete,
+    is_completeness,
     zeros,
 )
 
@@ -305,7 +305,7 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
     return float(lowest - 1e-2 * abs(lowest))
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """How good an explanation provably is.
@@ -333,12 +333,12 @@ class Certificate:
         where that is not known, and with bounds; given row sums are none.
     """
 
-    value: float = stored(low=0.0)
-    lower_bound: float = stored(low=0.0)
-    scale: float = stored(low=0.0)
-    kind: str = stored()
-    violation: float = stored(default=0.0, low=0.0)
-    distance: float | None = stored(default=None, low=0.0)
+    value: float = field(low=0.0)
+    lower_bound: float = field(low=0.0)
+    scale: float = field(low=0.0)
+    kind: str = field()
+    violation: float = field(default=0.0, low=0.0)
+    distance: float | None = field(default=None, low=0.0)
 
     @property
     def gap(self) -> float:
@@ -359,11 +359,11 @@ def certificate_of(
     duals: Mapping[str, Array],
     bounds: Sequence[Bound] = (),
     multipliers: Sequence[float] = (),
-    trivial: Trivial | None = None,
+    trivial: TrivialLosses | None = None,
 ) -> Certificate:
     """The certificate of W (N, D) in the order of the losses; nothing is checked."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
-    trivial = trivial or Trivial.of(every)
+    trivial = trivial or TrivialLosses.of(every)
     trivial.refuse_underflow(objective.weights)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
     excesses = [_violation(b, W, values[id(b.loss)], trivial) for b in bounds]
@@ -380,7 +380,7 @@ def certificate_of(
         kind=kind,
         violation=max(excesses, default=0.0),
         # with bounds it is the distance to the optimum of the Lagrangian
-        distance=distance if all(map(is_complete, bounds)) else None,
+        distance=distance if all(map(is_completeness, bounds)) else None,
     )
 
 
@@ -445,7 +445,7 @@ _Terms: TypeAlias = list[tuple[float, PropertyLoss]]
 
 def linear_bounds(bounds: Sequence[Bound]) -> list[Bound]:
     """Those that are linear constraints: limits of zero."""
-    return [*zeros(bounds), *(bound for bound in bounds if is_complete(bound))]
+    return [*zeros(bounds), *(bound for bound in bounds if is_completeness(bound))]
 
 
 def _restricted_bound(
@@ -482,21 +482,23 @@ def _complete_bound(
         values = values_at([loss for _, loss in terms], W, {})
         return Lagrangian(terms, W, duals, values).lower_bound()
     inner = [(c, totals.loss(loss)) for c, loss in terms]
-    turned = {
+    rotated = {
         loss.name: totals.dual(loss, duals[loss.name])
         for _, loss in terms
         if loss.name in duals
     }
     V = totals.coordinates(W)
     values = values_at([loss for _, loss in inner], V, {})
-    lower, kind, distance = Lagrangian(inner, V, turned, values).lower_bound()
+    lower, kind, distance = Lagrangian(inner, V, rotated, values).lower_bound()
     return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
 
 
-def _violation(bound: Bound, W: Attributions, value: float, trivial: Trivial) -> float:
+def _violation(
+    bound: Bound, W: Attributions, value: float, trivial: TrivialLosses
+) -> float:
     """The relative excess over a limit; of sums max |Wv − t| over their size."""
     tiny = sys.float_info.min
-    if is_complete(bound):
+    if is_completeness(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
         most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
         scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))

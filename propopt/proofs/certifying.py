@@ -8,27 +8,31 @@ from typing import Any
 from propopt.base.arrays import Array
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Objective, PropertyLoss
-from propopt.losses.algebra import read_for
+from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, bounds_of
-from propopt.losses.own import OwnFunction, is_own, own_constraints
+from propopt.losses.custom import (
+    ConstraintFunction,
+    has_custom,
+    split_custom_constraints,
+)
 from propopt.proofs.certificate import (
     Certificate,
     certificate_of,
     linear_bounds,
     values_at,
 )
-from propopt.proofs.conic_bound import certify_own
+from propopt.proofs.conic_bound import certify_custom
 
 
-@knows_other_words
+@suggests_arguments
 def certify(
     objective: Any,
     W: Any,
     *,
     duals: Mapping[str, Array] | None = None,
-    bounds: Sequence[Constraint | OwnFunction] = (),
+    bounds: Sequence[Constraint | ConstraintFunction] = (),
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
@@ -86,12 +90,12 @@ def certify(
             f"{type(W).__name__}"
         )
     weighed = Objective.of(objective)
-    own, rest = own_constraints(bounds)
+    own, rest = split_custom_constraints(bounds)
     limits = bounds_of(rest, weighed.losses)
-    if own or is_own(weighed.losses, limits):
-        return certify_own(weighed, W, limits, own)
+    if own or has_custom(weighed.losses, limits):
+        return certify_custom(weighed, W, limits, own)
     every = [*weighed.losses, *(bound.loss for bound in limits)]
-    array = read_for(every, W, "W")
+    array = aligned_attributions(every, W, "W")
     free = linear_bounds(limits)
     prices = [
         mu if bound in free else read_nonnegative(mu, "multipliers")

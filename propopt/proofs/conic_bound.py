@@ -35,10 +35,10 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
-from propopt.losses.algebra import objective_scale, read_for
+from propopt.losses.algebra import aligned_attributions, objective_scale
+from propopt.losses.custom import Custom, CustomConstraints, has_custom
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
-from propopt.losses.own import Custom, OwnConstraints, is_own
 from propopt.proofs.certificate import Certificate
 
 
@@ -55,7 +55,7 @@ _ROUNDS = 50
 """Of propagation: bounds that are not known then are not known."""
 
 
-def told_to_clarabel(accuracy: float) -> dict[str, float]:
+def clarabel_options(accuracy: float) -> dict[str, float]:
     """How Clarabel is told its accuracy."""
     return dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
 
@@ -401,9 +401,9 @@ def _without_own(
     return np.asarray(np.where(missing[rows] - ~finite > 0, -np.inf, others))
 
 
-def _lower_to(high: Array, places: NDArray[np.integer], limits: Array) -> None:
+def _lower_to(high: Array, positions: NDArray[np.integer], limits: Array) -> None:
     """Lower some bounds in place, a little less than to their rounded limits."""
-    np.minimum.at(high, places, limits + _SLACK * np.abs(limits))
+    np.minimum.at(high, positions, limits + _SLACK * np.abs(limits))
 
 
 def _diagonal_of(length: int) -> NDArray[np.intp]:
@@ -427,13 +427,13 @@ def _symmetric(triangle: Array, k: int) -> Array:
 
 
 @final
-class OwnProgram:
+class CustomProgram:
     """An objective with losses or constraints that only cvxpy knows."""
 
     known: Program  # the part that is known to us, with the shape and names of W
     objective: Objective  # with its parameters as they are
     bounds: tuple[Bound, ...]
-    own: tuple[OwnConstraints, ...]
+    own: tuple[CustomConstraints, ...]
     shape: tuple[int, int]
     size: float  # σ
     unit: float  # of the objective
@@ -445,7 +445,7 @@ class OwnProgram:
         self,
         objective: Objective,
         bounds: tuple[Bound, ...],
-        own: tuple[OwnConstraints, ...],
+        own: tuple[CustomConstraints, ...],
         shape: tuple[int, int] | None = None,  # by default what the losses agree on
     ) -> None:
         import cvxpy as cp
@@ -533,7 +533,7 @@ class OwnProgram:
         terms = self.objective.terms
         value = math.fsum(c * values[loss.name] for c, loss in terms)
         most = value * (1.0 + _SLACK)
-        box = self.known_box(most)
+        box = self.bounding_box(most)
         scaled = box[0] / self.size, box[1] / self.size
         found = solved.bound(self.V, scaled, most / self.unit)
         if isinstance(found, Reason):
@@ -567,13 +567,13 @@ class OwnProgram:
             if not isinstance(loss, Custom)
         )
 
-    def known_box(self, most: float) -> tuple[Array, Array]:
+    def bounding_box(self, most: float) -> tuple[Array, Array]:
         """Where W is if the objective is at most this, by losses of W itself."""
         low, high = np.full(self.shape, -np.inf), np.full(self.shape, np.inf)
         limits = [(most / c, loss) for c, loss in self.objective.terms if c > 0.0]
-        limits += [(b.limit, b.loss) for b in self.bounds if not is_own([b.loss])]
+        limits += [(b.limit, b.loss) for b in self.bounds if not has_custom([b.loss])]
         for limit, loss in limits:
-            if is_own([loss]) or not isinstance(loss.map, Identity):
+            if has_custom([loss]) or not isinstance(loss.map, Identity):
                 continue
             match loss.penalty:
                 case Squared():
@@ -589,18 +589,18 @@ class OwnProgram:
         return low - wide, high + wide
 
 
-def certify_own(
+def certify_custom(
     objective: Objective,
     W: object,
     bounds: tuple[Bound, ...],
-    own: tuple[OwnConstraints, ...],
+    own: tuple[CustomConstraints, ...],
 ) -> Certificate:
     """What :func:`propopt.proofs.certify` says of such a program."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
-    array = read_for(every, W, "W")
-    program = OwnProgram(objective, bounds, own, (array.shape[0], array.shape[1]))
+    array = aligned_attributions(every, W, "W")
+    program = CustomProgram(objective, bounds, own, (array.shape[0], array.shape[1]))
     values = {loss.name: loss.value_at(array) for loss in program.losses}
-    solved = Solved(program.problem, told_to_clarabel(_ACCURACY))
+    solved = Solved(program.problem, clarabel_options(_ACCURACY))
     found = program.certificate(array, values, solved)
     if isinstance(found, Reason):
         raise Refused(f"certify: nothing can be proved: {found.reason}")

@@ -67,7 +67,7 @@ class Quadratic:
     point_parts: Components | None
     feature_parts: Components | None
     # where the three losses stand among those of the program
-    places: tuple[int | None, int | None, int | None]
+    positions: tuple[int | None, int | None, int | None]
     # P and Q as those of lattices, where they are
     lattices: tuple[LatticeLaplacian | None, LatticeLaplacian | None] = (None, None)
 
@@ -92,7 +92,7 @@ class Quadratic:
             Q=None if features is None else features.gram,
             point_parts=None if points is None else points.components,
             feature_parts=None if features is None else features.components,
-            places=(own, over_points, over_features),
+            positions=(own, over_points, over_features),
             lattices=(lattice_of(points), lattice_of(features)),
         )
 
@@ -114,7 +114,7 @@ class Quadratic:
     def coefficients(self, weights: Array) -> tuple[float, float, float]:
         """(a, b, c) among the weights of a program."""
         a, b, c = (
-            0.0 if place is None else float(weights[place]) for place in self.places
+            0.0 if place is None else float(weights[place]) for place in self.positions
         )
         return a, b, c
 
@@ -122,9 +122,9 @@ class Quadratic:
         self, own: float, over_points: float, over_features: float
     ) -> Array:
         """The three losses in the order of the program."""
-        losses = np.zeros(sum(place is not None for place in self.places))
+        losses = np.zeros(sum(place is not None for place in self.positions))
         for place, loss in zip(
-            self.places, (own, over_points, over_features), strict=True
+            self.positions, (own, over_points, over_features), strict=True
         ):
             if place is not None:
                 losses[place] = loss

@@ -30,13 +30,13 @@ import numpy as np
 import scipy.linalg as la
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import spread_over
+from propopt.base.checks import evenly_spaced
 from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import Trivial
+from propopt.losses.algebra import TrivialLosses
 from propopt.losses.completeness import Totals
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import certificate_of, values_at
 from propopt.proofs.curvature import all_squared_refusal
 
@@ -99,7 +99,7 @@ class ExactFront:
         if program is None:
             return Reason("the losses are not known, as of a saved result")
         reason = all_squared_refusal(program.losses)
-        if reason is not None or not all(map(is_complete, program.bounds)):
+        if reason is not None or not all(map(is_completeness, program.bounds)):
             return Reason(reason or "there are bounds on losses")
         if np.prod(optima[0].shape) > _MOST_NUMBERS:
             return Reason(f"there are more than {_MOST_NUMBERS:,} attributions")
@@ -107,7 +107,7 @@ class ExactFront:
         if len(weights) < _FEWEST:
             return Reason(f"fewer than {_FEWEST} weights were solved")
         ascending = sorted(weights.items())
-        spread = spread_over(len(ascending), _MOST_SOLVED)
+        spread = evenly_spaced(len(ascending), _MOST_SOLVED)
         solved = dict(ascending[i] for i in spread)
         first, *others = (best.attributions for best in solved.values())
         if all(np.array_equal(W, first) for W in others):
@@ -183,7 +183,7 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
     totals = Totals.of(program.bounds)
     size = max(float(np.abs(W).max()) for W in optima) or 1.0
     for count in _SIZES:
-        taken = set(spread_over(len(optima), count))
+        taken = set(evenly_spaced(len(optima), count))
         front = _through(
             terms, loss, weights, [optima[i] for i in sorted(taken)], totals
         )
@@ -195,7 +195,7 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
             break
     error = gap = 0.0
     every = [*program.losses, *(bound.loss for bound in program.bounds)]
-    trivial = Trivial.of(every)
+    trivial = TrivialLosses.of(every)
     midway = np.sqrt(np.multiply(weights[1:], weights[:-1]))
     for c in midway.tolist():
         W = front.attributions(c)

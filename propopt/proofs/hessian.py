@@ -45,11 +45,11 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Attributions, Positions, Sparse
+from propopt.base.arrays import Array, Attributions, Indices, Sparse
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.losses import GradientMatching, Program, PropertyLoss
-from propopt.losses.algebra import _Recast
+from propopt.losses.algebra import _RecastLoss
 from propopt.losses.completeness import Totals, along, spread
 from propopt.losses.linear_algebra import (
     Components,
@@ -58,7 +58,7 @@ from propopt.losses.linear_algebra import (
     inverse_size,
 )
 from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
-from propopt.losses.restricted import Support, counted, is_complete
+from propopt.losses.restricted import Support, entry_support, is_completeness
 from propopt.proofs.curvature import (
     Quadratic,
     QuadraticBasis,
@@ -81,7 +81,7 @@ class Hessian(ABC):
     def inverse_block(self, row: int) -> Array:
         """The entries of H⁻¹ between the features of one point, shape (D, D)."""
 
-    def block_of(self, row: int, features: Positions) -> Array:
+    def block_of(self, row: int, features: Indices) -> Array:
         """Those between some of its features, shape (d, d)."""
         return np.asarray(self.inverse_block(row)[np.ix_(features, features)])
 
@@ -109,7 +109,7 @@ _COLUMNS: Final = Budget(2**26)
 
 @final
 @dataclass(frozen=True, eq=False)
-class OfEntries(Hessian):
+class EntryHessian(Hessian):
     """H⁻¹ between the entries that count, zero at all others."""
 
     support: Support  # the entries
@@ -138,11 +138,11 @@ class OfEntries(Hessian):
     def inverse_block(self, row: int) -> Array:
         return self.block_of(row, np.arange(self.support.shape[1]))
 
-    def block_of(self, row: int, features: Positions) -> Array:
+    def block_of(self, row: int, features: Indices) -> Array:
         wanted = row * self.support.shape[1] + features
-        own = np.searchsorted(self.support.places, wanted)
-        own = np.minimum(own, len(self.support.places) - 1)
-        counts = np.flatnonzero(self.support.places[own] == wanted)
+        own = np.searchsorted(self.support.positions, wanted)
+        own = np.minimum(own, len(self.support.positions) - 1)
+        counts = np.flatnonzero(self.support.positions[own] == wanted)
         inner = self._inverse[own[counts]][:, own[counts]].toarray()
         if self.sums is not None:
             M = self._borne[:, own[counts]].toarray()
@@ -165,7 +165,7 @@ class OfEntries(Hessian):
     @cached_property
     def _matrix(self) -> Sparse:
         """H (P, P)."""
-        size = len(self.support.places)
+        size = len(self.support.positions)
         H = sp.csr_array((size, size))
         for c, loss in self.terms:
             match self.support.loss(loss).map:
@@ -210,7 +210,7 @@ class OfEntries(Hessian):
         return la.cho_factor((S + S.T) / 2.0)
 
 
-MOST_DIAGONALIZED = 2_000
+MAX_SPECTRAL_SIZE = 2_000
 """Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
@@ -220,20 +220,20 @@ _REDUCTION, ROUGHLY = 1e-26, 1e-16
 
 @final
 @dataclass(frozen=True, eq=False)
-class Diagonalized(Hessian):
+class SpectralHessian(Hessian):
     """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V."""
 
     over_points: QuadraticBasis  # U
     over_features: QuadraticBasis  # V
     values: Array  # (N, D): a + bθ_i + cν_j
 
-    def turned(self, E: Array) -> Array:
+    def rotated(self, E: Array) -> Array:
         """UᵀEV, shape (N, D)."""
         return self.over_features.forward(self.over_points.forward(E).T).T
 
     def solve(self, E: Array) -> Array:
-        turned = self.turned(E) / self.values
-        return self.over_points.backward(self.over_features.backward(turned.T).T)
+        rotated = self.rotated(E) / self.values
+        return self.over_points.backward(self.over_features.backward(rotated.T).T)
 
     def inverse_block(self, row: int) -> Array:
         # V diag_j(Σ_i U_ni² / h_ij) Vᵀ
@@ -256,7 +256,7 @@ class Diagonalized(Hessian):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Iterated(Hessian):
+class CgHessian(Hessian):
     """By conjugate gradients, for any squared losses and any number of points."""
 
     # squared losses with weights above zero, one of them gradient matching
@@ -299,7 +299,7 @@ class Iterated(Hessian):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Tangential(Hessian):
+class ConstrainedHessian(Hessian):
     """Π H⁻¹ Π."""
 
     inner: Hessian  # H, which commutes with Π
@@ -312,7 +312,7 @@ class Tangential(Hessian):
         return self._off(self._off(self.inner.inverse_block(row)).T)
 
     def inverse_diagonal(self) -> Attributions:
-        if not isinstance(self.inner, Diagonalized):
+        if not isinstance(self.inner, SpectralHessian):
             return self.inner.inverse_diagonal()  # refuses, or is no less
         features = self._off(self.inner.features.T)  # rows: eigenvectors off the axis
         along = self.inner.points**2 @ (1.0 / self.inner.values)
@@ -324,7 +324,7 @@ class Tangential(Hessian):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OfSums(Hessian):
+class FeatureSumHessian(Hessian):
     """A H⁻¹ Aᵀ, between sums of the features of each row: a group is a linear form."""
 
     inner: Hessian  # H
@@ -344,7 +344,7 @@ class OfSums(Hessian):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OfScaled(Hessian):
+class ScaledHessian(Hessian):
     """S H⁻¹ S for one number s_d for each column: that of W = Φ + Z S."""
 
     inner: Hessian  # H
@@ -383,15 +383,15 @@ class QuadraticPart:
                 "the quadratic part has no inverse: no squared gradient-matching loss "
                 "has a weight above zero"
             )
-        few = max(self.program.shape) <= MOST_DIAGONALIZED or self.known is not None
+        few = max(self.program.shape) <= MAX_SPECTRAL_SIZE or self.known is not None
         if few and curvature_refusal(self._losses) is None:
             a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
             points, features = self._bases
             values = a + b * points.values[:, None] + c * features.values
-            return Diagonalized(points, features, values)
+            return SpectralHessian(points, features, values)
         if self._entries is not None:
-            return OfEntries(self._entries, tuple(terms))
-        return Iterated(tuple(terms), self.program.shape)
+            return EntryHessian(self._entries, tuple(terms))
+        return CgHessian(tuple(terms), self.program.shape)
 
     def optimum(self, weights: Array) -> Attributions:
         """W₀ − ½H⁻¹∇F(W₀) of squared losses, for W₀ zero or what rows add up to."""
@@ -420,20 +420,23 @@ class QuadraticPart:
         """H of V, for what is :meth:`free`; targets have no part in it."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
-            losses = tuple(_Recast(x, totals.loss(x).map, 0.0) for x in losses)
+            losses = tuple(_RecastLoss(x, totals.loss(x).map, 0.0) for x in losses)
         return QuadraticPart(Program(losses, (), self.program.shape), self.known)
 
     def _complete(self, totals: Totals, weights: Array) -> Hessian:
         if totals.is_shared:
-            return Tangential(self.inner.hessian(weights), totals.axis)
+            return ConstrainedHessian(self.inner.hessian(weights), totals.axis)
         free = Program(self.program.losses, (), self.program.shape)
-        inner, support = QuadraticPart(free).hessian(weights), counted(self.program)
-        if support is None or not isinstance(inner, OfEntries):
+        inner, support = (
+            QuadraticPart(free).hessian(weights),
+            entry_support(self.program),
+        )
+        if support is None or not isinstance(inner, EntryHessian):
             raise Refused(
                 "rows add up over features of their own, and losses couple whole points"
             )
         # rows without any entry add up to nothing, and say nothing
-        sums = RowSums(totals.axis).flat(self.program.shape)[:, support.places]
+        sums = RowSums(totals.axis).flat(self.program.shape)[:, support.positions]
         rows = np.flatnonzero(np.diff(sums.indptr))
         return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
 
@@ -449,7 +452,7 @@ class QuadraticPart:
     @cached_property
     def _entries(self) -> Support | None:
         """The entries that count, where losses couple single entries."""
-        return counted(Program(self._losses, (), self.program.shape))
+        return entry_support(Program(self._losses, (), self.program.shape))
 
     @cached_property
     def _quadratic(self) -> Quadratic:
@@ -480,7 +483,7 @@ def smoothest(
         return None
     maps = [loss.map for loss in coupled if isinstance(loss.map, OverEntries)]
     most = max(float(x.gram.diagonal().max(initial=0.0)) for x in maps) or 1.0
-    bounds = tuple(bound for bound in program.bounds if is_complete(bound))
+    bounds = tuple(bound for bound in program.bounds if is_completeness(bound))
     own = GradientMatching(G, name="distance from the target")
     part = QuadraticPart(Program((own, *coupled), bounds, program.shape))
     weights = np.ones(1 + len(coupled))

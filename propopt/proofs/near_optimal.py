@@ -37,14 +37,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from propopt.base.arrays import Array, Attributions, Positions, Truths
+from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
-from propopt.losses.restricted import is_complete
-from propopt.proofs.hessian import Hessian, OfScaled, OfSums, QuadraticPart, is_squared
+from propopt.losses.restricted import is_completeness
+from propopt.proofs.hessian import (
+    FeatureSumHessian,
+    Hessian,
+    QuadraticPart,
+    ScaledHessian,
+    is_squared,
+)
 from propopt.proofs.optimum import Optimum
-from propopt.proofs.target_error import Scatter
+from propopt.proofs.target_error import DrawCovariance
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges
@@ -71,7 +77,7 @@ class NearOptimal:
             )
         # all losses, those of bounds beside the others, are what the Lagrangian weighs;
         # what rows add up to stays a constraint
-        kept = tuple(bound for bound in program.bounds if is_complete(bound))
+        kept = tuple(bound for bound in program.bounds if is_completeness(bound))
         rest = tuple(bound for bound in program.bounds if bound not in kept)
         losses = (*program.losses, *(bound.loss for bound in rest))
         rates = np.array([best.rates.get(loss.name, 0.0) for loss in losses])
@@ -101,7 +107,7 @@ class NearOptimal:
         """The set of all V Aᵀ, for sums A (K, D) of features that are in one each."""
         most = float(sums.sum(axis=1).max())  # ‖A‖²: how much longer forms can be
         return NearOptimal(
-            OfSums(self.hessian, sums),
+            FeatureSumHessian(self.hessian, sums),
             self.modulus / most,
             self.excess,
             self.distance * math.sqrt(most),
@@ -113,7 +119,7 @@ class NearOptimal:
         if not most:
             return self
         return NearOptimal(
-            OfScaled(self.hessian, scales),
+            ScaledHessian(self.hessian, scales),
             self.modulus / most**2,
             self.excess,
             self.distance * most,
@@ -143,14 +149,14 @@ ZERO: Final = 1e-12
 """Attributions up to this share of the largest count as zero."""
 
 
-def without_dust(W: Attributions) -> Attributions:
+def rounded_to_zero(W: Attributions) -> Attributions:
     """W with entries up to 1e-12 max|w| set to zero."""
     return np.where(np.abs(W) <= ZERO * np.abs(W).max(initial=0.0), 0.0, W)
 
 
 def signs_of(W: Attributions) -> NDArray[np.int8]:
     """−1, 0 or 1 of each entry."""
-    return np.sign(without_dust(W)).astype(np.int8)
+    return np.sign(rounded_to_zero(W)).astype(np.int8)
 
 
 def root_mean_square(W: Array) -> float:
@@ -167,7 +173,7 @@ _LEVEL = 0.975
 
 @final
 @dataclass(frozen=True, eq=False)
-class TargetScatter:
+class TargetHalfWidths:
     """Half-widths of 95 % intervals, for the target's error alone."""
 
     words: str  # what a reader has to know of it
@@ -183,7 +189,7 @@ class TargetScatter:
         return np.asarray(self._factor * np.sqrt(squares))
 
     def of_pairs(
-        self, row: int, features: Positions, signs: Array
+        self, row: int, features: Indices, signs: Array
     ) -> tuple[Array, Array]:
         """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
         own = self.numbers[..., row, features]
@@ -197,12 +203,12 @@ class TargetScatter:
         both = np.maximum(sums + 2.0 * products, 0.0)
         return self._factor * np.sqrt(rest), self._factor * np.sqrt(both)
 
-    def scaled(self, scales: Array) -> TargetScatter:
+    def scaled(self, scales: Array) -> TargetHalfWidths:
         """Those of W, where moves are those of Z and W = Φ + Z S."""
         is_of_w = self.numbers.ndim == 2
         return self if is_of_w else replace(self, numbers=self.numbers * scales)
 
-    def of_sums(self, sums: Array) -> TargetScatter:
+    def of_sums(self, sums: Array) -> TargetHalfWidths:
         """Those of W Aᵀ: moves are added up, and half-widths add up at most."""
         return replace(self, numbers=np.asarray(self.numbers @ sums.T))
 
@@ -212,7 +218,9 @@ class TargetScatter:
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
 
 
-def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScatter:
+def target_half_widths(
+    best: Optimum, program: Program, near: NearOptimal
+) -> TargetHalfWidths:
     """What is known of the error of W that comes from its target."""
     targets = [
         loss
@@ -221,27 +229,27 @@ def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScat
     ]
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        return TargetScatter("the target is exact", np.zeros(best.shape))
+        return TargetHalfWidths("the target is exact", np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses, and sums of rows at most
     is_linear = all(map(is_squared, program.losses))
-    is_linear &= all(map(is_complete, program.bounds))
+    is_linear &= all(map(is_completeness, program.bounds))
     if len(estimates) == 1 and blocks is not None and is_linear:
-        part = Scatter(QuadraticPart(program), blocks)
+        part = DrawCovariance(QuadraticPart(program), blocks)
         inner = near.hessian
-        inner = inner.inner if isinstance(inner, OfScaled) else inner
+        inner = inner.inner if isinstance(inner, ScaledHessian) else inner
         moves = part.moved(best.weights[targets[0].name], inner)
         words = f"errors of the target from {len(moves)} blocks are included"
-        return TargetScatter(words, moves)
+        return TargetHalfWidths(words, moves)
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         unknown = "the error of the target is not known, and not included"
-        return TargetScatter(unknown, np.zeros(best.shape))
+        return TargetHalfWidths(unknown, np.zeros(best.shape))
     # of the blocks of draws that they were estimated from, where that is known
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
     words = "standard errors of the target are included"
-    return TargetScatter(words, np.asarray(factor * errors))
+    return TargetHalfWidths(words, np.asarray(factor * errors))
 
 
 # ---- The order of the features of one row: what it costs to overturn, and what is
@@ -257,10 +265,10 @@ _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 def compared(
     w: Array,
     row: int,
-    features: Positions,
+    features: Indices,
     near: NearOptimal,
     beta: float,
-    scatter: TargetScatter,
+    scatter: TargetHalfWidths,
     by: OrderBy,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Of pairs (d, d): the least rise at which d is not above e, if it surely is."""
@@ -281,7 +289,7 @@ def compared(
     return prices, above
 
 
-def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
+def in_order(W: Array, by: OrderBy, present: Mask) -> NDArray[np.intp]:
     """Positions of the features of each row, the largest first, absent ones last."""
     keys = np.where(present, np.abs(W) if by == "size" else W, -np.inf)
     return np.argsort(-keys, axis=1, kind="stable")
@@ -303,7 +311,7 @@ def small_change(best: Optimum) -> float:
     return SHARE * float(size)
 
 
-def claimed(best: Optimum, objective: Objective) -> Optimum:
+def with_certificate(best: Optimum, objective: Objective) -> Optimum:
     """The explanation with a certificate for the objective: its own, or a new one."""
     same = best.measured(objective)  # without claims if a loss is another
     if same.weights == objective.weights and same.certificate is not None:

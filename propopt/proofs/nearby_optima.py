@@ -22,10 +22,10 @@ from propopt.losses import (
 )
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.maps import Squared
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.hessian import QuadraticPart
 from propopt.proofs.optimum import Optimum
-from propopt.proofs.target_error import Scatter, sampled_blocks
+from propopt.proofs.target_error import DrawCovariance, sampled_blocks
 
 
 FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
@@ -63,7 +63,9 @@ def _redrawn(
     apart = math.sqrt(2.0 / (len(blocks) - 1))
     if solve is None:
         part = QuadraticPart(program)
-        moves = Scatter(part, blocks).moved(weights[place], part.hessian(weights))
+        moves = DrawCovariance(part, blocks).moved(
+            weights[place], part.hessian(weights)
+        )
         yield from (best.attributions + apart * move for move in moves)
         return
     mean = blocks.mean(axis=0)
@@ -73,7 +75,7 @@ def _redrawn(
         yield from _optima(other, [weights], solve)
 
 
-def families(
+def setting_variations(
     best: Optimum, program: Program, solve: Solve | None
 ) -> Iterator[tuple[str, OptimaByName]]:
     """What varies in words, and the attributions in each setting."""
@@ -81,7 +83,7 @@ def families(
     weights = np.array([best.weights.get(x.name, 0.0) for x in losses])
     weighed = [(k, losses[k]) for k in np.flatnonzero(weights > 0.0).tolist()]
     odd = [loss.name for _, loss in weighed if not isinstance(loss.penalty, Squared)]
-    odd += [bound.loss.name for bound in program.bounds if not is_complete(bound)]
+    odd += [bound.loss.name for bound in program.bounds if not is_completeness(bound)]
     if odd and solve is None:
         raise Refused(
             f"stability: {odd[0]} is bounded or not squared, so that each setting "
@@ -120,7 +122,7 @@ def _neighbours(
         return
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
         robust: _Robustness = PairwiseRobustness(
-            again(other), beside=loss.beside, name=loss.name
+            again(other), offset=loss.offset, name=loss.name
         )
         if isinstance(loss, SharedRobustness):
             robust = SharedRobustness(again(other), loss.present, name=loss.name)

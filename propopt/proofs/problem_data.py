@@ -7,7 +7,7 @@ by the name of a loss and of the array::
     <loss>.target                   T (N, D) of Σ (W − T)²
     <loss>.sizes                    T of Σ |W − T|
     <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
-    <loss>.beside                   what is taken off W before
+    <loss>.offset                   what is taken off W before
     <loss>.near, .similarities      of rows beside fixed ones: places j and s (N, k) of
     <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: no place
     <loss>.columns, .similarities   the same of columns of W
@@ -35,28 +35,30 @@ from propopt.base.arrays import Array
 from propopt.losses import (
     Program,
 )
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 
 
-def posed_of(program: Program, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
+def problem_data_of(
+    program: Program, shape: tuple[int, int]
+) -> dict[str, NDArray[Any]]:
     """The arrays above, of each loss and bound of a program that has some."""
-    posed: dict[str, NDArray[Any]] = {}
+    problem_data: dict[str, NDArray[Any]] = {}
     for loss in program.all_losses:
-        posed |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
+        problem_data |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
     for bound in program.bounds:
-        if not is_complete(bound):
-            posed[f"{bound.loss.name}.limit"] = np.array(bound.limit)
-    return posed
+        if not is_completeness(bound):
+            problem_data[f"{bound.loss.name}.limit"] = np.array(bound.limit)
+    return problem_data
 
 
 def in_units_of_w(
-    posed: Mapping[str, NDArray[Any]], phi: Array, scales: Array
+    problem_data: Mapping[str, NDArray[Any]], phi: Array, scales: Array
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program of z = (W − Φ)/√ω, as they are of W."""
     found: dict[str, NDArray[Any]] = {}
-    for key, array in posed.items():
+    for key, array in problem_data.items():
         match key.rpartition(".")[2]:
-            case "target" | "beside":
+            case "target" | "offset":
                 array = phi + scales * array
             case "totals":
                 array = phi.sum(axis=1) + array

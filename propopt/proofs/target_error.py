@@ -37,21 +37,21 @@ import numpy as np
 from scipy.special import fdtri
 
 from propopt.base.arrays import Array
-from propopt.base.checks import sealed
-from propopt.base.declared import stored
+from propopt.base.checks import read_only
+from propopt.base.declared import field
 from propopt.base.text import percent
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.curvature import QuadraticBasis
 from propopt.proofs.hessian import (
     ROUGHLY,
-    Diagonalized,
+    CgHessian,
     Hessian,
-    Iterated,
     QuadraticPart,
+    SpectralHessian,
 )
 
 
@@ -75,16 +75,16 @@ class TargetError:
     """
 
     # the excess that is to be expected, in units of the objective
-    value: float = stored(low=0.0, missing=True)
+    value: float = field(low=0.0, missing=True)
     # of the gap: what it is relative to
-    scale: float = stored(default=1.0, low=0.0, missing=True)
+    scale: float = field(default=1.0, low=0.0, missing=True)
     # the standard error of value over the blocks; NaN where it is not known
-    spread: float = stored(low=0.0, missing=True)
-    source: str = stored(default="")  # how the target was made, in words
+    spread: float = field(low=0.0, missing=True)
+    source: str = field(default="")  # how the target was made, in words
     # the excess of one estimate varies about its expectation as χ²_ν/ν
-    degrees: float = stored(default=math.nan, low=0.0, missing=True)
+    degrees: float = field(default=math.nan, low=0.0, missing=True)
     # blocks of draws that it was estimated from; 0 if not from blocks
-    n_blocks: int = stored(default=0, low=0)
+    n_blocks: int = field(default=0, low=0)
     # "at most" where the objective is not quadratic, or there are bounds
     relation: Relation = "about"
 
@@ -211,7 +211,7 @@ def contrasts(n_blocks: int) -> Array:
 
 
 @final
-class Scatter:
+class DrawCovariance:
     """The blocks of a target, as the quadratic part of an objective sees them."""
 
     def __init__(
@@ -244,12 +244,12 @@ class Scatter:
     def gram(self, a: float, weights: Array) -> Array:
         """K_bc = a² ⟨Ĝ_b − Ĝ, H⁻¹(Ĝ_c − Ĝ)⟩, shape (B, B)."""
         H = self._part.hessian(weights)
-        if isinstance(H, Diagonalized):
+        if isinstance(H, SpectralHessian):
             # ⟨D_b, H⁻¹D_c⟩ = Σ (UᵀD_bV)(UᵀD_cV)/h
             if self._coefficients is None:  # bases of a part are those of all weights
-                self._coefficients = np.stack([H.turned(D) for D in self._deviations])
-            turned = self._coefficients / np.sqrt(H.values)
-            Z = turned.reshape(len(self._deviations), -1)
+                self._coefficients = np.stack([H.rotated(D) for D in self._deviations])
+            rotated = self._coefficients / np.sqrt(H.values)
+            Z = rotated.reshape(len(self._deviations), -1)
             return np.asarray(a**2 * (Z @ Z.T))
         flat = self._deviations.reshape(len(self._deviations), -1)
         K = a * flat @ self.moved(a, H).reshape(len(flat), -1).T
@@ -264,13 +264,13 @@ class Scatter:
     def moved(self, a: float, H: Hessian) -> Array:
         """W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
         # to eight digits
-        near = replace(H, reduction=ROUGHLY) if isinstance(H, Iterated) else H
+        near = replace(H, reduction=ROUGHLY) if isinstance(H, CgHessian) else H
         return np.stack([a * near.solve(D) for D in self._deviations])
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ReadyTargets:
+class TargetErrorOperator:
     """The targets of a program, made ready for any weights."""
 
     program: Program  # its faithfulness losses have targets
@@ -284,9 +284,9 @@ class ReadyTargets:
     ) -> TargetError:
         """What the error of the target costs the optimum for these weights."""
         aims = self._aims(weights)
-        inexact = [loss for loss in aims if known_exactly(loss) is None]
+        inexact = [loss for loss in aims if exact_source(loss) is None]
         if not inexact:
-            sources = dict.fromkeys(known_exactly(loss) or "" for loss in aims)
+            sources = dict.fromkeys(exact_source(loss) or "" for loss in aims)
             return exact_target(" and ".join(sources) or "not used", scale)
         if len(inexact) > 1:
             names = " and ".join(loss.name for loss in inexact)
@@ -305,7 +305,7 @@ class ReadyTargets:
         if len(sampled) != 1 or self._relation(weights) == "at most":
             return None
         a = self._weight(sampled[0], weights)
-        return sealed(self._scatter(sampled[0]).standard_errors(a, weights))
+        return read_only(self._scatter(sampled[0]).standard_errors(a, weights))
 
     def _of_one(self, loss: PropertyLoss, weights: Array, scale: float) -> TargetError:
         """Of the only inexact target; weights are those of all losses."""
@@ -342,7 +342,7 @@ class ReadyTargets:
         squared = (isinstance(x.penalty, Squared) for x in self.program.losses)
         pairs = zip(weights[: len(self.program.losses)], squared, strict=True)
         is_quadratic = all(fits for weight, fits in pairs if weight > 0)
-        is_free = all(map(is_complete, self.program.bounds))
+        is_free = all(map(is_completeness, self.program.bounds))
         return "about" if is_quadratic and is_free else "at most"
 
     def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
@@ -355,19 +355,19 @@ class ReadyTargets:
     def _weight(self, loss: PropertyLoss, weights: Array) -> float:
         return float(weights[self.program.losses.index(loss)])
 
-    def _scatter(self, loss: PropertyLoss) -> Scatter:
+    def _scatter(self, loss: PropertyLoss) -> DrawCovariance:
         """Of the draws of its target, before all losses, those of the bounds too."""
         if loss not in self._scatters:
             blocks = _estimate(loss).blocks
             assert blocks is not None, "it is drawn"
             part = self._constrained
             own = part if part.totals is None else part.inner
-            scatter = Scatter(own, part.free(blocks), self.energy)
+            scatter = DrawCovariance(own, part.free(blocks), self.energy)
             self._scatters[loss] = scatter
         return self._scatters[loss]
 
     @cached_property
-    def _scatters(self) -> dict[PropertyLoss, Scatter]:
+    def _scatters(self) -> dict[PropertyLoss, DrawCovariance]:
         return {}
 
     @cached_property
@@ -380,12 +380,12 @@ class ReadyTargets:
         bounds = self.program.bounds
         bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
-        kept = tuple(bound for bound in bounds if is_complete(bound))
+        kept = tuple(bound for bound in bounds if is_completeness(bound))
         bases = None if kept else self.bases
         return QuadraticPart(Program(losses, kept, self.program.shape), bases)
 
 
-def known_exactly(loss: PropertyLoss) -> str | None:
+def exact_source(loss: PropertyLoss) -> str | None:
     """How the target of the loss is known exactly, in words; None if it is not."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=True, source=source)):

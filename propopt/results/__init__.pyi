@@ -1,5 +1,5 @@
 from .audit import Audit as Audit
-from .certain import Certain as Certain
+from .certain import NearOptimalConclusions as NearOptimalConclusions
 from .clear import Clear as Clear
 from .comparison import Comparison as Comparison
 from .explanation import Explanation as Explanation

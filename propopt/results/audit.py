@@ -3,7 +3,7 @@
 The order is that of somebody who has to sign: do they add up, whose base is it, are
 they right, what would more alike ones cost, what causes that, what depends on a choice.
 How far they are from the best possible comes last: of values that are exact it says
-nothing, and much of what similar rows differ in is what their own values explain.
+nothing, and much of what similar rows differ in is what their main effects explain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import did_you_mean, read_nonnegative
-from propopt.base.declared import left, stored
+from propopt.base.declared import field, transient
 from propopt.base.document import (
     Bar,
     Bars,
@@ -35,9 +35,9 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import percent, plural, printable
 from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
-from propopt.results.report.explorer import Explorer, Trail
+from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import Neighbours, named
-from propopt.results.report.signing import SIGNATURES, Sheet, record_chapter
+from propopt.results.report.review_sheet import SIGNATURES, ReviewSheet, record_chapter
 from propopt.results.result import Result
 
 
@@ -57,7 +57,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "signs": "Are large values of the right sign?",
     "reasons": "Are the first three reasons right?",
     "unused": "Do unused columns get nothing?",
-    "own_value": "How much follows from own values?",
+    "main_effects": "How much follows from main effects?",
     "predictions": "How much do predictions need?",
     "more_alike": "As near to exact, how much more alike?",
     "nearer": "As alike, how much nearer to exact?",
@@ -83,9 +83,9 @@ class AuditFinding:
 
     name: str  # of the question
     sentence: str  # what was found, in words
-    number: float = stored(missing=True)  # NaN where there is none
-    unit: str = stored()  # what the number is of
-    verdict: Verdict = stored()
+    number: float = field(missing=True)  # NaN where there is none
+    unit: str = field()  # what the number is of
+    verdict: Verdict = field()
     advice: str = ""  # what to do; empty where nothing is
     standing: Basis = "checked"  # what it rests on
     cause: str = ""  # of the values: such as "another background", "single slips"
@@ -108,10 +108,10 @@ class AuditFinding:
 class Cause:
     """A pair of rows, or one row, and its share of the roughness that could go."""
 
-    first: int = stored(low=0)
-    second: int | None = stored(low=0)  # None of one row
-    share: float = stored(low=0.0, high=1.0)
-    feature: int = stored(low=0)  # the column in which it differs most
+    first: int = field(low=0)
+    second: int | None = field(low=0)  # None of one row
+    share: float = field(low=0.0, high=1.0)
+    feature: int = field(low=0)  # the column in which it differs most
 
     @property
     def ends(self) -> list[int]:
@@ -159,16 +159,16 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     ('right', 'All 30 rows add up to the prediction minus the base.')
     """
 
-    findings: tuple[AuditFinding, ...] = stored(nonempty=True)
-    explanation: Explanation = stored()
-    exact: Array | None = stored("N D", default=None)
-    pairs: tuple[Cause, ...] = stored(default=())
-    rows: tuple[Cause, ...] = stored(default=())
-    settings: Mapping[str, str] = stored(factory=dict)
-    record: Record | None = stored(default=None)
-    tolerance: float | None = stored(default=None, low=0.0)
-    decision: Decision | None = stored(default=None)
-    front: Callable[[], Any] | None = left(default=None, compare=False, repr=False)
+    findings: tuple[AuditFinding, ...] = field(nonempty=True)
+    explanation: Explanation = field()
+    exact: Array | None = field("N D", default=None)
+    pairs: tuple[Cause, ...] = field(default=())
+    rows: tuple[Cause, ...] = field(default=())
+    settings: Mapping[str, str] = field(factory=dict)
+    record: Record | None = field(default=None)
+    tolerance: float | None = field(default=None, low=0.0)
+    decision: Decision | None = field(default=None)
+    front: Callable[[], Any] | None = transient(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -178,7 +178,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         if self.exact is not None and self.exact.shape != shape:
             raise InvalidInput(f"exact: expected shape {shape}, got {self.exact.shape}")
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse other questions, other sums than are told, and rows not there."""
         known = {name: place for place, name in enumerate(QUESTIONS)}
         names = [finding.name for finding in self.findings]
@@ -395,7 +395,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         asked = "Who would get another reason?"
         yield Finding(reasons.sentence, reasons.standing, asked)
         asked = "What could be more alike?"
-        alike = known.get("price_of_50") or known.get("own_value")
+        alike = known.get("price_of_50") or known.get("main_effects")
         if alike is not None:
             yield Finding(alike.sentence, alike.standing, asked)
         else:
@@ -460,9 +460,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             yield Chapter(title, [Table(self._shown_causes(causes), caption)])
 
     @property
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> ReviewSheet:
         """Every row and every value beside the exact one."""
-        return Sheet(
+        return ReviewSheet(
             result=self.explanation,
             noun="audited",
             unit=self._unit,
@@ -494,7 +494,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         lead = f"Bars are the numbers as they came, in {unit}."
         yield shown(title=title, lead=lead, beside=self.exact, dashed=exact).chapter()
         if self.front is not None:
-            trail: Trail = self.front()
+            trail: FrontPath = self.front()
             title = "The same rows, more alike"
             lead = f"Bars are those of the chosen point of the curve, in {unit}."
             yield shown(title=title, lead=lead, trail=trail).chapter()

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Positions, Truths
+from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.cards import N_ON_CARD
-from propopt.base.checks import known_word, read_nonnegative
-from propopt.base.declared import stored
+from propopt.base.checks import read_nonnegative, read_option
+from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table, basis_of_note
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import Quantity, explained, plural, rounded_percent
+from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
 from propopt.losses import Program
-from propopt.losses.restricted import counted
+from propopt.losses.restricted import entry_support
 from propopt.proofs.near_optimal import (
     NearOptimal,
     OrderBy,
     compared,
     in_order,
-    scatter_of,
     small_change,
+    target_half_widths,
 )
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
@@ -38,7 +38,7 @@ _MOST_WORK = 1e10
 
 
 @final
-class Certain(
+class NearOptimalConclusions(
     Result, kind="propopt certain", noun="saved certain statements", version=4
 ):
     """What every explanation says whose objective is almost as good.
@@ -106,23 +106,23 @@ class Certain(
 
     rows_are_named = True
 
-    attributions: Attributions = stored("N D", nonempty=True)
-    signs: NDArray[np.int8] = stored("N D")
-    half_widths: Attributions = stored("N D", low=0.0, infinite=True)
-    prices: Attributions = stored("N D", low=0.0, infinite=True)
-    best_ranks: NDArray[np.int64] = stored("N D", low=1)
-    worst_ranks: NDArray[np.int64] = stored("N D")
-    order_prices: Array = stored("N D-1", low=0.0, infinite=True)
+    attributions: Attributions = field("N D", nonempty=True)
+    signs: NDArray[np.int8] = field("N D")
+    half_widths: Attributions = field("N D", low=0.0, infinite=True)
+    prices: Attributions = field("N D", low=0.0, infinite=True)
+    best_ranks: NDArray[np.int64] = field("N D", low=1)
+    worst_ranks: NDArray[np.int64] = field("N D")
+    order_prices: Array = field("N D-1", low=0.0, infinite=True)
     order: OrderBy
-    budget: float = stored(low=0.0)
-    rate: float = stored(low=0.0)
-    optimum: float = stored(low=0.0)
+    budget: float = field(low=0.0)
+    rate: float = field(low=0.0)
+    optimum: float = field(low=0.0)
     notes: tuple[str, ...] = ()
     labels: Labels = Labels()
-    present: Truths | None = stored("N D", default=None)
+    present: Mask | None = field("N D", default=None)
     quantity: Quantity | None = None
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse signs, ranks or names that do not follow from the other fields."""
         W, absent = self.attributions, ~self._present
         self.labels.check(self.shape, "labels")
@@ -153,7 +153,7 @@ class Certain(
         return int(self._present.sum())
 
     @property
-    def _present(self) -> Truths:
+    def _present(self) -> Mask:
         return np.ones(self.shape, bool) if self.present is None else self.present
 
     @property
@@ -282,7 +282,7 @@ class Certain(
         ]
         return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
-            f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
+            f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows whose sign every explanation almost as good has; "
             "budget at which another sign is possible (median)",
             blocks=[Table.of(head, lines, rest)],
@@ -308,9 +308,9 @@ def certain_of(
     rows: Sequence[Hashable] | None,
     order: OrderBy,
     groups: Mapping[str, Sequence[str]] | None = None,
-) -> Certain:
+) -> NearOptimalConclusions:
     """See :meth:`propopt.results.Explanation.certain`."""
-    known_word(order, OrderBy, "order")
+    read_option(order, OrderBy, "order")
     W, (N, D), labels = best.attributions, best.shape, best.labels
     near, scales = NearOptimal.around(best, program), best.scales
     near = near if scales is None else near.scaled(scales)
@@ -319,9 +319,9 @@ def certain_of(
     assert best.certificate is not None, "the set around W has seen it"
     optimum = best.certificate.value
     # of a metric ω the least that moving a row by δ costs, a δ²/max ω
-    beta, scatter = rate * delta**2, scatter_of(best, program, near)
+    beta, scatter = rate * delta**2, target_half_widths(best, program, near)
     scatter = scatter if scales is None else scatter.scaled(scales)
-    support = counted(program)
+    support = entry_support(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
     if groups is not None:
@@ -355,7 +355,7 @@ def certain_of(
         )
     elif len(judged) < N:
         notes.append("orders are those of the rows that were named")
-    return Certain(
+    return NearOptimalConclusions(
         attributions=W,
         signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),
         half_widths=widths,
@@ -376,10 +376,10 @@ def certain_of(
 
 def _orders(
     W: Attributions,
-    present: Truths,
+    present: Mask,
     rows: Sequence[int],
     by: OrderBy,
-    pairs: Callable[[Array, int, Positions], tuple[Array, NDArray[np.bool_]]],
+    pairs: Callable[[Array, int, Indices], tuple[Array, NDArray[np.bool_]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """Best and worst ranks, and prices of the orders of neighbours, in some rows."""
     N, D = W.shape

@@ -29,13 +29,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.cards import N_ON_CARD
-from propopt.base.checks import known_word, read_nonnegative
-from propopt.base.declared import stored
+from propopt.base.checks import read_nonnegative, read_option
+from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table, basis_of_note
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, explained, plural, rounded_percent
+from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
 from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
@@ -97,19 +97,19 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
     rows_are_named = True
 
-    attributions: Attributions = stored("N D", nonempty=True)
-    signs: NDArray[np.int8] = stored("N D")
-    best_ranks: NDArray[np.int64] = stored("N D", low=1)
-    worst_ranks: NDArray[np.int64] = stored("N D", low=1)
+    attributions: Attributions = field("N D", nonempty=True)
+    signs: NDArray[np.int8] = field("N D")
+    best_ranks: NDArray[np.int64] = field("N D", low=1)
+    worst_ranks: NDArray[np.int64] = field("N D", low=1)
     by: OrderBy
-    delta: float = stored(low=0.0)
+    delta: float = field(low=0.0)
     unit: str
     ends: str = ""
     notes: tuple[str, ...] = ()
     labels: Labels = Labels()
     quantity: Quantity | None = None
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse signs, ranks or names that do not follow from the other fields."""
         self.labels.check(self.attributions.shape, "labels")
         if ((self.signs != 0) & (self.signs != np.sign(self.attributions))).any():
@@ -120,12 +120,12 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
             raise InvalidInput("worst_ranks: some are above the number of features")
 
     @property
-    def sign(self) -> Truths:
+    def sign(self) -> Mask:
         """Whether each sign is clear, (N, D)."""
         return np.asarray(self.signs != 0)
 
     @property
-    def order(self) -> Truths:
+    def order(self) -> Mask:
         """Whether the place of each column in its row is clear, (N, D)."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
@@ -212,7 +212,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         lines = [[str(name), *map(rounded_percent, own)] for name, own in counts]
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
-            f"{explained(self.quantity)}, over {plural(N, 'row')}",
+            f"{for_quantity(self.quantity)}, over {plural(N, 'row')}",
             subtitle="share of rows whose sign is clear, and whose largest "
             f"{self.by} is clearly this column's",
             blocks=[Table.of(head, lines, rest)],
@@ -260,7 +260,7 @@ def clear_of(
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Clear:
     """See :meth:`propopt.results.Explanation.clear`."""
-    known_word(by, OrderBy, "order")
+    read_option(by, OrderBy, "order")
     rows = _Rows(best, delta, groups)
     first, last = rows.ranks(by)
     return Clear(
@@ -344,7 +344,7 @@ class _Rows:
             first[rows, columns], last[rows, columns] = best, worst
         return first, last
 
-    def _above(self, rows: Any, columns: Any, by: OrderBy) -> Truths:
+    def _above(self, rows: Any, columns: Any, by: OrderBy) -> Mask:
         """Of pairs of columns (n, d, d), whether one is clearly above the other."""
         W, m = self.W[rows, columns], self.sizes[columns]
         errors, dust = self.errors[rows, columns], self.dust[rows[:, 0]][:, :, None]

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.checks import read_count
-from propopt.base.declared import Declared, stored
+from propopt.base.declared import Declared, field
 from propopt.base.document import (
     Bar,
     Bars,
@@ -30,7 +30,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import (
     Quantity,
     enumerated,
-    explained,
+    for_quantity,
     in_short,
     plural,
     printable,
@@ -44,17 +44,19 @@ from propopt.tables.frames import Labels
 # ---- How far columns move without a change, and what that is worth as a level
 
 
-LevelKind: TypeAlias = Literal["halvings", "bootstraps", "reseedings", "permutations"]
+LevelKind: TypeAlias = Literal[
+    "split_half_refits", "bootstrap_refits", "seed_refits", "permutations"
+]
 
 ALARMS: Final[Mapping[LevelKind, tuple[int, int]]] = {
-    "halvings": (3, 400),
-    "bootstraps": (14, 400),
+    "split_half_refits": (3, 400),
+    "bootstrap_refits": (14, 400),
     "permutations": (15, 400),
 }
 """Tables without a change that were flagged, of how many: counted by simulation in
 ``benchmarks/version_changes.py``. Seeds alone are no level of a change."""
 
-_FACTORS: Final[Mapping[LevelKind, float]] = {"bootstraps": 1.25}
+_FACTORS: Final[Mapping[LevelKind, float]] = {"bootstrap_refits": 1.25}
 """Bootstraps share rows, and move less than tables do: their level is raised."""
 
 SHARE_OF_ALARMS: Final = 0.05
@@ -63,7 +65,7 @@ versions, whose tables have as many rows, those of distances and of sizes togeth
 
 SHARE_OF_SIZES: Final = 0.024
 """The false alarms of mean sizes and of the base together, at most. Distances have the
-rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten halvings, whose differences have twice the
+rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten split_half_refits, whose differences have twice the
 variance. Distances that add up more squares than one exceed the largest less often."""
 
 LEAST_SIZE: Final = 0.01
@@ -75,14 +77,14 @@ class NullLevel(Declared, eq=True):
     """How far columns moved where nothing changed: between refits, or by chance."""
 
     kind: LevelKind
-    n_models: int = stored(low=1)  # refits, or divisions
-    distances: Array = stored("R D", low=0.0, nonempty=True)
-    sizes: Array | None = stored("R S", default=None)  # changes of mean |φ|; of all
-    least: float = stored(low=0.0, default=0.0)  # changes that are no finding
-    bases: Values | None = stored("R", default=None)  # changes
-    cells: Values | None = stored("R", low=0.0, default=None)  # the largest of each
+    n_models: int = field(low=1)  # refits, or divisions
+    distances: Array = field("R D", low=0.0, nonempty=True)
+    sizes: Array | None = field("R S", default=None)  # changes of mean |φ|; of all
+    least: float = field(low=0.0, default=0.0)  # changes that are no finding
+    bases: Values | None = field("R", default=None)  # changes
+    cells: Values | None = field("R", low=0.0, default=None)  # the largest of each
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse sizes of other columns."""
         n_columns = self.distances.shape[1]
         if self.sizes is not None and self.sizes.shape[1] != n_columns + 1:
@@ -106,7 +108,11 @@ class NullLevel(Declared, eq=True):
         of M models, and have M − 1 degrees.
         """
         n_tests = self.distances.shape[1] + 1 + (self.bases is not None)
-        free = self.n_models if self.kind == "halvings" else max(self.n_models - 1, 1)
+        free = (
+            self.n_models
+            if self.kind == "split_half_refits"
+            else max(self.n_models - 1, 1)
+        )
         tail = SHARE_OF_SIZES / (2 * n_tests)
         return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, free))
 
@@ -150,13 +156,11 @@ class NullLevel(Declared, eq=True):
     def in_words(self) -> str:
         """What moved them, behind "than any column did"."""
         match self.kind:
-            case "halvings":
+            case "split_half_refits":
                 return f"in {self.n_models} refits on halves of the old data"
-            case "bootstraps":
-                return (
-                    f"between {self.n_models} bootstraps of the old data, by a quarter"
-                )
-            case "reseedings":
+            case "bootstrap_refits":
+                return f"between {self.n_models} bootstrap_refits of the old data, by a quarter"
+            case "seed_refits":
                 return f"in {self.n_models} refits with other seeds"
             case _:
                 return f"in 95 % of {self.n_models:,} divisions by chance"
@@ -225,9 +229,9 @@ _HEADS: Final = {
     "mean_size_before": "mean size before",
     "mean_size_after": "after",
     "size_factor": "factor",
-    "size_levels": "factor in levels",
-    "size_beyond": "size beyond",
-    "seen_from": "seen from factor",
+    "size_ratios": "factor in levels",
+    "size_flagged": "size beyond",
+    "detectable_factor": "seen from factor",
     "mean_difference": "difference of means",
     "distance_of": "distance of",
     "optimized_distance": "distance if optimized",
@@ -302,21 +306,21 @@ class Comparison(
     ([0.5, 0.0], [False, False])
     """
 
-    kind: Literal["versions", "groups"] = stored()
-    names: tuple[str, str] = stored()
-    before: Array = stored("N D", nonempty=True)
-    after: Array = stored("M D", nonempty=True)
-    labels: Labels = stored(default=Labels())
-    sources: tuple[str, str] = stored()
-    level: NullLevel | None = stored(default=None)
-    optimized: Values | None = stored("D", low=0.0, default=None)
-    prices: Values | None = stored("D", low=0.0, default=None)
-    base_values: tuple[float, float] | None = stored(default=None)
-    units: Units = stored(default="output")
-    quantity: Quantity | None = stored(default=None)
-    parameters: Mapping[str, Parameter] = stored(factory=dict)
+    kind: Literal["versions", "groups"] = field()
+    names: tuple[str, str] = field()
+    before: Array = field("N D", nonempty=True)
+    after: Array = field("M D", nonempty=True)
+    labels: Labels = field(default=Labels())
+    sources: tuple[str, str] = field()
+    level: NullLevel | None = field(default=None)
+    optimized: Values | None = field("D", low=0.0, default=None)
+    prices: Values | None = field("D", low=0.0, default=None)
+    base_values: tuple[float, float] | None = field(default=None)
+    units: Units = field(default="output")
+    quantity: Quantity | None = field(default=None)
+    parameters: Mapping[str, Parameter] = field(factory=dict)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse other rows, other names, and a level of other columns."""
         self.labels.check(self.before.shape, "labels")
         if self.kind == "versions" and self.before.shape != self.after.shape:
@@ -355,7 +359,7 @@ class Comparison(
         return np.asarray(self.distances / self._limits[0])
 
     @property
-    def beyond(self) -> Truths:
+    def distance_flagged(self) -> Mask:
         """The columns that are farther apart than any is by chance, (D,)."""
         return np.asarray(self.distances > self._limits[0])
 
@@ -373,7 +377,7 @@ class Comparison(
         return np.asarray(moved / own.size_limits)
 
     @property
-    def size_levels(self) -> Values:
+    def size_ratios(self) -> Values:
         """Changes of mean |φ| in their levels, (D,); NaN without a level.
 
         Of versions each column has its own level; of groups it is that of distances.
@@ -381,22 +385,22 @@ class Comparison(
         return self._size_levels[:-1]
 
     @property
-    def size_beyond(self) -> Truths:
+    def size_flagged(self) -> Mask:
         """The columns whose mean |φ| changed more than by chance, (D,)."""
-        return self.size_levels > 1.0
+        return self.size_ratios > 1.0
 
     @property
-    def flagged(self) -> Truths:
+    def flagged(self) -> Mask:
         """The columns that are flagged by their distance or their mean size, (D,)."""
-        return self.beyond | self.size_beyond
+        return self.distance_flagged | self.size_flagged
 
     @property
-    def total_beyond(self) -> bool:
+    def total_flagged(self) -> bool:
         """Whether mean sizes of all columns together did."""
         return bool(self._size_levels[-1] > 1.0)
 
     @property
-    def seen_from(self) -> Values:
+    def detectable_factor(self) -> Values:
         """The factors from which a growth of mean |φ| would have been flagged, (D,).
 
         NaN without a level, and of groups; infinite for a column without size before.
@@ -407,7 +411,7 @@ class Comparison(
         return _factors(sizes, sizes + self.level.size_limits[:-1])
 
     @property
-    def base_beyond(self) -> bool:
+    def base_flagged(self) -> bool:
         """Whether the base changed more than by chance."""
         if self.level is None or self.base_values is None:
             return False
@@ -432,14 +436,14 @@ class Comparison(
                 "distance": self.distances,
                 "distance_of": self._distance_of,
                 "levels": self.ratios,
-                "beyond": self.beyond,
+                "beyond": self.distance_flagged,
                 "mean_difference": mean_changes(self.before, self.after),
                 "mean_size_before": one,
                 "mean_size_after": other,
                 "size_factor": _factors(one, other),
-                "size_levels": self.size_levels,
-                "size_beyond": self.size_beyond,
-                "seen_from": self.seen_from,
+                "size_ratios": self.size_ratios,
+                "size_flagged": self.size_flagged,
+                "detectable_factor": self.detectable_factor,
                 "optimized_distance": unknown if W is None else W,
                 "price": unknown if c is None else c,
             },
@@ -484,7 +488,7 @@ class Comparison(
     def findings(self) -> Iterator[Finding]:
         """What was found, a sentence each with what it rests on."""
         order, level = self._order.tolist(), self.level
-        flagged = [j for j in order if self.beyond[j]]
+        flagged = [j for j in order if self.distance_flagged[j]]
         if level is None:
             words = "No refits were given: columns are ranked, and none is flagged."
             yield Finding(words, "not said")
@@ -503,7 +507,7 @@ class Comparison(
                 resized = [*self._apart(flagged)]
             flags = [*self._flags(level, flagged, alone=not resized)]
             yield from [*flags, *resized] if flagged else [*resized, *flags]
-            if not self.base_beyond:
+            if not self.base_flagged:
                 yield from self._base(level)
             quiet = ~self.flagged
             if quiet.any():
@@ -532,7 +536,7 @@ class Comparison(
         if rest := flagged[_MOST_NAMED:]:
             names = [f"{self.features[j]} ({self.ratios[j]:.1f}×)" for j in rest]
             told.append(f"So did {enumerated(names, 'and')}.")
-        if level.kind == "reseedings":
+        if level.kind == "seed_refits":
             told.append("This is the level of seeds alone; new data move more.")
         elif flagged:
             alarms, pairs = ALARMS[level.kind]
@@ -557,9 +561,9 @@ class Comparison(
             said = [f"{names[j]}{_times(pair[0][j], pair[1][j])}" for j in rest]
             words = f"So did the mean size of {enumerated(said, 'and')}."
             yield Finding(words, "estimated")
-        if self.base_beyond:
+        if self.base_flagged:
             yield from self._base(level)
-        if (found or self.base_beyond) and level.kind != "reseedings":
+        if (found or self.base_flagged) and level.kind != "seed_refits":
             words = "Chance alone gives such a size or base in at most "
             words += f"{100.0 * SHARE_OF_SIZES:.1f} % of comparisons."
             yield Finding(words, "estimated")
@@ -574,20 +578,22 @@ class Comparison(
         words += f"({_number(other - one, '+.3g')})"
         if level is None or level.bases is None:
             yield Finding(f"{words}.", "checked")
-        elif self.base_beyond:
+        elif self.base_flagged:
             ratio = abs(other - one) / level.base_limit
             yield Finding(f"{words}, {ratio:.1f}× the level of chance.", "estimated")
         else:
             words += f"; a change of {level.base_limit:.2g} would have been seen."
             yield Finding(words, "estimated")
 
-    def _power(self, quiet: Positions) -> Iterator[Finding]:
+    def _power(self, quiet: Indices) -> Iterator[Finding]:
         """From which factor on sizes of the quiet columns would have been flagged."""
-        known = [j for j in quiet.tolist() if np.isfinite(self.seen_from[j])]
+        known = [j for j in quiet.tolist() if np.isfinite(self.detectable_factor[j])]
         if not known:
             return
-        order = sorted(known, key=lambda j: float(self.seen_from[j]))
-        said = [f"×{self.seen_from[j]:.2g} in {self.features[j]}" for j in order]
+        order = sorted(known, key=lambda j: float(self.detectable_factor[j]))
+        said = [
+            f"×{self.detectable_factor[j]:.2g} in {self.features[j]}" for j in order
+        ]
         if len(said) > 1:
             said = [said[0], f"of {said[-1]}"]
         words = f"A change of mean size of {' and '.join(said)} would have been seen"
@@ -630,7 +636,7 @@ class Comparison(
         """Seeds alone show no change, and groups are none."""
         if self.kind == "groups" or self.level is None:
             return "differs"
-        return "differs" if self.level.kind == "reseedings" else "changed"
+        return "differs" if self.level.kind == "seed_refits" else "changed"
 
     def _rest(self, columns: str) -> str:
         """What is said of the others, and what that does not show."""
@@ -656,7 +662,7 @@ class Comparison(
         return self._noun.strip() if known else f"units of the prediction{self._noun}"
 
     @property
-    def _order(self) -> Positions:
+    def _order(self) -> Indices:
         return np.argsort(-self.distances, kind="stable")
 
     def document(self) -> Document:
@@ -668,7 +674,7 @@ class Comparison(
         shown, rest = order[:_ON_PAGE], self.distances[order[_ON_PAGE:]]
         bars = Bars([self._row(j) for j in shown], subtitle, rest)
         return Document(
-            title=f"{first.sentence.rstrip('.')}{explained(self.quantity)}",
+            title=f"{first.sentence.rstrip('.')}{for_quantity(self.quantity)}",
             subtitle=subtitle,
             blocks=[bars, *others],
             trust=[*self._trust(first)],
@@ -696,7 +702,7 @@ class Comparison(
         """Each column, and the cells that moved most."""
         table = self.to_frame().set_index("feature")
         if self.level is None:  # what is not tested is no "no"
-            table = table.drop(columns=["beyond", "size_beyond"])
+            table = table.drop(columns=["beyond", "size_flagged"])
         table = table.dropna(axis=1, how="all").rename(columns=_HEADS)
         parts = [table_chapter("Columns", table, sentence(_MEANS[self.kind]))]
         if self.kind == "versions":
@@ -715,7 +721,7 @@ class Comparison(
             note = f"mean {' to '.join(said)}; {note}"
         if self.level is not None:
             note = f"{self.ratios[j]:.2f} × the level; {note}"
-            if np.isfinite(seen := self.seen_from[j]):
+            if np.isfinite(seen := self.detectable_factor[j]):
                 note += f"{_times(one, other)}, seen from ×{seen:.2g}"
         return Bar(name=self.features[j], value=self.distances[j], note=note, sign="-")
 

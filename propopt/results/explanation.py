@@ -19,27 +19,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
-from propopt.base.checks import as_floats, read_count, sealed
-from propopt.base.declared import Lazy, left, stored
+from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.checks import as_floats, read_count, read_only
+from propopt.base.declared import Lazy, field, transient
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
+from propopt.base.suggestions import NameKind
 from propopt.base.text import Quantity, value_in_words
-from propopt.base.words_of_others import WordKind
 from propopt.losses import Objective, Program, PropertyLoss
-from propopt.losses.algebra import read_for
+from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.certifying import certify
-from propopt.proofs.ends import Ends, weighted
-from propopt.proofs.near_optimal import OrderBy, claimed
+from propopt.proofs.ideal_nadir import IdealNadir, weighted
+from propopt.proofs.near_optimal import OrderBy, with_certificate
 from propopt.proofs.nearby_optima import Solve
 from propopt.proofs.optimum import SATISFIED, refuse_contradiction
-from propopt.proofs.problem_data import in_units_of_w, posed_of
-from propopt.proofs.target_error import ReadyTargets, TargetError
-from propopt.results.certain import Certain, certain_of
+from propopt.proofs.problem_data import in_units_of_w, problem_data_of
+from propopt.proofs.target_error import TargetError, TargetErrorOperator
+from propopt.results.certain import NearOptimalConclusions, certain_of
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_document import (
     explanation_document,
@@ -60,14 +60,14 @@ from propopt.tables.frames import (
     aligned_vector,
     as_frame,
     group_sums,
-    is_coded,
+    holds_categories,
     orders_of,
     read_numbers,
     refuse_dates,
 )
 from propopt.tables.imported import (
-    Attributed,
     AttributionsLike,
+    ExplanationFields,
     NoBaseValue,
     is_shap,
     read_attributions,
@@ -102,7 +102,7 @@ def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
 
 def _numbers(column: pd.Series[Any]) -> Array:
     """A column as numbers, or the codes of its categories; NaN where missing."""
-    if not is_coded(column, "X"):
+    if not holds_categories(column, "X"):
         refuse_dates(column, "X")
         return read_numbers(column, "X")
     codes = column.astype("category").cat.codes.to_numpy()
@@ -170,7 +170,7 @@ Parameter: TypeAlias = float | int | str | bool | None
 
 class Explanation(
     Result,
-    Attributed,
+    ExplanationFields,
     kind="propopt explanation",
     noun="a saved explanation",
     version=7,
@@ -251,7 +251,7 @@ class Explanation(
     metric : array (D,) or None
         ω of contributions: how much moves of each column count, and 0 where a column
         keeps its contribution; None where all count alike.
-    posed : mapping of arrays
+    problem_data : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
     program : Program or None
@@ -261,46 +261,46 @@ class Explanation(
         In its place with a ``metric``: that of Z, where W = Φ + Z diag(√ω).
     """
 
-    attributions: Attributions = stored("N D", nonempty=True, lazy=True)
-    method: str = stored()
-    labels: Labels = stored(default=Labels())
-    parameters: Mapping[str, Parameter] = stored(
+    attributions: Attributions = field("N D", nonempty=True, lazy=True)
+    method: str = field()
+    labels: Labels = field(default=Labels())
+    parameters: Mapping[str, Parameter] = field(
         factory=dict, missing=True, infinite=True
     )
-    weights: Mapping[str, float] = stored(factory=dict, low=0.0)
-    losses: Mapping[str, float] = stored(factory=dict)
-    certificate: Certificate | None = stored(default=None)
-    multipliers: Mapping[str, float] = stored(factory=dict, low=0.0, infinite=True)
-    standard_errors: Array | None = stored(
+    weights: Mapping[str, float] = field(factory=dict, low=0.0)
+    losses: Mapping[str, float] = field(factory=dict)
+    certificate: Certificate | None = field(default=None)
+    multipliers: Mapping[str, float] = field(factory=dict, low=0.0, infinite=True)
+    standard_errors: Array | None = field(
         "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
     )
-    points: Points | None = stored("N D", default=None, missing=True)
-    categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
-    gradient: Array | None = stored("N D", default=None)
-    contributions: Array | None = stored("N D", default=None)
-    base_value: Values | None = stored("N", default=None, missing=True)
-    prediction: Values | None = stored("N", default=None, missing=True)
-    effects: Truths | None = stored("N D", default=None)
-    details: Mapping[str, NDArray[Any]] = stored(factory=dict)
-    solver: str | None = stored(default=None)
-    seconds: float = stored(default=0.0, low=0.0)
-    units: Units = stored(default="gradient")
-    evaluations: int = stored(default=0, low=0)
-    target: TargetError | None = stored(default=None, lazy=True)
-    quantity: Quantity | None = stored(default=None)
-    background: str | None = stored(default=None)
-    row_size: float | None = stored(default=None, low=0.0)
-    metric: Values | None = stored("D", default=None, low=0.0)
+    points: Points | None = field("N D", default=None, missing=True)
+    categories: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    gradient: Array | None = field("N D", default=None)
+    contributions: Array | None = field("N D", default=None)
+    base_value: Values | None = field("N", default=None, missing=True)
+    prediction: Values | None = field("N", default=None, missing=True)
+    effects: Mask | None = field("N D", default=None)
+    details: Mapping[str, NDArray[Any]] = field(factory=dict)
+    solver: str | None = field(default=None)
+    seconds: float = field(default=0.0, low=0.0)
+    units: Units = field(default="gradient")
+    evaluations: int = field(default=0, low=0)
+    target: TargetError | None = field(default=None, lazy=True)
+    quantity: Quantity | None = field(default=None)
+    background: str | None = field(default=None)
+    row_size: float | None = field(default=None, low=0.0)
+    metric: Values | None = field("D", default=None, low=0.0)
     # what cards say, and takes the program to know: of loaded ones
-    known_shares: Mapping[str, float] = stored(
+    recorded_shares: Mapping[str, float] = field(
         factory=dict, missing=True, infinite=True
     )
-    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
-    program: Program | None = left(default=None, lazy=True)
-    scaled_program: Program | None = left(default=None, lazy=True)
+    problem_data: Mapping[str, NDArray[Any]] = field(factory=dict)
+    program: Program | None = transient(default=None, lazy=True)
+    scaled_program: Program | None = transient(default=None, lazy=True)
 
     rows_are_named: ClassVar[bool] = True
-    _words: ClassVar[WordKind | None] = "explanation"
+    _words: ClassVar[NameKind | None] = "explanation"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,14 +309,14 @@ class Explanation(
             if name in _FIELDS_OF_THEIR_OWN:
                 raise InvalidInput(f"details: {name!r} is a field: give {name}=...")
 
-    def settle(self, name: str, value: Any) -> None:
+    def resolve(self, name: str, value: Any) -> None:
         """Put a lazy field's value in its place; with attributions what they cost."""
         fields = vars(self)
         lazy = fields[name]
         if isinstance(lazy, LazyAttributions):
             fields.update(lazy.proved(value, fields["certificate"]))
         else:
-            super().settle(name, value)
+            super().resolve(name, value)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -380,7 +380,7 @@ class Explanation(
         return replace(own, losses={**told, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
-        array = read_for(losses, self, f"{self.method}: attributions")
+        array = aligned_attributions(losses, self, f"{self.method}: attributions")
         return {loss.name: loss.value_at(array) for loss in losses}
 
     def scaled(self, scale: ArrayLike) -> Explanation:
@@ -429,7 +429,9 @@ class Explanation(
         return replace(
             self._elsewhere(self.attributions * sizes),
             units="scaled",
-            standard_errors=None if errors is None else sealed(errors * np.abs(sizes)),
+            standard_errors=None
+            if errors is None
+            else read_only(errors * np.abs(sizes)),
         )
 
     def grouped(self, groups: Mapping[str, Sequence[str]]) -> Explanation:
@@ -477,7 +479,7 @@ class Explanation(
         """In other coordinates, or of other features, without what was measured."""
         return replace(
             self._unclaimed(),
-            attributions=sealed(attributions),
+            attributions=read_only(attributions),
             labels=labels or self.labels,
             points=self.points if labels is None else None,
             categories=self.categories if labels is None else {},
@@ -496,7 +498,7 @@ class Explanation(
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        told = replace(optimum, known_shares={}, posed={})
+        told = replace(optimum, recorded_shares={}, problem_data={})
         return replace(told, certificate=None, program=None, scaled_program=None)
 
     def to_frame(self) -> pd.DataFrame:
@@ -534,7 +536,7 @@ class Explanation(
             objective, self, bounds=bounds, multipliers=mu, losses=values
         )
         program = Program(objective.losses, bounds)
-        aim = ReadyTargets(program)
+        aim = TargetErrorOperator(program)
         return replace(
             self,
             weights=objective.weights,
@@ -646,8 +648,8 @@ class Explanation(
         _ = self.attributions  # losses and certificate are then theirs
         told = replace(
             self,
-            known_shares=self.loss_shares,
-            posed=self.written_program,
+            recorded_shares=self.loss_shares,
+            problem_data=self.problem_arrays,
         )
         super(Explanation, told).save(path)
 
@@ -680,7 +682,7 @@ class Explanation(
             return super().load(path)
         return cls.read(path).certified(objective, subject_to=subject_to)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse other losses, codes of no category, and parts that do not add up."""
         refuse_contradiction(self)
         names = self.labels.feature_names(self.shape[1])
@@ -865,7 +867,7 @@ class Explanation(
         rows: Sequence[Hashable] | None = None,
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
-    ) -> Certain:
+    ) -> NearOptimalConclusions:
         """What holds in every explanation whose objective is almost as good.
 
         All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
@@ -919,7 +921,7 @@ class Explanation(
         own, program = None, self.scaled_program
         if objective is not None or program is None:
             own, program = self._asked(objective, "certain")
-        known = self if own is None else claimed(self, own)
+        known = self if own is None else with_certificate(self, own)
         return certain_of(
             known, program, budget=budget, rows=rows, order=order, groups=groups
         )
@@ -1020,18 +1022,18 @@ class Explanation(
         return shares_of(self, *self._asked(objective, "shares"))
 
     @property
-    def written_program(self) -> Mapping[str, NDArray[Any]]:
+    def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
         """What a file says of the program; of a loaded explanation what its file did.
 
         Arrays by their names: targets, graphs and totals of the losses.
         """
         program = self.program or self.scaled_program
-        if self.posed or program is None:
-            return self.posed
-        posed, scales = posed_of(program, self.shape), self.scales
+        if self.problem_data or program is None:
+            return self.problem_data
+        problem_data, scales = problem_data_of(program, self.shape), self.scales
         if scales is None or self.contributions is None:
-            return posed
-        return in_units_of_w(posed, self.contributions, scales)
+            return problem_data
+        return in_units_of_w(problem_data, self.contributions, scales)
 
     @property
     def loss_shares(self) -> dict[str, float]:
@@ -1043,8 +1045,8 @@ class Explanation(
         """
         program = self.program or self.scaled_program
         if program is None:
-            return dict(self.known_shares)
-        ends = Ends.of(program, weighted(self, None, program))
+            return dict(self.recorded_shares)
+        ends = IdealNadir.of(program, weighted(self, None, program))
         return ends.shares(self.losses)
 
     def stability(
@@ -1122,7 +1124,7 @@ class Explanation(
 
     def document(self) -> Document:
         """The largest features, the proof, rows beside similar ones, every value."""
-        from propopt.results.report.explained import explanation_chapters
+        from propopt.results.report.explanation_chapters import explanation_chapters
 
         return explanation_document(self, partial(explanation_chapters, self))
 
@@ -1140,8 +1142,8 @@ def explanation_of(
     """The explanation itself, or one of the attributions and names of ``source``."""
     label = "shap" if is_shap(source) else method
     found = read_attributions(source, label, saved=Explanation.load)
-    if isinstance(found.ours, Explanation):
-        return found.ours
+    if isinstance(found.explanation, Explanation):
+        return found.explanation
     return Explanation(
         attributions=found.values,
         method=label,

@@ -80,7 +80,7 @@ def explanation_document(
     settings = dict(made_by(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
     settings |= _clear_reasons(explanation)
-    said = (*beside_contributions(explanation), *_without_data(explanation))
+    said = (*change_from_contributions(explanation), *_without_data(explanation))
     return Document(
         title=_title(explanation),
         subtitle=subtitle,
@@ -138,7 +138,7 @@ _LARGE: Final = 0.1
 """Of the mean over rows of the largest |φ|: values above it are large."""
 
 
-def beside_contributions(explanation: Optimum) -> Iterator[Finding]:
+def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     """How far optimized contributions are from those that they are faithful to."""
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():

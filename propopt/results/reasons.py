@@ -25,9 +25,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import known_word, read_count
-from propopt.base.declared import stored
+from propopt.base.arrays import Array, Mask, Values
+from propopt.base.checks import read_count, read_option
+from propopt.base.declared import field
 from propopt.base.document import (
     Chapter,
     Document,
@@ -131,27 +131,27 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     Name: words, dtype: object
     """
 
-    names: tuple[Hashable, ...] = stored()
-    k: int = stored(low=1)
+    names: tuple[Hashable, ...] = field()
+    k: int = field(low=1)
     towards: Towards
-    rows: NDArray[np.int64] = stored("R", low=0)
-    ranks: NDArray[np.int64] = stored("R", low=1)
-    features: tuple[str, ...] = stored(halves=True)
-    values: tuple[str, ...] = stored(halves=True)
-    are_groups: Truths = stored("R")
-    contributions: Values = stored("R")
-    attributions: Values = stored("R")
-    best_ranks: NDArray[np.int64] = stored("R", low=1)
-    worst_ranks: NDArray[np.int64] = stored("R", low=1)
-    n_features: int = stored(low=1)
-    small: NDArray[np.int64] = stored("M", low=0)
-    more: NDArray[np.int64] = stored("M", low=0)
+    rows: NDArray[np.int64] = field("R", low=0)
+    ranks: NDArray[np.int64] = field("R", low=1)
+    features: tuple[str, ...] = field(halves=True)
+    values: tuple[str, ...] = field(halves=True)
+    are_groups: Mask = field("R")
+    contributions: Values = field("R")
+    attributions: Values = field("R")
+    best_ranks: NDArray[np.int64] = field("R", low=1)
+    worst_ranks: NDArray[np.int64] = field("R", low=1)
+    n_features: int = field(low=1)
+    small: NDArray[np.int64] = field("M", low=0)
+    more: NDArray[np.int64] = field("M", low=0)
     unit: str
     source: str
-    least_share: float = stored(low=0.0, high=1.0)
+    least_share: float = field(low=0.0, high=1.0)
     meaning: str
     notes: tuple[str, ...] = ()
-    predictions: Values | None = stored("R", default=None)
+    predictions: Values | None = field("R", default=None)
     quantity: Quantity | None = None
 
     @classmethod
@@ -219,7 +219,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             quantity=best.quantity,
         )
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse reasons out of order, of another side, or of ranks that cannot be."""
         if not len(self.rows) == len(self.features) == len(self.values):
             raise InvalidInput("features, values: expected one for each reason")
@@ -476,7 +476,7 @@ def reasons_of(
     delta: float | None,
 ) -> Reasons:
     """See :meth:`propopt.results.Explanation.reasons`."""
-    known_word(towards, Towards, "towards")
+    read_option(towards, Towards, "towards")
     if best.units != "output":
         raise InvalidInput(
             "reasons: these are slopes, how fast the output changes, and no "

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 import propopt
-from propopt.base.declared import stored
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.structures.fitted_model import of_class
 
 
@@ -30,7 +30,7 @@ from propopt.structures.fitted_model import of_class
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Decision:
     """What follows from a prediction: one word below a threshold, another from it on.
@@ -49,7 +49,7 @@ class Decision:
     'refused'
     """
 
-    threshold: float = stored()
+    threshold: float = field()
     below: str = "below"
     above: str = "at or above"
 
@@ -68,7 +68,7 @@ class Decision:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Record:
     """Date, versions and digests of one analysis.
@@ -99,11 +99,11 @@ class Record:
 
     date: str = ""
     model: str = ""
-    versions: Mapping[str, str] = stored(factory=dict)
-    digests: Mapping[str, str] = stored(factory=dict)
+    versions: Mapping[str, str] = field(factory=dict)
+    digests: Mapping[str, str] = field(factory=dict)
 
     @classmethod
-    @knows_other_words
+    @suggests_arguments
     def of(
         cls,
         model: Any = None,

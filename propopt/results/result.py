@@ -20,8 +20,8 @@ from propopt.base.cards import to_card, to_text
 from propopt.base.declared import Declared
 from propopt.base.document import Chapter, Document, table_chapter
 from propopt.base.errors import WrongType
-from propopt.base.files import write_csv, written_whole
-from propopt.base.words_of_others import WordKind, no_such_name
+from propopt.base.files import atomic_write, write_csv
+from propopt.base.suggestions import NameKind, missing_attribute
 
 
 class Result(Declared, ABC):
@@ -66,7 +66,7 @@ class Result(Declared, ABC):
             for record in table.to_dict(orient="records")
         ]
         text = json.dumps(records, indent=1, ensure_ascii=False)
-        with written_whole(Path(path)) as draft:
+        with atomic_write(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
 
     def to_text(self, *, details: bool = False) -> str:
@@ -116,7 +116,7 @@ class Result(Declared, ABC):
     def __str__(self) -> str:
         return self.to_text()
 
-    _words: ClassVar[WordKind | None] = None
+    _words: ClassVar[NameKind | None] = None
     """Which names of other packages are known, and how these are called here."""
 
     def __getitem__(self, key: Any) -> Any:
@@ -139,7 +139,7 @@ class Result(Declared, ABC):
     if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise no_such_name(self, name, self._words)
+            raise missing_attribute(self, name, self._words)
 
 
 def _plain(value: Any) -> object:

@@ -9,20 +9,25 @@ from typing import final
 import numpy as np
 import pandas as pd
 
-from propopt.base.declared import stored
+from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, explained, in_percent, plural, printable
+from propopt.base.text import Quantity, for_quantity, in_percent, plural, printable
 from propopt.losses import (
     Objective,
     Program,
 )
-from propopt.losses.algebra import read_for
+from propopt.losses.algebra import aligned_attributions
 from propopt.losses.restricted import (
-    counted,
+    entry_support,
 )
-from propopt.proofs.ends import Ends, matched_target, neighbour_differences, weighted
-from propopt.proofs.near_optimal import root_mean_square, without_dust
+from propopt.proofs.ideal_nadir import (
+    IdealNadir,
+    matched_target,
+    neighbour_differences,
+    weighted,
+)
+from propopt.proofs.near_optimal import root_mean_square, rounded_to_zero
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
@@ -72,20 +77,18 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     75.0 % of faithfulness kept, 75.0 % of pairwise_robustness removed
     """
 
-    kept: Mapping[str, float] = stored(missing=True, infinite=True)
-    removed: Mapping[str, float] = stored(missing=True, infinite=True)
-    losses: Mapping[str, float] = stored(missing=True, infinite=True)
-    differences: Mapping[str, float] = stored(factory=dict, low=0.0, missing=True)
-    target_differences: Mapping[str, float] = stored(
-        factory=dict, low=0.0, missing=True
-    )
-    rms: float = stored(low=0.0, missing=True)
-    target_rms: float = stored(low=0.0, missing=True)
-    n_zero: int = stored(low=0)
-    size: int = stored(low=1)
+    kept: Mapping[str, float] = field(missing=True, infinite=True)
+    removed: Mapping[str, float] = field(missing=True, infinite=True)
+    losses: Mapping[str, float] = field(missing=True, infinite=True)
+    differences: Mapping[str, float] = field(factory=dict, low=0.0, missing=True)
+    target_differences: Mapping[str, float] = field(factory=dict, low=0.0, missing=True)
+    rms: float = field(low=0.0, missing=True)
+    target_rms: float = field(low=0.0, missing=True)
+    n_zero: int = field(low=0)
+    size: int = field(low=1)
     quantity: Quantity | None = None
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse shares of unknown losses, and more zeros than attributions."""
         if self.kept.keys() & self.removed.keys():
             raise InvalidInput("removed: also of losses of which shares are kept")
@@ -142,7 +145,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         rows = [[*row, f"{self.losses[row[0]]:.6g}"] for row in rows]
         return Document(
             title=(", ".join(self._shares_in_words()) or "No share is defined")
-            + explained(self.quantity),
+            + for_quantity(self.quantity),
             subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
             "is as small as can be",
             blocks=[
@@ -162,14 +165,14 @@ def shares_of(
     explanation: Optimum, objective: Objective | None, program: Program
 ) -> Shares:
     """See :meth:`propopt.results.Explanation.shares`."""
-    own = read_for(
+    own = aligned_attributions(
         program.all_losses, explanation, f"{explanation.method}: attributions"
     )
     losses = {loss.name: loss.value_at(own) for loss in program.all_losses}
-    ends = Ends.of(program, weighted(explanation, objective, program))
+    ends = IdealNadir.of(program, weighted(explanation, objective, program))
     shares = ends.shares(losses)
     G = matched_target(program)
-    support = counted(program)
+    support = entry_support(program)
     here = np.ones(own.shape, bool) if support is None else support.mask
     return Shares(
         quantity=explanation.quantity,
@@ -182,7 +185,7 @@ def shares_of(
         target_differences={} if G is None else dict(neighbour_differences(program, G)),
         rms=root_mean_square(own[here]),
         target_rms=math.nan if G is None else root_mean_square(G[here]),
-        n_zero=int(np.count_nonzero(without_dust(own)[here] == 0.0)),
+        n_zero=int(np.count_nonzero(rounded_to_zero(own)[here] == 0.0)),
         size=int(np.count_nonzero(here)),
     )
 

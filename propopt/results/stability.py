@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.checks import read_count
-from propopt.base.declared import Declared, stored
+from propopt.base.declared import Declared, field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import few_threads
 from propopt.base.text import (
     Quantity,
-    explained,
+    for_quantity,
     in_percent,
     printable,
     rounded_percent,
@@ -27,9 +27,9 @@ from propopt.base.text import (
 from propopt.losses import (
     Program,
 )
-from propopt.losses.restricted import counted
-from propopt.proofs.near_optimal import signs_of, without_dust
-from propopt.proofs.nearby_optima import Solve, families
+from propopt.losses.restricted import entry_support
+from propopt.proofs.near_optimal import rounded_to_zero, signs_of
+from propopt.proofs.nearby_optima import Solve, setting_variations
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
@@ -48,14 +48,14 @@ class Agreement(Declared, eq=True):
 
     varied: str  # what varies, and from where to where
     # the share of attributions, or of Σ|w|, whose sign is the same in all settings
-    signs: float = stored(low=0.0, high=1.0)
-    weighted_signs: float = stored(low=0.0, high=1.0)
-    top: float = stored(low=0.0, high=1.0)  # the k largest |w| of a row as a set
+    signs: float = field(low=0.0, high=1.0)
+    weighted_signs: float = field(low=0.0, high=1.0)
+    top: float = field(low=0.0, high=1.0)  # the k largest |w| of a row as a set
     # the least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative
-    ranks: float = stored(low=0.0, high=1.0)
+    ranks: float = field(low=0.0, high=1.0)
     worst: Mapping[str, str]  # by measure the setting that breaks most
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse settings that break other measures."""
         if self.worst.keys() != set(MEASURES):
             raise InvalidInput("worst: not of the measures")
@@ -67,13 +67,13 @@ class Agreement(Declared, eq=True):
         W: Attributions,
         settings: Mapping[str, Attributions],
         k: int,
-        present: Truths | None = None,
+        present: Mask | None = None,
     ) -> Agreement:
         """Of W with attributions by setting, of what is ``present`` (N, D)."""
         here = np.ones(W.shape, bool) if present is None else present
         rows = here.any(axis=1)
-        own = without_dust(W)
-        others = {name: without_dust(V) for name, V in settings.items()}
+        own = rounded_to_zero(W)
+        others = {name: rounded_to_zero(V) for name, V in settings.items()}
         same = np.stack([(signs_of(V) == signs_of(own))[here] for V in others.values()])
         sizes = np.abs(own[here]) / (np.abs(own).max(initial=0.0) or 1.0)
         overlaps = np.stack([_overlaps(own, V, k)[rows] for V in others.values()])
@@ -121,7 +121,7 @@ def largest_of_rows(W: Attributions, k: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def _packed(W: Attributions, present: Truths) -> Attributions:
+def _packed(W: Attributions, present: Mask) -> Attributions:
     """The attributions of each row that are present, then NaN, (N, most of a row)."""
     if present.all():
         return W
@@ -212,8 +212,8 @@ class ConclusionStability(
     ConclusionStability(weight of pairwise_robustness varied: 83.3 % of signs ...
     """
 
-    agreements: tuple[Agreement, ...] = stored(nonempty=True)
-    k: int = stored(low=1)
+    agreements: tuple[Agreement, ...] = field(nonempty=True)
+    k: int = field(low=1)
     quantity: Quantity | None = None
 
     @property
@@ -277,7 +277,7 @@ class ConclusionStability(
         head = ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks")
         return Document(
             title=f"{kept} signs survive, whichever setting varies"
-            f"{explained(self.quantity)}",
+            f"{for_quantity(self.quantity)}",
             subtitle="what is the same in all settings of a line: signs, their share "
             f"of Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
             blocks=[
@@ -302,12 +302,12 @@ def stability_of(
     """See :meth:`propopt.results.Explanation.stability`."""
     W = best.attributions
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
-    support = counted(program)
+    support = entry_support(program)
     present = None if support is None else support.mask
     with few_threads(len(W)):
         agreements = tuple(
             Agreement.of(name, W, settings, top, present)
-            for name, settings in families(best, program, solve)
+            for name, settings in setting_variations(best, program, solve)
         )
     if not agreements:
         raise InvalidInput(

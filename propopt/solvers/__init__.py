@@ -2,9 +2,9 @@
 
 import lazy_loader
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 
 
 # rooms above import single chapters, so each is loaded when first used
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = _other_words("po.solvers", __all__, _load)
+__getattr__ = _suggesting_getattr("po.solvers", __all__, _load)

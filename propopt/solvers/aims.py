@@ -42,11 +42,11 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array
 from propopt.base.checks import read_each_nonnegative, read_share
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import enumerated
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
-from propopt.proofs.ends import Ends
+from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, Parameter
 from propopt.solvers.conic import Conic
 from propopt.solvers.solver import Solution, Solver, innermost
@@ -68,7 +68,7 @@ _TINY = 1e-9
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Aim:
     """What an explanation is to reach, in place of weights.
@@ -226,9 +226,11 @@ class AimCase:
         return Program(self.objective.losses, self.bounds)
 
     @cached_property
-    def ends(self) -> Ends:
+    def ends(self) -> IdealNadir:
         """The losses at both ends of the front."""
-        return Ends.of(self.program, {loss.name for loss in self.program.all_losses})
+        return IdealNadir.of(
+            self.program, {loss.name for loss in self.program.all_losses}
+        )
 
     def best(
         self, terms: _Terms, limits: Sequence[Bound] = (), **told: Parameter
@@ -344,10 +346,10 @@ def _reach_regret(
 ) -> Explanation:
     case, losses = case.having(list(box))
     every = case.objective.losses
-    places = [every.index(loss) for loss in losses]
+    positions = [every.index(loss) for loss in losses]
     corners = np.array(list(itertools.product(*box.values())))
     C = np.tile(case.objective.coefficients, (len(corners), 1))
-    C[:, places] = corners
+    C[:, positions] = corners
     is_faithful = [isinstance(loss, Faithfulness) for loss in every]
     if not C[:, is_faithful].any(axis=1).all():
         raise InvalidInput(
@@ -382,7 +384,7 @@ class _Optima:
     def add(self, c: Array) -> tuple[float, float]:
         """F_c* and a lower bound of it; the losses there are kept."""
         task, tolerance = self.task, self.case.tolerance
-        if task.knows_curve(c):
+        if task.has_curve(c):
             measured = task.measure(c, tolerance**2)
             losses = np.nan_to_num(measured.losses)  # those without a weight count not
             value = float(c @ losses)

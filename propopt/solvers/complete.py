@@ -35,17 +35,17 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
-    Elsewhere,
-    Posed,
     Prepared,
-    Ready,
+    PreparedFunction,
+    PreparedReduction,
+    Reduction,
     Solution,
     Solver,
-    with_infinite,
+    restored_multipliers,
 )
 
 
@@ -112,7 +112,7 @@ def _components(
 
 @final
 @dataclass(frozen=True)
-class Complete(Posed):
+class CompletenessReduction(Reduction):
     """Another solver, given the program that a :class:`Completeness` leaves.
 
     Duals are those of the program of V: the certificate is made there too.
@@ -120,7 +120,7 @@ class Complete(Posed):
 
     how = "complete"
 
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         return without_totals(program)
 
     def prepare(self, program: Program) -> Prepared:
@@ -128,14 +128,14 @@ class Complete(Posed):
         inner = self.inner(program)
         assert totals is not None, "see without_totals"
         reduced = totals.program(program)
-        is_sum = [is_complete(bound) for bound in program.bounds]
-        return Elsewhere.of(
+        is_sum = [is_completeness(bound) for bound in program.bounds]
+        return PreparedReduction.of(
             inner,
             lambda start: replace(start, W=totals.coordinates(start.W)),
             lambda solution: replace(
                 solution,
                 W=totals.expanded(solution.W),
-                multipliers=with_infinite(solution.multipliers, is_sum),
+                multipliers=restored_multipliers(solution.multipliers, is_sum),
             ),
             reduced,
             np.array([totals.loss(loss).constant for loss in program.losses]),
@@ -184,4 +184,4 @@ class MinimumNorm(Solver):
             w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
             return Solution(W=w.reshape(program.shape))
 
-        return Ready(answer)
+        return PreparedFunction(answer)

@@ -17,9 +17,9 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.errors import Infeasible, SolverFailure
-from propopt.base.extras import remedy
+from propopt.base.extras import install_hint
 from propopt.base.resources import memory_refusal
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
@@ -29,9 +29,9 @@ from propopt.losses.maps import (
     Identity,
     Squared,
 )
-from propopt.losses.restricted import is_complete
-from propopt.solvers.centred import prepare_centred
+from propopt.losses.restricted import is_completeness
 from propopt.solvers.complete import undetermined_refusal
+from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
@@ -80,7 +80,7 @@ def missing_backend(backend: str) -> str | None:
 
     if backend in cp.installed_solvers():
         return None
-    return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
+    return f"{backend} is not installed; {install_hint(_PACKAGES[backend])}"
 
 
 def options_of(backend: str, accuracy: float) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def accuracy_of(tolerance: float) -> float:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Conic(Solver):
     """Any objective and bounds, as a conic program, by a backend of cvxpy.
@@ -135,7 +135,7 @@ class Conic(Solver):
 def program_class(program: Program) -> ProgramClass:
     """The smallest class of convex programs that holds this one."""
     penalties = [loss.penalty for loss in program.losses]
-    limited = [b.loss.penalty for b in program.bounds if not is_complete(b)]
+    limited = [b.loss.penalty for b in program.bounds if not is_completeness(b)]
     second_order = any(isinstance(p, GroupMax) and p.degree == 2 for p in penalties)
     if second_order or any(p.degree == 2 for p in limited):
         return "SOCP"
@@ -186,7 +186,7 @@ class _Compiled(Prepared):
         losses = [self._penalty(loss) for loss in program.losses]
         self._bounds = [
             bound.loss.map(self._W) == bound.loss.target / self._size
-            if is_complete(bound)
+            if is_completeness(bound)
             else self._penalty(bound.loss)
             <= bound.limit / self._size**bound.loss.penalty.degree
             for bound in program.bounds
@@ -241,7 +241,7 @@ class _Compiled(Prepared):
 
         Not where rows have given sums, which have multipliers of their own.
         """
-        if any(map(is_complete, self._program.bounds)):
+        if any(map(is_completeness, self._program.bounds)):
             return False
         direct = [
             other
@@ -301,7 +301,7 @@ class _Compiled(Prepared):
     def _multiplier(
         self, bound: Bound, constraint: CvxpyConstraint, unit: float
     ) -> float:
-        if is_complete(bound):  # those of the sums follow from W
+        if is_completeness(bound):  # those of the sums follow from W
             return math.inf
         price = max(float(np.sum(constraint.dual_value)), 0.0)
         return unit / self._size**bound.loss.penalty.degree * price

@@ -69,8 +69,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,
@@ -87,7 +87,7 @@ from propopt.losses.maps import (
     OverPoints,
 )
 from propopt.losses.operators import Operator
-from propopt.losses.restricted import Restriction, has_known_zeros
+from propopt.losses.restricted import Restriction, has_exact_zeros
 from propopt.proofs.curvature import (
     Eigenbasis,
     Quadratic,
@@ -101,7 +101,7 @@ from propopt.solvers.factored import Elimination, Factored, stored_graph
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
-    InTurn,
+    Fallback,
     Measurement,
     Prepared,
     Solution,
@@ -671,7 +671,7 @@ MOST_STEPS = 10_000
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Krylov(Solver):
     """Squared losses of many rows, by Lanczos curves and conjugate gradients.
@@ -690,7 +690,7 @@ class Krylov(Solver):
     """
 
     most_steps: int | None = None
-    otherwise: Solver | None = None
+    fallback: Solver | None = None
     reader: Solver | None = None
 
     name = "krylov"
@@ -706,8 +706,8 @@ class Krylov(Solver):
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
         curve: Curve = _KrylovSpaces(quadratic, self.most_steps)
-        if self.otherwise is not None:
-            curve = InTurn(program, curve, self.otherwise)
+        if self.fallback is not None:
+            curve = Fallback(program, curve, self.fallback)
         return curve if self.reader is None else _Read(program, curve, self.reader)
 
 
@@ -889,7 +889,7 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
         return Factored()
     # no longer in vain than a few factors would take
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
-    return Krylov(most_steps=steps, otherwise=Factored(), reader=reader).take(program)
+    return Krylov(most_steps=steps, fallback=Factored(), reader=reader).take(program)
 
 
 def _is_lattice(program: Program) -> bool:
@@ -980,7 +980,7 @@ def _bound_refusal(program: Program) -> str | None:
         return "a limit of zero needs an infinite multiplier"
     if _is_faithfulness(bound):
         for loss in program.losses:
-            if not has_known_zeros(loss):
+            if not has_exact_zeros(loss):
                 return f"what costs no {loss.name} is not known"
     return None
 

@@ -45,7 +45,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Positions, Sparse
+from propopt.base.arrays import Array, Attributions, Indices, Sparse
 from propopt.losses import MaxDifferenceRobustness, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.linear_algebra import (
@@ -92,7 +92,7 @@ class System:
     solved: Action  # W for the right-hand sides R
     # by the ends of k edges (e_t − e_h)ᵀ (δ_j I + P)⁻¹ (e_t − e_h), or nearly, (k, 1)
     # or (k, D)
-    resistances: Callable[[Positions, Positions], Array]
+    resistances: Callable[[Indices, Indices], Array]
     inverse: Array | None = None  # (δI + P)⁻¹, where it is known
     vectors: Array | None = None  # V, where features are coupled
     totals: Totals | None = None
@@ -127,7 +127,7 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
         return _dense(dense_matrix(P), shifts)
     diagonals = P.diagonal()[:, None] + shifts
 
-    def resistances(tails: Positions, heads: Positions) -> Array:
+    def resistances(tails: Indices, heads: Indices) -> Array:
         return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
 
     def descended(R: Attributions) -> Attributions:
@@ -162,7 +162,7 @@ def _dense(P: Array, shifts: Array) -> System:
     if (shifts == shift).all() and largest <= _LARGEST * shift:
         inverse = shifted_inverse(P, shift)
 
-        def of_inverse(tails: Positions, heads: Positions) -> Array:
+        def of_inverse(tails: Indices, heads: Indices) -> Array:
             own = np.diagonal(inverse)
             return (own[tails] + own[heads] - 2 * inverse[tails, heads])[:, None]
 
@@ -170,7 +170,7 @@ def _dense(P: Array, shifts: Array) -> System:
     values, U = la.eigh(P, check_finite=False)
     entries = np.maximum(values, 0.0)[:, None] + shifts
 
-    def of_basis(tails: Positions, heads: Positions) -> Array:
+    def of_basis(tails: Indices, heads: Indices) -> Array:
         return np.asarray((U[tails] - U[heads]) ** 2 @ (1.0 / entries))
 
     return System(lambda R: U @ ((U.T @ R) / entries), of_basis)
@@ -379,7 +379,7 @@ class EdgeNewton:
         s[largest[self._groups] == 0.0] = 1.0
         return self._scaled(s, self._groups)
 
-    def _scaled(self, s: Array, groups: Positions) -> Array:
+    def _scaled(self, s: Array, groups: Indices) -> Array:
         """The multiple of s in each group with Σ_{e ∈ g} s_e = c_g."""
         sums = np.bincount(groups, s, len(self._totals))
         return s * (self._totals / sums)[groups]
@@ -434,7 +434,7 @@ class EdgeNewton:
         diagonal: Array,
         right: Array,
         x: Array,
-        groups: Positions,
+        groups: Indices,
         accuracy: float,
     ) -> Array:
         """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
@@ -459,7 +459,7 @@ class EdgeNewton:
         inverses: Array,
         right: Array,
         x: Array,
-        groups: Positions,
+        groups: Indices,
         free: NDArray[np.bool_],
         accuracy: float,
     ) -> tuple[Array, Array]:
@@ -489,7 +489,7 @@ class EdgeNewton:
         return x, prices
 
     def _curvature(
-        self, state: State, active: Positions, damp: float
+        self, state: State, active: Indices, damp: float
     ) -> tuple[Action, Array]:
         """H on the active edges, damped: its product and its diagonal, or nearly."""
         tails, heads = self._tails[active], self._heads[active]
@@ -518,7 +518,7 @@ class EdgeNewton:
 
 
 def _laplacian(
-    tails: Positions, heads: Positions, s: Array, size: int, dense: bool
+    tails: Indices, heads: Indices, s: Array, size: int, dense: bool
 ) -> Sparse | Array:
     """Σ_e s_e b_e b_eᵀ."""
     if dense:
@@ -534,7 +534,7 @@ def _laplacian(
     return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(size, size)))
 
 
-def _ends(term: Term) -> tuple[Positions, Positions]:
+def _ends(term: Term) -> tuple[Indices, Indices]:
     """Where each edge starts and ends: row e of A is 1 there and −1 here."""
     assert isinstance(term.map, OverPoints)
     matrix = sp.csr_array(term.map.matrix)
@@ -563,7 +563,7 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     return np.asarray(0.25 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
 
 
-def _edge_of_row(loss: MaxDifferenceRobustness) -> Positions:
+def _edge_of_row(loss: MaxDifferenceRobustness) -> Indices:
     """The place in ``graph.edges`` of each row of the map."""
     assert isinstance(loss.map, OverPoints)
     ends = np.sort(sp.csr_array(loss.map.matrix).indices.reshape(-1, 2), axis=1)

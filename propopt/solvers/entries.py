@@ -22,13 +22,25 @@ from typing import final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions
+from propopt.base.arrays import Array, Indices
 from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
-from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
+from propopt.losses.restricted import (
+    Support,
+    entries_refusal,
+    entry_support,
+    is_completeness,
+)
 from propopt.solvers.normal_equations import Descent, positive_terms
-from propopt.solvers.solver import Elsewhere, Posed, Prepared, Ready, Solution, Solver
+from propopt.solvers.solver import (
+    Prepared,
+    PreparedFunction,
+    PreparedReduction,
+    Reduction,
+    Solution,
+    Solver,
+)
 
 
 # ---- Losses over entries where rows add up over entries of their own
@@ -36,13 +48,13 @@ from propopt.solvers.solver import Elsewhere, Posed, Prepared, Ready, Solution, 
 
 @final
 @dataclass(frozen=True)
-class CompleteEntries(Solver):
+class ConstrainedEntryCg(Solver):
     """Conjugate gradients among complete attributions; see the module."""
 
     name = "entries, complete"
 
     def refusal(self, program: Program) -> str | None:
-        if len(program.bounds) != 1 or not is_complete(program.bounds[0]):
+        if len(program.bounds) != 1 or not is_completeness(program.bounds[0]):
             return "it takes one constraint, on what rows add up to, and no other bound"
         reason = entries_refusal(program.losses)
         if reason is not None:
@@ -58,11 +70,11 @@ class CompleteEntries(Solver):
         sums = program.bounds[0].loss
         assert isinstance(sums.map, RowSums), "see is_complete"
         v = np.broadcast_to(sums.map.weights, program.shape)
-        support = counted(program)
+        support = entry_support(program)
         assert support is not None, "see refusal"
         losses = tuple(map(support.loss, program.losses))
         rows = GivenSums(
-            of=support.places // program.shape[1],
+            of=support.positions // program.shape[1],
             weights=support.values(v)[:, 0],
             totals=np.asarray(sums.target)[:, 0],
         )
@@ -75,7 +87,7 @@ class CompleteEntries(Solver):
             w = system.minimum(rows.nearest(begin), tolerance)
             return Solution(W=support.expanded(w), multipliers=(math.inf,))
 
-        return Ready(answer)
+        return PreparedFunction(answer)
 
 
 @final
@@ -83,7 +95,7 @@ class CompleteEntries(Solver):
 class GivenSums:
     """What entries add up to in their rows."""
 
-    of: Positions  # (P,): the row n of each entry
+    of: Indices  # (P,): the row n of each entry
     weights: Array  # (P,): v
     totals: Array  # (N,): t
 
@@ -158,12 +170,12 @@ class _System(Descent):
 
 @final
 @dataclass(frozen=True)
-class Entries(Posed):
+class EntryReduction(Reduction):
     """Another solver, given the program with entries for points."""
 
     how = "of entries"
 
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         reason = entries_refusal(program.all_losses)
         return _support(program).program(program) if reason is None else Reason(reason)
 
@@ -178,7 +190,7 @@ class Entries(Posed):
             duals = support.duals(losses, solution.duals, back=True)
             return replace(solution, W=support.expanded(solution.W), duals=duals)
 
-        return Elsewhere.of(self.inner(program), into, out)
+        return PreparedReduction.of(self.inner(program), into, out)
 
 
 def _support(program: Program) -> Support:

@@ -238,7 +238,7 @@ class Factored(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        place = quadratic.places[1]
+        place = quadratic.positions[1]
         assert place is not None, "it refuses programs without a graph"
         loss = program.losses[place]
         assert isinstance(loss.map, OverPoints), "it refuses other graphs"

@@ -62,7 +62,6 @@ from propopt.proofs.curvature import (
     eigenbases,
     quadratic_refusal,
 )
-from propopt.solvers.centred import prepare_centred
 from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.lasso_newton import (
     LassoMethod,
@@ -71,6 +70,7 @@ from propopt.solvers.lasso_newton import (
     NewtonLasso,
     best_dual,
 )
+from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 

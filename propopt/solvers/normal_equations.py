@@ -36,9 +36,9 @@ from propopt.losses.maps import (
     PerPoint,
 )
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
-from propopt.solvers.centred import prepare_centred
 from propopt.solvers.complete import point_grams, undetermined_refusal
 from propopt.solvers.lasso_newton import diagonal
+from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 

@@ -25,8 +25,8 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.certificate import certificate_of, values_at
@@ -36,7 +36,7 @@ from propopt.proofs.target_error import sampled_blocks
 # ---- What a solver is: it refuses with a reason, prepares once, and solves many times
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
     """The answer of a solver for one vector of weights.
@@ -78,7 +78,7 @@ class Prepared(ABC):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Ready(Prepared):
+class PreparedFunction(Prepared):
     """A program that one function solves, which holds what was made ready."""
 
     answer: Callable[[Array, float, Solution | None], Solution]
@@ -155,7 +155,7 @@ class Dispatcher(Solver):
 
 
 @dataclass(frozen=True)
-class Posed(Dispatcher):
+class Reduction(Dispatcher):
     """Another solver, given another program that stands for the first."""
 
     solver: Solver | None  # None where there is nothing to solve
@@ -166,34 +166,34 @@ class Posed(Dispatcher):
         return self.how if self.solver is None else f"{self.solver.name}, {self.how}"
 
     @abstractmethod
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         """The other program, or why there is none."""
 
     def take(self, program: Program) -> Solver | Reason:
-        posed = self.posed(program)
-        if isinstance(posed, Reason):
-            return posed
+        reduced = self.reduced(program)
+        if isinstance(reduced, Reason):
+            return reduced
         if self.solver is None:
             return Reason("more than one explanation is left")
-        inner = self.solver.take(posed)
+        inner = self.solver.take(reduced)
         return inner if isinstance(inner, Reason) else replace(self, solver=inner)
 
     def inner(self, program: Program) -> Prepared:
         """The other program made ready."""
-        posed = self.posed(program)
-        assert isinstance(posed, Program), "see take"
+        reduced = self.reduced(program)
+        assert isinstance(reduced, Program), "see take"
         assert self.solver is not None, "see take"
-        return self.solver.prepare(posed)
+        return self.solver.prepare(reduced)
 
 
 def innermost(solver: Solver | None) -> Solver | None:
     """The solver that is given the last of other programs."""
-    while isinstance(solver, Posed):
+    while isinstance(solver, Reduction):
         solver = solver.solver
     return solver
 
 
-class Elsewhere(Prepared):
+class PreparedReduction(Prepared):
     """A program that another stands for: starts go into that, solutions come out."""
 
     def __init__(
@@ -211,9 +211,11 @@ class Elsewhere(Prepared):
         self._constants = constants
 
     @classmethod
-    def of(cls, inner: Prepared, *rest: Any) -> Elsewhere:
+    def of(cls, inner: Prepared, *rest: Any) -> PreparedReduction:
         """A curve, where the other has one."""
-        return (CurveElsewhere if isinstance(inner, Curve) else cls)(inner, *rest)
+        return (PreparedCurveReduction if isinstance(inner, Curve) else cls)(
+            inner, *rest
+        )
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
@@ -236,7 +238,7 @@ class Elsewhere(Prepared):
 
 
 @final
-class CurveElsewhere(Elsewhere, Curve):
+class PreparedCurveReduction(PreparedReduction, Curve):
     """The same, where the other has a curve, of the same losses but for constants."""
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
@@ -245,7 +247,7 @@ class CurveElsewhere(Elsewhere, Curve):
         return replace(measured, losses=measured.losses + self._constants)
 
 
-def with_infinite(
+def restored_multipliers(
     multipliers: Iterable[float], is_taken: Iterable[bool]
 ) -> tuple[float, ...]:
     """Multipliers of all bounds: infinite for those that were taken out."""
@@ -257,7 +259,7 @@ def with_infinite(
 # jackknife
 
 
-def left_out_errors(
+def jackknife_errors(
     program: Program,
     solver: Solver,
     weights: Array,  # shape (k,)
@@ -290,13 +292,13 @@ _Answer = TypeVar("_Answer")
 
 
 @final
-class InTurn(Curve):
+class Fallback(Curve):
     """A curve, and another solver's for weights at which it fails or misses."""
 
-    def __init__(self, program: Program, curve: Curve, otherwise: Solver) -> None:
+    def __init__(self, program: Program, curve: Curve, fallback: Solver) -> None:
         self._program = program
         self._curve = curve
-        self._solver = otherwise
+        self._solver = fallback
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         tiny = np.finfo(float).tiny

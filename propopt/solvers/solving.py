@@ -27,14 +27,18 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
+from propopt.losses.custom import (
+    ConstraintFunction,
+    has_custom,
+    split_custom_constraints,
+)
 from propopt.losses.maps import Squared
-from propopt.losses.own import OwnFunction, is_own, own_constraints
 from propopt.results.explanation import Explanation
 from propopt.solvers.aims import Aim, AimCase, AimLike
-from propopt.solvers.own import solve_own
+from propopt.solvers.custom import solve_custom
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -75,7 +79,7 @@ class WorstCase:
 
     def matching(self, task: Task, tolerance: float, weights: Array) -> float:
         """‖W − Ĝ‖² of the optimum for these weights."""
-        if task.knows_curve(weights):
+        if task.has_curve(weights):
             return float(task.measure(weights, tolerance).losses[self._own])
         return self.program.losses[self._own].value_at(task.solve(weights, tolerance).W)
 
@@ -170,12 +174,12 @@ def solve_worst_case(
     return replace(best, parameters=numbers)
 
 
-@knows_other_words
+@suggests_arguments
 def solve(
     objective: Objective | PropertyLoss,
     solver: str | Solver = "auto",
     *,
-    subject_to: Sequence[Constraint | OwnFunction] | OwnFunction = (),
+    subject_to: Sequence[Constraint | ConstraintFunction] | ConstraintFunction = (),
     tolerance: float = 1e-6,
     target_radius: float | None = None,
     aim: AimLike | None = None,
@@ -243,15 +247,15 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    own, rest = own_constraints(subject_to)
+    own, rest = split_custom_constraints(subject_to)
     bounds = bounds_of(rest, weighed.losses)
-    if own or is_own(weighed.losses, bounds):
+    if own or has_custom(weighed.losses, bounds):
         if aim is not None or target_radius is not None:
             raise Refused(
                 "aim and target_radius take losses and constraints of this library "
                 "alone; give weights, or limits in subject_to"
             )
-        return solve_own(weighed, bounds, own, solver, goal)
+        return solve_custom(weighed, bounds, own, solver, goal)
     if aim is not None:
         if target_radius is not None:
             raise InvalidInput("target_radius: it needs weights, and an aim makes them")

@@ -46,10 +46,9 @@ from propopt.losses.maps import (
     dense_matrix,
 )
 from propopt.losses.operators import Operator
-from propopt.losses.restricted import is_complete
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import certificate_of, values_at
 from propopt.proofs.curvature import Quadratic, bounds_refusal, quadratic_refusal
-from propopt.solvers.centred import prepare_centred
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import (
     Composite,
@@ -59,6 +58,7 @@ from propopt.solvers.edge_newton import (
     choose_layout,
     is_applicable,
 )
+from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
@@ -391,7 +391,7 @@ def _bounds_refusal(program: Program) -> str | None:
     totals = Totals.of(program.bounds)
     if totals is not None and not totals.is_shared:
         return "rows add up over features of their own"
-    others = [bound for bound in program.bounds if not is_complete(bound)]
+    others = [bound for bound in program.bounds if not is_completeness(bound)]
     return bounds_refusal(replace(program, bounds=tuple(others)))
 
 

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import did_you_mean, refuse_overflow, sealed
+from propopt.base.checks import did_you_mean, read_only, refuse_overflow
 from propopt.base.declared import lazily
 from propopt.base.errors import (
     InvalidInput,
@@ -23,19 +23,18 @@ from propopt.base.errors import (
     UncertifiedWarning,
 )
 from propopt.base.resources import few_threads
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.losses import MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Faithfulness, Trivial
+from propopt.losses.algebra import Faithfulness, TrivialLosses
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.losses.restricted import Restriction, is_complete, zeros
+from propopt.losses.restricted import Restriction, is_completeness, zeros
 from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
-from propopt.proofs.target_error import ReadyTargets, sampled_blocks
+from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
 from propopt.results.explanation import Explanation, LazyAttributions
-from propopt.solvers.centred import Restricted, Shifted, Transposed
-from propopt.solvers.complete import Complete, MinimumNorm, without_totals
+from propopt.solvers.complete import CompletenessReduction, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves import (
     Diagonal,
@@ -46,10 +45,15 @@ from propopt.solvers.curves import (
     energy_on_curve,
 )
 from propopt.solvers.edge_newton import edge_weights
-from propopt.solvers.entries import CompleteEntries, Entries
+from propopt.solvers.entries import ConstrainedEntryCg, EntryReduction
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso import Lasso
 from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.reductions import (
+    ShiftReduction,
+    TransposeReduction,
+    ZeroBoundReduction,
+)
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
@@ -58,7 +62,7 @@ from propopt.solvers.solver import (
     Solution,
     Solver,
     innermost,
-    left_out_errors,
+    jackknife_errors,
 )
 from propopt.solvers.splitting import Splitting
 
@@ -68,7 +72,7 @@ MANY_FEATURES, WIDE = 1_000, 4
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Auto(Dispatcher):
     """The first solver that does not refuse.
@@ -102,7 +106,7 @@ class Auto(Dispatcher):
     gradient matching, robustness over shared features and  one of the above, with
     sparsity, with or without bounds                        ``entries`` for points
     the first two, and rows with given sums of entries      ``entries, complete``
-    robustness beside own values, and losses with targets   one of the above, with
+    robustness without main effects, and losses with targets   one of the above, with
                                                             what is left ``shifted``
     ======================================================  =========================
 
@@ -137,13 +141,13 @@ class Auto(Dispatcher):
 
 def _first(program: Program) -> Solver | Reason:
     """The first of the table that takes it; else the reason of the last."""
-    for of_entries in (Entries(Auto()), CompleteEntries()):
+    for of_entries in (EntryReduction(Auto()), ConstrainedEntryCg()):
         answer = of_entries.take(program)
         if isinstance(answer, Solver):
             return answer
     n_points, n_features = program.shape
     if n_features > max(MANY_FEATURES, WIDE * n_points):
-        answer = Transposed(Auto()).take(program)
+        answer = TransposeReduction(Auto()).take(program)
         if isinstance(answer, Solver):
             return answer
     answer = choose_curve_solver(program)
@@ -204,7 +208,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
-    if isinstance(solver, Restricted | Complete | Shifted):
+    if isinstance(solver, ZeroBoundReduction | CompletenessReduction | ShiftReduction):
         answer = solver.take(program)
     else:
         answer = _without_shift(program, solver.take)
@@ -217,14 +221,14 @@ def _without_shift(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
     """What takes the program of W − G, where losses are beside G; else this one."""
-    posed = Shifted(None).posed(program)
-    if isinstance(posed, Program):
-        inner = _without_zeros(posed, take)
-        return inner if isinstance(inner, Reason) else Shifted(inner)
+    reduced = ShiftReduction(None).reduced(program)
+    if isinstance(reduced, Program):
+        inner = _without_zeros(reduced, take)
+        return inner if isinstance(inner, Reason) else ShiftReduction(inner)
     for bound in program.bounds:
-        if bound.limit == 0.0 and bound.loss.beside is not None:
+        if bound.limit == 0.0 and bound.loss.offset is not None:
             return Reason(
-                f"{bound} is not known beside these losses, for {posed.reason}; give a "
+                f"{bound} is not known beside these losses, for {reduced.reason}; give a "
                 "small limit in place of zero"
             )
     return _without_zeros(program, take)
@@ -233,27 +237,27 @@ def _without_shift(
 def _without_zeros(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program that limits of zero leave, :class:`Restricted` to it."""
+    """What takes the program that limits of zero leave, :class:`ZeroBoundReduction` to it."""
     restriction = Restriction.of(program.bounds, program.shape)
     if restriction is None:
         return _without_totals(program, take)
     if restriction.only is not None:
-        return Restricted(None)
+        return ZeroBoundReduction(None)
     inner = _without_zeros(restriction.program(program), take)
-    return inner if isinstance(inner, Reason) else Restricted(inner)
+    return inner if isinstance(inner, Reason) else ZeroBoundReduction(inner)
 
 
 def _without_totals(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
     """What takes the program that given row sums leave; else the given one."""
-    if not any(map(is_complete, program.bounds)):
+    if not any(map(is_completeness, program.bounds)):
         return take(program)
-    posed = without_totals(program)
-    if isinstance(posed, Reason):
+    reduced = without_totals(program)
+    if isinstance(reduced, Reason):
         return take(program)
-    inner = _without_zeros(posed, take)
-    return inner if isinstance(inner, Reason) else Complete(inner)
+    inner = _without_zeros(reduced, take)
+    return inner if isinstance(inner, Reason) else CompletenessReduction(inner)
 
 
 FINE = 1e-9
@@ -263,7 +267,7 @@ FINEST = 1e-13
 """No gap below this is asked of attributions on a curve: rounding takes the rest."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Task:
     """A program and its solver: asked once and prepared once, solved for many weights.
@@ -342,9 +346,9 @@ class Task:
                 )
             prices = (0.0,) * len(self.program.bounds)
             return Solution(W=np.zeros(shape), multipliers=prices)
-        posed = weights if self.active is None else weights[list(self.active)]
+        reduced = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
-            solution = self.prepared.solve(posed, tolerance, start)
+            solution = self.prepared.solve(reduced, tolerance, start)
         # what no certificate could be made of: this is all that is not trusted
         if not np.isfinite(solution.W).all():
             raise SolverFailure(
@@ -386,7 +390,7 @@ class Task:
             losses,
             began,
             multipliers=solution.multipliers,
-            attributions=sealed(solution.W),
+            attributions=read_only(solution.W),
             prices={bound.loss.name: price for bound, price in prices},
             details={**self._details(solution), **self._of_totals(solution, weights)},
             errors=errors,
@@ -464,7 +468,7 @@ class Task:
     def _details(self, solution: Solution) -> dict[str, Array]:
         """Where the explanation has to change fastest, for max-differences in l2."""
         return {
-            f"edge_weights.{loss.name}": sealed(edge_weights(loss, solution))
+            f"edge_weights.{loss.name}": read_only(edge_weights(loss, solution))
             for loss in self._posed.losses
             if isinstance(loss, MaxDifferenceRobustness)
             and loss.norm == "l2"
@@ -482,9 +486,11 @@ class Task:
         linear = self._aim.standard_errors(weights)
         if linear is not None or not self._can_leave_out(weights):
             return linear
-        posed = weights if self.active is None else weights[list(self.active)]
+        reduced = weights if self.active is None else weights[list(self.active)]
         fine = min(tolerance, FINE)
-        return sealed(left_out_errors(self._posed, self.chosen, posed, fine, solution))
+        return read_only(
+            jackknife_errors(self._posed, self.chosen, reduced, fine, solution)
+        )
 
     def _can_leave_out(self, weights: Array) -> bool:
         """Whether one loss was drawn, and the solver is fast enough for that."""
@@ -497,16 +503,16 @@ class Task:
         return lazily(partial(self._aim.standard_errors, weights))
 
     @cached_property
-    def _aim(self) -> ReadyTargets:
+    def _aim(self) -> TargetErrorOperator:
         """With what the solver knows of the curvature of the whole program."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
         prepared = vars(self).get("prepared")  # not made for this
         if everything and isinstance(prepared, Diagonal):
-            return ReadyTargets(self.program, bases=prepared.bases)
+            return TargetErrorOperator(self.program, bases=prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
             energy = partial(energy_on_curve, self.program, self.chosen)
-            return ReadyTargets(self.program, energy=energy)
-        return ReadyTargets(self.program)
+            return TargetErrorOperator(self.program, energy=energy)
+        return TargetErrorOperator(self.program)
 
     def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and what these leave of each loss."""
@@ -514,7 +520,7 @@ class Task:
             return {}
         terms = self.program.weighed(weights).terms
         y = self._totals.multiplier(terms, solution.W, solution.duals)
-        return {"completeness.multiplier": sealed(y), **self._irreducible}
+        return {"completeness.multiplier": read_only(y), **self._irreducible}
 
     @cached_property
     def _totals(self) -> Totals | None:
@@ -532,7 +538,7 @@ class Task:
             for loss in self.program.losses
         }
         return {
-            f"irreducible.{name}": sealed(np.array(value))
+            f"irreducible.{name}": read_only(np.array(value))
             for name, value in least.items()
             if value is not None
         }
@@ -540,13 +546,13 @@ class Task:
     def _solver_name(self, weights: Array) -> str:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
-    def knows_curve(self, weights: Array) -> bool:
+    def has_curve(self, weights: Array) -> bool:
         """True if the losses of the optimum are known without its attributions."""
         return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         """The losses of the optimum, in the order of the program, without it."""
-        assert isinstance(self.prepared, Curve), "see knows_curve"
+        assert isinstance(self.prepared, Curve), "see has_curve"
         indices = slice(None) if self.active is None else list(self.active)
         with few_threads(self.program.shape[0]):
             result = self.prepared.measure(weights[indices], tolerance)
@@ -608,6 +614,6 @@ class Task:
         return np.array([*self._trivial.zero.values()])
 
     @cached_property
-    def _trivial(self) -> Trivial:
+    def _trivial(self) -> TrivialLosses:
         """The value of each loss for explanations without work."""
-        return Trivial.of(self.program.all_losses)
+        return TrivialLosses.of(self.program.all_losses)

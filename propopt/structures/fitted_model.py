@@ -14,8 +14,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array
 from propopt.structures.kinds import (
-    ANSWERS,
+    PREDICTION_METHODS,
     class_name,
+    class_name_of,
     fitted_value,
     forwarded,
     has_fitted,
@@ -23,7 +24,6 @@ from propopt.structures.kinds import (
     inherits,
     is_a,
     is_passthrough,
-    known_as,
     name_of,
     plain_pipeline,
 )
@@ -70,7 +70,7 @@ def of_class(
 
 def tree_rule(model: Any) -> TreeRule | None:
     """What reads the trees of a model that is made of them; None of others."""
-    reader = READERS.get(known_as(model))
+    reader = READERS.get(class_name_of(model))
     return None if reader is None else reader.trees
 
 
@@ -255,7 +255,7 @@ class FittedModel:
 
     @cached_property
     def _rule(self) -> MarginRule | None:
-        return of_class(self.core, lambda reader: reader.margin, ANSWERS)
+        return of_class(self.core, lambda reader: reader.margin, PREDICTION_METHODS)
 
     @cached_property
     def is_explained_by_margin(self) -> bool:
@@ -264,16 +264,20 @@ class FittedModel:
         So are boosted classifiers, and stacks that end in a logistic regression, whose
         margin is the sum that their probabilities are made of.
         """
-        explains = of_class(self.core, lambda reader: reader.explains_margin, ANSWERS)
+        explains = of_class(
+            self.core, lambda reader: reader.explains_margin, PREDICTION_METHODS
+        )
         if explains is not None:
             return explains(self.core)
         is_stack = inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
         return is_stack or self._rule is not None
 
     @property
-    def has_own_objective(self) -> bool:
+    def has_custom_objective(self) -> bool:
         """Whether a boosted classifier has its user's objective, and scores alone."""
-        known = of_class(self.core, lambda reader: reader.has_own_objective, ANSWERS)
+        known = of_class(
+            self.core, lambda reader: reader.has_custom_objective, PREDICTION_METHODS
+        )
         return known is not None and known(self.core)
 
     @property
@@ -285,13 +289,17 @@ class FittedModel:
     @property
     def takes_numbers(self) -> bool:
         """Whether it takes an array of its columns as readily as a frame of them."""
-        known = of_class(self.estimator, lambda r: r.takes_numbers or None, ANSWERS)
+        known = of_class(
+            self.estimator, lambda r: r.takes_numbers or None, PREDICTION_METHODS
+        )
         return known is not None
 
     @property
     def direct(self) -> Callable[..., Array] | None:
         """A faster call of a table of numbers, where its library has one."""
-        find = of_class(self.estimator, lambda reader: reader.direct, ANSWERS)
+        find = of_class(
+            self.estimator, lambda reader: reader.direct, PREDICTION_METHODS
+        )
         return None if find is None else find(self.estimator)
 
     # ---- Its shape

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 TORCH_MODULE: Final = "torch.Module"
 
-ANSWERS: Final = ("decision_function", "predict", "predict_proba")
+PREDICTION_METHODS: Final = ("decision_function", "predict", "predict_proba")
 """Methods that tell what a model predicts."""
 
 UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -22,7 +22,7 @@ def class_name(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-def known_as(thing: object) -> str:
+def class_name_of(thing: object) -> str:
     """The package and name of its class."""
     return class_name(type(thing))
 
@@ -40,7 +40,7 @@ def inherits(model: object, *names: str) -> bool:
     for kind in type(model).__mro__:
         if class_name(kind) in names:
             return True
-        if any(method in vars(kind) for method in ANSWERS):
+        if any(method in vars(kind) for method in PREDICTION_METHODS):
             return False
     return False
 
@@ -106,7 +106,7 @@ def plain_pipeline(model: Any, last: Callable[[Any], Any]) -> Any:
 
     Samplers of imblearn do nothing at prediction. What is no pipeline is returned.
     """
-    if type(model) is not Pipeline and known_as(model) != "imblearn.Pipeline":
+    if type(model) is not Pipeline and class_name_of(model) != "imblearn.Pipeline":
         return model
     *before, (name, final) = model.steps
     samples = [(key, s) for key, s in before if not has_method(s, "fit_resample")]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from propopt.base.arrays import Array, Points, Positions, Sparse, Values
+from propopt.base.arrays import Array, Indices, Points, Sparse, Values
 from propopt.structures.scores import Link, Network, Pullback
 
 
@@ -208,7 +208,7 @@ class Monomials(Network):
     """Products of powers, m_j(x) = Π_d x_d^p_jd; make it by :meth:`of`."""
 
     # (K, F): the features that each of the F monomials multiplies; D where none is left
-    features: Positions
+    features: Indices
     n_features: int  # D
 
     @classmethod

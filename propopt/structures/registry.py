@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel, as_estimator
-from propopt.structures.kinds import known_as
+from propopt.structures.kinds import class_name_of
 from propopt.structures.networks import Affine, Chain, ScoreLink
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import NETWORKS, step_map
@@ -48,7 +48,7 @@ def exact_network(model: Any) -> Network | None:
         return reduce(Chain, networks) if len(networks) == len(maps) else None
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
-    reader = NETWORKS.get(known_as(model))
+    reader = NETWORKS.get(class_name_of(model))
     return None if reader is None or reader.link is None else reader.network(model)
 
 
@@ -57,7 +57,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
-    reader = NETWORKS.get(known_as(final))
+    reader = NETWORKS.get(class_name_of(final))
     if reader is None or reader.link is None:
         return None
     return reader.link(final, ModelOutput(output, index), n_scores)
@@ -88,7 +88,7 @@ def exact_products(
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)
-    sums = SUMS.get(known_as(model))
+    sums = SUMS.get(class_name_of(model))
     if sums is not None:
         return _added(sums(model, output, view), view)
     match read_by_others(model, output, view):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import BATCH_BUDGET
 
 
 class Link(ABC):
@@ -54,4 +54,4 @@ class Network(ABC):
     def blocks(self, points: Points) -> Iterator[slice]:
         """Consecutive rows, so many at once that they take about 32 MiB."""
         n_points, n_features = points.shape
-        return AT_ONCE.blocks(n_points, 8 * max(self.width, n_features))
+        return BATCH_BUDGET.blocks(n_points, 8 * max(self.width, n_features))

@@ -18,15 +18,15 @@ from propopt.tables.frames import (
     is_nullable,
     listed,
     missing_value,
+    nullable_dtype,
     plain_dtype,
     read_numbers,
     refuse_dates,
     row_name,
-    with_room,
 )
 
 
-MOST_ATOMS: Final = 10_000
+MAX_OBSERVED_VALUES: Final = 10_000
 """A column of more different values is known by its mean and deviation alone."""
 
 
@@ -36,14 +36,14 @@ DATA_LAW: Final = "po.functions.smoothed(function, law='data', data=X_train)"
 
 @final
 @dataclass(frozen=True, eq=False)
-class Atoms:
+class ObservedValues:
     """The different values of a column, v_1 to v_m, and how often each occurs."""
 
     values: Array  # (m,): those that are not missing, in order
     counts: NDArray[np.intp]  # (m,): how often
 
     @classmethod
-    def of(cls, column: Array) -> Atoms:
+    def of(cls, column: Array) -> ObservedValues:
         """Those of numbers (n,), of which some may be missing."""
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         values.setflags(write=False)
@@ -62,20 +62,22 @@ class Atoms:
         return np.asarray(below[ends[1]] - below[ends[0]])
 
 
-def atoms_of(observed: Sequence[Atoms | None] | None, j: int) -> Atoms:
+def observed_values_of(
+    observed: Sequence[ObservedValues | None] | None, j: int
+) -> ObservedValues:
     """The values of a column; refused where they are not known, or too many."""
-    atoms = None if observed is None else observed[j]
-    if atoms is None:
+    observed_values = None if observed is None else observed[j]
+    if observed_values is None:
         told = "no table tells which: give one, by wrap(model, data=X_train)"
         many = (
-            f"column {j} of the points has more than {MOST_ATOMS:,}; {DATA_LAW} takes "
+            f"column {j} of the points has more than {MAX_OBSERVED_VALUES:,}; {DATA_LAW} takes "
             "it from fewer"
         )
         raise InvalidInput(
             "data: the effect of a missing number is f(x) less its mean over all "
             f"observed values, and {told if observed is None else many}"
         )
-    return atoms
+    return observed_values
 
 
 # ---- Columns of a table as people have them, and as numbers and codes of categories
@@ -102,7 +104,9 @@ class Numeric:
     # of those that are not missing in the table that the schema was made of
     mean: float
     std: float
-    atoms: Atoms | None  # those numbers; None if more than 10,000 are different
+    observed_values: (
+        ObservedValues | None
+    )  # those numbers; None if more than 10,000 are different
     missing_share: float  # the share of rows in which the number is missing
 
     @classmethod
@@ -117,7 +121,7 @@ class Numeric:
         values = read_numbers(column, what)
         known = values[~np.isnan(values)]
         mean, std = (known.mean(), known.std()) if len(known) > 0 else (np.nan, 0.0)
-        atoms = Atoms.of(known)
+        observed_values = ObservedValues.of(known)
         own = cls(
             name=column.name,
             dtype=column.dtype,
@@ -125,7 +129,9 @@ class Numeric:
             absent=missing_value(column, what),
             mean=float(mean),
             std=float(std),
-            atoms=atoms if len(atoms.values) <= MOST_ATOMS else None,
+            observed_values=observed_values
+            if len(observed_values.values) <= MAX_OBSERVED_VALUES
+            else None,
             missing_share=1.0 - len(known) / len(values),
         )
         return own, values
@@ -136,7 +142,7 @@ class Numeric:
         return float(spreads(self.mean, self.std))
 
     @property
-    def misses(self) -> bool:
+    def has_missing(self) -> bool:
         """Whether a value is missing in the table that the schema was made of."""
         return self.missing_share > 0.0
 
@@ -152,7 +158,7 @@ class Numeric:
         kept = plain is not None
         if kept and not absent.any():
             return {self.name: pd.Series(plain).astype(self.dtype)}
-        if not kept or with_room(self.dtype) != self.dtype:
+        if not kept or nullable_dtype(self.dtype) != self.dtype:
             return {self.name: pd.Series(values.copy())}
         if not is_nullable(self.dtype):
             return {self.name: pd.Series(values).astype(self.dtype)}
@@ -175,7 +181,7 @@ class Numeric:
         return values[:, None]
 
 
-class Coded(ABC):
+class CategoricalColumn(ABC):
     """A column of categories, known by their positions 0, 1, ..., K − 1."""
 
     name: Hashable
@@ -189,7 +195,7 @@ class Coded(ABC):
 
     @property
     @abstractmethod
-    def known(self) -> tuple[Hashable, ...]:
+    def present(self) -> tuple[Hashable, ...]:
         """Those of them that are not missing."""
 
     @property
@@ -217,7 +223,7 @@ class Coded(ABC):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Categorical(Coded):
+class Categorical(CategoricalColumn):
     """A column of text, booleans, categories, or numbers that stand for some.
 
     To be missing is a category too, and always the last of those that the table of the
@@ -231,7 +237,7 @@ class Categorical(Coded):
     absent: Hashable  # what stands in the DataFrame where a category is missing
     # (K,): the share of each in the table that the schema was made of
     frequencies: Array
-    others: tuple[Hashable, ...] = ()  # categories that only other tables have
+    new_categories: tuple[Hashable, ...] = ()  # categories that only other tables have
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> tuple[Categorical, Array]:
@@ -243,7 +249,7 @@ class Categorical(Coded):
         own = cls(column.name, column.dtype, levels, absent, shares)
         return own, codes.astype(float)
 
-    def taking(self, column: pd.Series[Any]) -> Categorical:
+    def with_categories_of(self, column: pd.Series[Any]) -> Categorical:
         """The same with the categories of another column, where its dtype holds them.
 
         One of categories is given more of them; others hold what they can.
@@ -251,11 +257,11 @@ class Categorical(Coded):
         unknown = column[self._codes_of(column) < 0].unique().tolist()
         if not unknown or not self._holds(unknown):
             return self
-        others = (*self.others, *unknown)
+        others = (*self.new_categories, *unknown)
         none = np.zeros(len(unknown))
         frequencies = np.concatenate([self.frequencies, none])
         frequencies.setflags(write=False)
-        return replace(self, others=others, frequencies=frequencies)
+        return replace(self, new_categories=others, frequencies=frequencies)
 
     def _holds(self, values: list[Any]) -> bool:
         if isinstance(self.dtype, pd.CategoricalDtype):
@@ -268,15 +274,15 @@ class Categorical(Coded):
             a == b and isinstance(a, type(b)) for a, b in zip(own, values, strict=True)
         )
 
-    def other(self, values: Array) -> NDArray[np.bool_]:
+    def is_new(self, values: Array) -> NDArray[np.bool_]:
         """Which codes are those of categories that data has not, (n,)."""
         return np.asarray(values > len(self.levels))
 
     def _codes_of(self, column: pd.Series[Any]) -> Codes:
         """The code of each cell, −1 where it has none."""
         codes = _positions(self.levels, column)
-        if self.others:
-            more = pd.Index(self.others, dtype=object, tupleize_cols=False)
+        if self.new_categories:
+            more = pd.Index(self.new_categories, dtype=object, tupleize_cols=False)
             place = more.get_indexer(pd.Index(column.astype(object)))
             there = (codes < 0) & (place >= 0)
             codes = np.where(there, len(self.levels) + 1 + place, codes)
@@ -285,26 +291,26 @@ class Categorical(Coded):
     @cached_property
     def _cells(self) -> pd.Index[Any]:
         """Categories that are not missing, those of data first."""
-        if not self.others:
+        if not self.new_categories:
             return self.levels
-        every = [*self.levels.tolist(), *self.others]
+        every = [*self.levels.tolist(), *self.new_categories]
         return pd.Index(every, dtype=self.levels.dtype, tupleize_cols=False)
 
     @property
-    def misses(self) -> bool:
+    def has_missing(self) -> bool:
         return bool(self.frequencies[len(self.levels)] > 0.0)
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        return (*self.known, self.absent, *self.others)
+        return (*self.present, self.absent, *self.new_categories)
 
     @property
-    def known(self) -> tuple[Hashable, ...]:
+    def present(self) -> tuple[Hashable, ...]:
         return tuple(self.levels.tolist())
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (*map(str, self.known), "missing", *map(str, self.others))
+        return (*map(str, self.present), "missing", *map(str, self.new_categories))
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         column = frame[self.name]
@@ -324,17 +330,17 @@ class Categorical(Coded):
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         codes, absent = self.codes(values), self.missing(values)
-        others = self.other(values)
+        others = self.is_new(values)
         codes = codes - others  # places among those that are not missing
         if isinstance(self.dtype, pd.CategoricalDtype):
             own, dtype = np.where(absent, -1, codes).tolist(), self.dtype
             if others.any():
-                every = [*self.levels.tolist(), *self.others]
+                every = [*self.levels.tolist(), *self.new_categories]
                 dtype = pd.CategoricalDtype(every, ordered=self.dtype.ordered)
             return {self.name: pd.Series(pd.Categorical.from_codes(own, dtype=dtype))}
         if not absent.any():
             return {self.name: pd.Series(self._cells.take(codes), dtype=self.dtype)}
-        dtype = with_room(self.dtype)
+        dtype = nullable_dtype(self.dtype)
         objects = np.full(len(codes), self.absent, dtype=object)
         objects[~absent] = self._cells.astype(object)[codes[~absent]]
         return {self.name: pd.Series(objects, dtype=dtype)}
@@ -342,7 +348,7 @@ class Categorical(Coded):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneHot(Coded):
+class OneHot(CategoricalColumn):
     """Columns of 0 and 1, exactly one of them 1, that encode one feature."""
 
     name: Hashable  # the feature
@@ -366,13 +372,13 @@ class OneHot(Coded):
         own = cls(name, members, dtypes, _shares(codes, len(members)))
         return own, codes.astype(float)
 
-    misses: ClassVar[bool] = False
+    has_missing: ClassVar[bool] = False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
         return self.members
 
-    known = categories
+    present = categories
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
         """Nowhere: columns of 0 and 1 say which category it is."""

@@ -34,11 +34,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Points, Positions, Sparse, Truths
-from propopt.base.declared import stored
+from propopt.base.arrays import Array, Indices, Mask, Points, Sparse
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
@@ -263,12 +263,12 @@ class TextDocument:
     A text may have no words, d = 0: it is empty, or nothing in it is a word.
     """
 
-    text: str = stored(halves=True)
-    words: tuple[str, ...] = stored(halves=True)  # (d,): the distinct words
-    starts: Positions = stored("T", low=0)  # (T,): where they stand
-    ends: Positions = stored("T", low=0)
-    places: Positions = stored("T", low=0)  # (T,): which of the words each is
-    filler: str = stored(default="")  # what stands where a word was deleted
+    text: str = field(halves=True)
+    words: tuple[str, ...] = field(halves=True)  # (d,): the distinct words
+    starts: Indices = field("T", low=0)  # (T,): where they stand
+    ends: Indices = field("T", low=0)
+    word_indices: Indices = field("T", low=0)  # (T,): which of the words each is
+    filler: str = field(default="")  # what stands where a word was deleted
 
     @classmethod
     def of(cls, text: str, rule: WordRule) -> TextDocument:
@@ -280,17 +280,21 @@ class TextDocument:
         starts, ends, indices = np.array(places, dtype=np.intp).reshape(-1, 3).T
         return cls(text, words, starts, ends, indices, rule.filler)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse words that overlap, come twice, stand beyond the text or nowhere."""
-        if not len(self.starts) == len(self.ends) == len(self.places):
-            raise InvalidInput("starts, ends, places: expected one for each occurrence")
+        if not len(self.starts) == len(self.ends) == len(self.word_indices):
+            raise InvalidInput(
+                "starts, ends, word_indices: expected one for each occurrence"
+            )
         edges = np.stack([self.starts, self.ends], axis=1).ravel()
         ordered = (np.diff(edges) >= 0).all() and (self.starts < self.ends).all()
         if not ordered or edges.max(initial=0) > len(self.text):
             raise InvalidInput("starts, ends: expected words one behind the other")
         d = self.n_words
-        if len(set(self.words)) < d or set(self.places.tolist()) != set(range(d)):
-            raise InvalidInput("places: expected each word of a text somewhere in it")
+        if len(set(self.words)) < d or set(self.word_indices.tolist()) != set(range(d)):
+            raise InvalidInput(
+                "word_indices: expected each word of a text somewhere in it"
+            )
 
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -306,13 +310,13 @@ class TextDocument:
     @property
     def spans(self) -> list[tuple[int, int, int]]:
         """Where words stand, and which of the words each is, (T,)."""
-        ends = self.starts.tolist(), self.ends.tolist(), self.places.tolist()
+        ends = self.starts.tolist(), self.ends.tolist(), self.word_indices.tolist()
         return list(zip(*ends, strict=True))
 
     @cached_property
-    def counts(self) -> Positions:
+    def counts(self) -> Indices:
         """How often each word comes, (d,)."""
-        return np.bincount(self.places, minlength=self.n_words)
+        return np.bincount(self.word_indices, minlength=self.n_words)
 
     def without(self, bits: Any) -> str:
         """The text without the words of bit 0 (d,); what stands between words stays."""
@@ -323,15 +327,15 @@ class TextDocument:
                 f"of shape {kept.shape}"
             )
         chosen = np.ones(len(self._parts), bool)
-        chosen[1::3] = kept[self.places]
+        chosen[1::3] = kept[self.word_indices]
         chosen[2::3] = ~chosen[1::3]
         return "".join(compress(self._parts, chosen.tobytes()))
 
-    def texts(self, bits: Truths) -> list[str]:
+    def texts(self, bits: Mask) -> list[str]:
         """The texts of many bits (n, d)."""
         return list(self.each(bits))
 
-    def each(self, bits: Truths) -> Iterator[str]:
+    def each(self, bits: Mask) -> Iterator[str]:
         """The same, one after the other: many texts need not be held at once."""
         return map(self.without, np.asarray(bits, bool))
 
@@ -349,7 +353,7 @@ class TextDocument:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TextSchema:
     """The words of documents as D columns: what :class:`TableSchema` is of tables.
@@ -429,7 +433,7 @@ class TextSchema:
         return None if own == its else "documents"
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def column_index(self) -> dict[str, int]:
         """Where each word stands in the vocabulary."""
         return {word: j for j, word in enumerate(self.vocabulary)}
 
@@ -469,7 +473,7 @@ class TextSchema:
 
     def columns_of(self, document: TextDocument) -> Any:
         """Which column each word of a document is, (d,)."""
-        return np.array([self.places[word] for word in document.words], np.intp)
+        return np.array([self.column_index[word] for word in document.words], np.intp)
 
     def counts(self, documents: Sequence[TextDocument]) -> Points:
         """How often each word comes in documents, (n, D)."""
@@ -479,10 +483,10 @@ class TextSchema:
             f"a table of {n:,} documents and {d:,} words",
             "give fewer documents at once, or a rule that finds fewer words",
         )
-        return self.placed(documents, [document.counts for document in documents])
+        return self.in_columns(documents, [document.counts for document in documents])
 
-    def placed(
-        self, documents: Sequence[TextDocument], of_words: Sequence[Array | Positions]
+    def in_columns(
+        self, documents: Sequence[TextDocument], of_words: Sequence[Array | Indices]
     ) -> Array:
         """Numbers (d,) of the words of each document, among those of all (n, D)."""
         table = np.zeros((len(documents), len(self.vocabulary)))
@@ -493,7 +497,7 @@ class TextSchema:
     def check_words(self, documents: Sequence[TextDocument], what: str) -> None:
         """Refuse documents with words that are not in the vocabulary."""
         for n, document in enumerate(documents):
-            unknown = [word for word in document.words if word not in self.places]
+            unknown = [word for word in document.words if word not in self.column_index]
             if unknown:
                 raise InvalidInput(
                     f"{what}: document {n} has words that are not in `data`: "
@@ -522,10 +526,12 @@ class TextSchema:
         """
         return [
             result[0].text if result else self.bag(point)
-            for result, point in zip(self.known(points, labels), points, strict=True)
+            for result, point in zip(
+                self.matching_documents(points, labels), points, strict=True
+            )
         ]
 
-    def known(
+    def matching_documents(
         self, points: Points, labels: Labels | None = None
     ) -> Iterator[list[TextDocument]]:
         """The documents that each row of counts may be; labels tell those read last."""
@@ -536,9 +542,9 @@ class TextSchema:
             if own is not None and self._key_of(own) == _key_of_row(point):
                 yield [own]
             else:
-                yield [self.documents[m] for m in self.alike(point)]
+                yield [self.documents[m] for m in self.documents_with_counts(point)]
 
-    def alike(self, point: Points) -> list[int]:
+    def documents_with_counts(self, point: Points) -> list[int]:
         """The positions of the documents that have such counts (D,)."""
         return self._positions.get(_key_of_row(point), [])
 
@@ -551,7 +557,7 @@ class TextSchema:
 
     def _key_of(self, document: TextDocument) -> bytes | None:
         """None if it has words that are not known."""
-        if any(word not in self.places for word in document.words):
+        if any(word not in self.column_index for word in document.words):
             return None
         columns = self.columns_of(document)
         order = np.argsort(columns)
@@ -591,7 +597,7 @@ def _key_of_row(point: Points) -> bytes:
     return _key(columns, point[columns])
 
 
-def _key(columns: Positions, counts: Points | Positions) -> bytes:
+def _key(columns: Indices, counts: Points | Indices) -> bytes:
     return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 
@@ -613,7 +619,7 @@ def document_directions(counts: Sparse) -> Sparse:
     return directions(counts * rarity(n_documents, with_word))
 
 
-def rarity(n_documents: int, with_word: Positions) -> Array:
+def rarity(n_documents: int, with_word: Indices) -> Array:
     """log((1 + N) / (1 + N_v)) + 1 of words that N_v of N documents have, (V,)."""
     return np.asarray(1.0 + np.log((1.0 + n_documents) / (1.0 + with_word)))
 

@@ -7,9 +7,10 @@ refused. Where one side has none, position decides.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import wraps
 from numbers import Real
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Sparse
 from propopt.base.checks import read_array, read_with_missing
-from propopt.base.declared import left
+from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
 from propopt.base.text import plain_name
 
@@ -61,7 +62,7 @@ def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
     return plain if plain.kind in "iuf" else np.dtype(np.float64)
 
 
-def with_room(dtype: Any) -> Any:
+def nullable_dtype(dtype: Any) -> Any:
     """A dtype in which a value may be missing: the same, if it may there."""
     if is_nullable(dtype) or dtype.kind in "fO":
         return dtype
@@ -80,12 +81,12 @@ def is_nullable(dtype: Any) -> bool:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Kind:
+class TableLibrary:
     """The library that tables of one kind come from."""
 
     backend: Any  # such as polars or pyarrow
     # those of columns of text, booleans and text categories
-    coded: dict[str, Any] = field(default_factory=dict)
+    coded: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def table(self, frame: pd.DataFrame) -> Any:
         """A table of this kind with the columns of a DataFrame of pandas."""
@@ -106,7 +107,7 @@ class Frame:
     """A table with named columns."""
 
     table: pd.DataFrame  # as pandas has it
-    kind: Kind | None = None  # what it was; None for pandas
+    kind: TableLibrary | None = None  # what it was; None for pandas
     # whether its index names rows; tables of other libraries mostly have none
     named_rows: bool = True
 
@@ -140,7 +141,7 @@ def is_frame(table: object, label: str) -> bool:
     return isinstance(table, pd.DataFrame) or _of_narwhals(table, label) is not None
 
 
-def rows_of(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
+def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     """Some rows of a table or array, in the form that it has."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[np.asarray(indices, dtype=np.intp)]
@@ -151,7 +152,7 @@ def rows_of(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     return frame[[int(place) for place in indices]].to_native()
 
 
-def some_columns(table: Any, indices: Sequence[int]) -> Any:
+def select_columns(table: Any, indices: Sequence[int]) -> Any:
     """Some columns of a table or array, in the form that it has."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[:, list(indices)]
@@ -161,7 +162,9 @@ def some_columns(table: Any, indices: Sequence[int]) -> Any:
     return frame[:, [int(place) for place in indices]].to_native()
 
 
-def with_exchanged(table: Any, indices: Sequence[int], order: NDArray[np.intp]) -> Any:
+def with_permuted_columns(
+    table: Any, indices: Sequence[int], order: NDArray[np.intp]
+) -> Any:
     """The same table, in some columns with the values of other rows."""
     if isinstance(table, pd.DataFrame):
         result = table.copy(deep=False)
@@ -178,7 +181,7 @@ def with_exchanged(table: Any, indices: Sequence[int], order: NDArray[np.intp]) 
     return frame.with_columns(*(frame[name][rows] for name in names)).to_native()
 
 
-def names_of(table: Any) -> tuple[Hashable, ...] | None:
+def column_names(table: Any) -> tuple[Hashable, ...] | None:
     """How the columns of a table are called; None of an array."""
     if isinstance(table, pd.DataFrame):
         return tuple(table.columns)
@@ -221,7 +224,7 @@ def _read(table: nw.DataFrame[Any]) -> Frame:
             and columns[name].categories.dtype.kind not in "biuf"
         )
     }
-    kind = Kind(table.implementation, coded)
+    kind = TableLibrary(table.implementation, coded)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
 
 
@@ -267,7 +270,7 @@ LARGEST_INTEGER = 2.0**53
 """Above it float64 skips integers."""
 
 
-def is_coded(column: pd.Series[Any], label: str) -> bool:
+def holds_categories(column: pd.Series[Any], label: str) -> bool:
     """Whether a column holds categories: text, bool, category, objects but numbers."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
@@ -286,7 +289,7 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
     if all(map(_is_number, objects)):
         return len(objects) == 0
     if all(isinstance(value, str) or _is_number(value) for value in objects):
-        numbers = as_far_as_numbers(pd.Series(objects, dtype=object))
+        numbers = coerce_numbers(pd.Series(objects, dtype=object))
         if numbers.notna().all():
             text = next(value for value in objects if isinstance(value, str))
             raise InvalidInput(
@@ -297,7 +300,7 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
     return True
 
 
-def as_far_as_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
+def coerce_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
     """Cells as numbers, NaN where they are none; infinite beyond all floats."""
     try:
         return pd.to_numeric(cells, errors="coerce")
@@ -387,7 +390,7 @@ def text_in(frame: pd.DataFrame) -> str | None:
         objects = column.astype(object)
         bad = objects.notna().to_numpy(dtype=bool)
         if not _has_named_categories(column):
-            bad = bad & as_far_as_numbers(objects).isna().to_numpy(dtype=bool)
+            bad = bad & coerce_numbers(objects).isna().to_numpy(dtype=bool)
         if bad.any():
             n = int(bad.argmax())
             value = objects.tolist()[n]
@@ -436,11 +439,13 @@ class Labels:
     points: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
     # the columns as the DataFrame has them, of any type; only a table needs them
-    columns: tuple[Hashable, ...] | None = left(default=None, compare=False, repr=False)
+    columns: tuple[Hashable, ...] | None = transient(
+        default=None, compare=False, repr=False
+    )
     # the library of the table, if not pandas; only a table needs it
-    kind: Kind | None = left(default=None, compare=False, repr=False)
+    kind: TableLibrary | None = transient(default=None, compare=False, repr=False)
     # the N points themselves, where they are texts
-    texts: tuple[str, ...] | None = left(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] | None = transient(default=None, compare=False, repr=False)
 
     shared_in_files: ClassVar[bool] = True
 

@@ -30,9 +30,9 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import as_array, as_floats, read_array, sealed
+from propopt.base.checks import as_array, as_floats, read_array, read_only
 from propopt.base.errors import InvalidInput
-from propopt.base.files import name_of_cell
+from propopt.base.files import unescape_cell
 from propopt.base.text import Quantity
 from propopt.tables.frames import (
     Frame,
@@ -57,7 +57,7 @@ SUFFIXES: Final = (".csv", ".npz")
 """Of files that are read."""
 
 
-class Attributed:
+class ExplanationFields:
     """An explanation of ours, by what is read of it."""
 
     attributions: Attributions
@@ -87,7 +87,7 @@ class ImportedAttributions:
     quantity: Quantity | None = None
     # (N, D): the exact contributions that came with optimized ones, and the method
     exact: Attributions | None = None
-    ours: Attributed | None = None  # the explanation itself, as it came
+    explanation: ExplanationFields | None = None  # the explanation itself, as it came
 
 
 def read_attributions(
@@ -98,7 +98,7 @@ def read_attributions(
     *,
     whose: str = "X",
     position: int | None = None,
-    saved: Callable[[Path], Attributed] | None = None,
+    saved: Callable[[Path], ExplanationFields] | None = None,
 ) -> ImportedAttributions:
     """Attributions of an array, a table, a file or what another package made.
 
@@ -205,7 +205,7 @@ class _Reader:
     shape: tuple[int, int] | None
     whose: str
     position: int | None
-    saved: Callable[[Path], Attributed] | None
+    saved: Callable[[Path], ExplanationFields] | None
 
     def read(self, carrier: Any) -> ImportedAttributions:
         """Attributions of whatever it is."""
@@ -217,7 +217,7 @@ class _Reader:
         if frame is not None:
             return self._frame(frame)
         carrier = getattr(carrier, "explanation", carrier)  # which an audit holds
-        if isinstance(carrier, Attributed):
+        if isinstance(carrier, ExplanationFields):
             return self._ours(carrier)
         if is_shap(carrier):
             return self._shap(carrier)
@@ -242,7 +242,10 @@ class _Reader:
         """Rows and columns where the table has them."""
         rows, columns = orders_of(own, self.names, self.label, self.whose, counted=True)
         if not (isinstance(rows, slice) and isinstance(columns, slice)):
-            W, base = sealed(W[:, columns][rows]), None if base is None else base[rows]
+            W, base = (
+                read_only(W[:, columns][rows]),
+                None if base is None else base[rows],
+            )
         return ImportedAttributions(values=W, labels=own, base=base, source=source)
 
     # ---- arrays and tables
@@ -314,10 +317,10 @@ class _Reader:
 
     # ---- explanations of ours, of shap, and of lime
 
-    def _ours(self, own: Attributed) -> ImportedAttributions:
+    def _ours(self, own: ExplanationFields) -> ImportedAttributions:
         told = f"an explanation, {own.method}"
         found = self._in_order(own.attributions, own.base_value, own.labels, told)
-        found = replace(found, units=own.units, quantity=own.quantity, ours=own)
+        found = replace(found, units=own.units, quantity=own.quantity, explanation=own)
         if own.method != "optimized" or own.contributions is None:
             return found
         exact = self._in_order(own.contributions, None, own.labels, told)
@@ -448,8 +451,10 @@ class _Reader:
                 f"{path.name}: {name} holds text, and attributions are numbers"
             )
         if index == 0:
-            table = table.rename(lambda x: name_of_cell(x) if isinstance(x, str) else x)
-        return table.rename(columns=name_of_cell), index == 0
+            table = table.rename(
+                lambda x: unescape_cell(x) if isinstance(x, str) else x
+            )
+        return table.rename(columns=unescape_cell), index == 0
 
     def _archive(self, path: Path) -> ImportedAttributions:
         """An explanation of ours, or plain arrays; nothing is unpickled."""

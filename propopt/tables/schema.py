@@ -20,43 +20,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import (
-    class_in_words,
-    like_a_target,
+    describe_type,
     read_array,
+    read_only,
     read_positive,
     refuse_sparse,
-    sealed,
+    target_hint,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.tables.columns import (
-    Atoms,
     Categorical,
-    Coded,
+    CategoricalColumn,
     Column,
     Numeric,
+    ObservedValues,
     OneHot,
     spreads,
 )
 from propopt.tables.documents import TextSchema
 from propopt.tables.frames import (
     Frame,
-    Kind,
     Labels,
+    TableLibrary,
     as_frame,
-    is_coded,
+    holds_categories,
     listed,
     plain_floats,
 )
 
 
-CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
+CategoricalChoice: TypeAlias = Literal["auto"] | Sequence[Hashable]
 Groups: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
 ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TableSchema:
     """The columns of a DataFrame, as they are and as D numbers per row.
@@ -73,7 +73,7 @@ class TableSchema:
         Those of the encoded table: :class:`Numeric` with ``mean`` and ``std``;
         :class:`Categorical` and :class:`OneHot` with ``categories`` and
         ``frequencies``.
-    kind : Kind or None
+    kind : TableLibrary or None
         The library of the table, if not pandas.
 
     Examples
@@ -93,13 +93,13 @@ class TableSchema:
 
     header: pd.Index
     columns: tuple[Column, ...]
-    kind: Kind | None = None
+    kind: TableLibrary | None = None
 
     @classmethod
     def of(
         cls,
         X: Any,
-        categorical: CategoricalColumns = "auto",
+        categorical: CategoricalChoice = "auto",
         groups: Groups | None = None,
         *,
         what: str = "data",
@@ -139,27 +139,31 @@ class TableSchema:
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
         """Which of the D encoded columns are codes of categories, shape (D,)."""
-        return np.array([isinstance(column, Coded) for column in self.columns])
+        return np.array(
+            [isinstance(column, CategoricalColumn) for column in self.columns]
+        )
 
     @property
     def n_codes(self) -> tuple[int | None, ...]:
         """How many codes each of the D encoded columns has; None for numbers."""
         return tuple(
-            len(column.frequencies) if isinstance(column, Coded) else None
+            len(column.frequencies) if isinstance(column, CategoricalColumn) else None
             for column in self.columns
         )
 
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
         """By column of categories what its codes stand for."""
-        coded = [column for column in self.columns if isinstance(column, Coded)]
+        coded = [
+            column for column in self.columns if isinstance(column, CategoricalColumn)
+        ]
         return {str(column.name): column.words for column in coded}
 
     @cached_property
-    def observed(self) -> tuple[Atoms | None, ...]:
+    def observed(self) -> tuple[ObservedValues | None, ...]:
         """The values of each column of numbers, (D,); None for others, or very many."""
         return tuple(
-            column.atoms if isinstance(column, Numeric) else None
+            column.observed_values if isinstance(column, Numeric) else None
             for column in self.columns
         )
 
@@ -204,9 +208,9 @@ class TableSchema:
         if points is None:
             columns = [column.encode(table, what) for column in self.columns]
             points = np.stack(columns, axis=1)
-        return sealed(points), _labels(self.names, frame)
+        return read_only(points), _labels(self.names, frame)
 
-    def taking(self, X: Any) -> TableSchema:
+    def with_categories_of(self, X: Any) -> TableSchema:
         """The same, which also takes categories of X that its table has not.
 
         Codes of others stay what they are. A category that the dtype of its column does
@@ -218,7 +222,7 @@ class TableSchema:
         if frame is None or not _same_labels(frame.table.columns, self.header):
             return self
         columns = tuple(
-            column.taking(frame.table[column.name])
+            column.with_categories_of(frame.table[column.name])
             if isinstance(column, Categorical) and not self._lists(column.name)
             else column
             for column in self.columns
@@ -233,12 +237,12 @@ class TableSchema:
         dtype = None if self.kind is None else self.kind.coded.get(str(name))
         return type(dtype).__name__ == "Enum"
 
-    def others(self, points: Points) -> NDArray[np.bool_]:
+    def new_categories(self, points: Points) -> NDArray[np.bool_]:
         """Where categories are that the table of the schema has not, (n, D)."""
         found = np.zeros(points.shape, dtype=bool)
         for j, column in self._coded:
-            if isinstance(column, Categorical) and column.others:
-                found[:, j] = column.other(points[:, j])
+            if isinstance(column, Categorical) and column.new_categories:
+                found[:, j] = column.is_new(points[:, j])
         return found
 
     def unseen(self, points: Points) -> NDArray[np.bool_]:
@@ -249,19 +253,19 @@ class TableSchema:
                 found[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
         return found
 
-    def others_in_words(self, points: Points) -> str | None:
+    def describe_new_categories(self, points: Points) -> str | None:
         """The columns and categories of :meth:`others`, with dtypes; None of none."""
         if not self._coded:
             return None
         told = []
-        for j in np.flatnonzero(self.others(points).any(axis=0)):
+        for j in np.flatnonzero(self.new_categories(points).any(axis=0)):
             column = self.columns[j]
             assert isinstance(column, Categorical), "others have none"
-            codes = np.unique(points[column.other(points[:, j]), j]).astype(int)
+            codes = np.unique(points[column.is_new(points[:, j]), j]).astype(int)
             cells = listed([column.categories[code] for code in codes], 3)
             dtype = str(column.dtype)
             if isinstance(column.dtype, pd.CategoricalDtype):
-                dtype += f" of {listed(column.known, 5)}"
+                dtype += f" of {listed(column.present, 5)}"
             told.append(f"column {column.name!r} (in data of dtype {dtype}): {cells}")
         return "; ".join(told) or None
 
@@ -317,10 +321,12 @@ class TableSchema:
         return frame.set_axis(list(labels.points or ()), axis=0)
 
     @cached_property
-    def _coded(self) -> tuple[tuple[int, Coded], ...]:
+    def _coded(self) -> tuple[tuple[int, CategoricalColumn], ...]:
         """The columns of categories, with their places."""
         places = enumerate(self.columns)
-        return tuple((j, column) for j, column in places if isinstance(column, Coded))
+        return tuple(
+            (j, column) for j, column in places if isinstance(column, CategoricalColumn)
+        )
 
     @cached_property
     def is_numeric(self) -> bool:
@@ -402,10 +408,12 @@ class TableSchema:
         for own, its in zip(self.columns, other.columns, strict=True):
             if type(own) is not type(its):
                 return f"what column {own.name!r} is: numbers, categories, or a group"
-            if isinstance(own, Coded) and isinstance(its, Coded):
+            if isinstance(own, CategoricalColumn) and isinstance(
+                its, CategoricalColumn
+            ):
                 label = f"categories of column {own.name!r}"
-                if own.known != its.known:
-                    return _apart(label, own.known, its.known)
+                if own.present != its.present:
+                    return _apart(label, own.present, its.present)
         return None
 
     def __repr__(self) -> str:
@@ -459,7 +467,7 @@ def _apart(noun: str, first: tuple[Hashable, ...], second: tuple[Hashable, ...])
 
 def read_with_schema(
     X: Any,
-    categorical: CategoricalColumns = "auto",
+    categorical: CategoricalChoice = "auto",
     groups: Groups | None = None,
     what: str = "data",
 ) -> tuple[TableSchema, Points, Labels]:
@@ -472,7 +480,7 @@ def read_with_schema(
     read = [_column(name, table, declared, groups or {}, what) for name in names]
     columns, values = zip(*read, strict=True)
     schema = TableSchema(table.columns, columns, frame.kind)
-    return schema, sealed(np.stack(values, axis=1)), _labels(schema.names, frame)
+    return schema, read_only(np.stack(values, axis=1)), _labels(schema.names, frame)
 
 
 def _labels(names: tuple[Hashable, ...], frame: Frame) -> Labels:
@@ -492,8 +500,8 @@ def _check_frame(X: object, label: str) -> Frame:
     if frame is None:
         refuse_sparse(X, label)
         raise InvalidInput(
-            f"{label}: expected a DataFrame, got {class_in_words(X)}"
-            f"{like_a_target(label, X)}; "
+            f"{label}: expected a DataFrame, got {describe_type(X)}"
+            f"{target_hint(label, X)}; "
             "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
         )
     if 0 in frame.table.shape:
@@ -502,7 +510,7 @@ def _check_frame(X: object, label: str) -> Frame:
 
 
 def _read_declared(
-    categorical: CategoricalColumns, columns: pd.Index, what: str
+    categorical: CategoricalChoice, columns: pd.Index, what: str
 ) -> frozenset[Hashable]:
     """The columns that are declared categorical."""
     if not columns.is_unique:
@@ -557,7 +565,7 @@ def _column(
     if name in groups:
         return OneHot.of(name, tuple(groups[name]), X, label)
     column = X[name]
-    if name in declared or is_coded(column, label):
+    if name in declared or holds_categories(column, label):
         return Categorical.of(column, label)
     return Numeric.of(column, label)
 
@@ -625,7 +633,7 @@ def per_scale(values: Array, sizes: Array) -> Array:
 ArraysByName: TypeAlias = dict[str, Array]
 
 _RECORDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Numeric, Categorical, OneHot, Atoms)
+    kind.__name__: kind for kind in (Numeric, Categorical, OneHot, ObservedValues)
 }
 _MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
 
@@ -648,10 +656,10 @@ def _check_column(column: Column) -> None:
     match column:
         case Numeric():
             dtypes = (column.dtype, column.plain)
-            share, atoms = column.missing_share, column.atoms
+            share, observed_values = column.missing_share, column.observed_values
             fits = type(column.mean) is type(column.std) is type(share) is float
             fits &= 0.0 <= column.std < math.inf and 0.0 <= share <= 1.0
-            fits &= atoms is None or _are_atoms(atoms)
+            fits &= observed_values is None or _are_atoms(observed_values)
         case Categorical():
             dtypes = (column.dtype,)
             fits = isinstance(column.levels, pd.Index)
@@ -665,9 +673,9 @@ def _check_column(column: Column) -> None:
         raise ValueError(f"column {column.name!r} is none of a table")
 
 
-def _are_atoms(atoms: Atoms) -> bool:
+def _are_atoms(observed_values: ObservedValues) -> bool:
     """Whether these are increasing numbers, and how often each is there."""
-    values, counts = atoms.values, atoms.counts
+    values, counts = observed_values.values, observed_values.counts
     return (
         values.dtype == np.float64
         and counts.dtype.kind in "iu"

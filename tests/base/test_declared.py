@@ -19,39 +19,39 @@ from numpy.typing import NDArray
 from refusals import refusals
 
 from propopt.base.arrays import Array
-from propopt.base.declared import Declared, Lazy, left, stored
+from propopt.base.declared import Declared, Lazy, field, transient
 from propopt.base.errors import InvalidInput
 
 
 class Part(Declared):
-    share: float = stored(low=0.0, high=1.0)
-    numbers: Array = stored("K", missing=True)
+    share: float = field(low=0.0, high=1.0)
+    numbers: Array = field("K", missing=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plain:
     kind: Literal["about", "at most"]
-    price: float = stored(default=0.0, infinite=True, missing=True)
+    price: float = field(default=0.0, infinite=True, missing=True)
 
 
 class Whole(Declared, kind="propopt test", noun="a saved test", version=2):
-    W: Array = stored("N D")
-    errors: Array | None = stored("N D", low=0.0, infinite=True, default=None)
-    orders: Array = stored("N D-1")
-    signs: NDArray[np.int8] = stored("N D", low=-1, high=1)
-    truths: NDArray[np.bool_] | None = stored("N", default=None)
-    names: tuple[str, ...] = stored(nonempty=True)
-    setting: float | str | bool | None = stored(default=None)
-    count: int = stored(low=1)
-    weights: Mapping[str, float] = stored(factory=dict, low=0.0)
-    details: Mapping[str, NDArray[Any]] = stored(factory=dict)
-    ragged: tuple[Array, ...] = stored(default=())
-    parts: tuple[Part, ...] = stored(default=())
-    plain: Plain | None = stored(default=None)
-    later: Array | None = stored("N", lazy=True, default=None)
-    model: Any = left(default=None)
+    W: Array = field("N D")
+    errors: Array | None = field("N D", low=0.0, infinite=True, default=None)
+    orders: Array = field("N D-1")
+    signs: NDArray[np.int8] = field("N D", low=-1, high=1)
+    truths: NDArray[np.bool_] | None = field("N", default=None)
+    names: tuple[str, ...] = field(nonempty=True)
+    setting: float | str | bool | None = field(default=None)
+    count: int = field(low=1)
+    weights: Mapping[str, float] = field(factory=dict, low=0.0)
+    details: Mapping[str, NDArray[Any]] = field(factory=dict)
+    ragged: tuple[Array, ...] = field(default=())
+    parts: tuple[Part, ...] = field(default=())
+    plain: Plain | None = field(default=None)
+    later: Array | None = field("N", lazy=True, default=None)
+    model: Any = transient(default=None)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         if len(self.names) > len(self.W):
             raise InvalidInput("names: more than rows")
 
@@ -197,7 +197,7 @@ def test_a_file_without_its_digest_is_refused(path):
 
 
 class Other(Declared, kind="propopt other", noun="a saved other"):
-    count: int = stored(low=1)
+    count: int = field(low=1)
 
 
 def test_other_kinds_are_refused(tmp_path):
@@ -210,8 +210,8 @@ def test_other_kinds_are_refused(tmp_path):
 
 # ---- names, which are text or numbers in a file
 class Names(Declared, kind="propopt names", noun="saved names"):
-    names: tuple[Hashable, ...] = stored()
-    one: Hashable | None = stored(default=None)
+    names: tuple[Hashable, ...] = field()
+    one: Hashable | None = field(default=None)
 
 
 def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
@@ -232,18 +232,18 @@ def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
 # ---- records, field by field
 @dataclasses.dataclass(frozen=True, eq=False)
 class Place:
-    word: str = stored(halves=True)
-    at: Array = stored("T", low=0.0)
+    word: str = field(halves=True)
+    at: Array = field("T", low=0.0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Row:
     place: Place
-    errors: Array | None = stored("T", low=0.0, missing=True)
+    errors: Array | None = field("T", low=0.0, missing=True)
 
 
 class Rows(Declared, kind="propopt rows", noun="saved rows", version=2):
-    rows: tuple[Row, ...] = stored(by_column=True, nonempty=True)
+    rows: tuple[Row, ...] = field(by_column=True, nonempty=True)
 
 
 @pytest.fixture

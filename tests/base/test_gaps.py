@@ -115,7 +115,7 @@ def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypa
     assert error["relative"] is error["interval"] is None
 
 
-SHOW_NONE = {"certificate.py", "solvers", "fronts.py", "own_value.py"}
+SHOW_NONE = {"certificate.py", "solvers", "fronts.py", "main_effects.py"}
 """What defines gaps, says that they are large, bounds curves by them, or has a target
 that is given numbers and so without an error."""
 

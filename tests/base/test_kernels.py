@@ -13,7 +13,7 @@ from propopt.structures.products.sums import SumOfProducts
 
 
 needs_kernels = pytest.mark.skipif(
-    own.why_none() is not None, reason=str(own.why_none())
+    own.why_no_kernels() is not None, reason=str(own.why_no_kernels())
 )
 
 
@@ -31,7 +31,7 @@ def elsewhere(monkeypatch, tmp_path):
 def test_numpy_can_be_chosen(monkeypatch):
     monkeypatch.setenv("PROPOPT_KERNELS", "numpy")
     assert own.kernel("contrasts") is None
-    assert own.kernels_in_words() == "kernels: NumPy; PROPOPT_KERNELS=numpy"
+    assert own.describe_kernels() == "kernels: NumPy; PROPOPT_KERNELS=numpy"
 
 
 @needs_kernels
@@ -39,7 +39,7 @@ def test_numpy_can_be_chosen(monkeypatch):
 def test_compiled_kernels_are_used_where_they_are(choice, monkeypatch):
     monkeypatch.setenv("PROPOPT_KERNELS", choice)
     assert own.kernel("contrasts") is not None
-    assert own.kernels_in_words() == "kernels: C"
+    assert own.describe_kernels() == "kernels: C"
 
 
 def test_other_choices_are_refused(monkeypatch):
@@ -52,7 +52,7 @@ def test_without_a_library_numpy_is_used_and_c_is_refused(elsewhere, monkeypatch
     assert not elsewhere.exists()
     monkeypatch.setenv("PROPOPT_KERNELS", "")
     assert own.kernel("contrasts") is None
-    assert own.kernels_in_words() == (
+    assert own.describe_kernels() == (
         "kernels: NumPy; no kernels were compiled when propopt was installed"
     )
     monkeypatch.setenv("PROPOPT_KERNELS", "c")

@@ -225,7 +225,7 @@ def n_threads():
 @pytest.fixture
 def two_threads(monkeypatch):
     """Libraries that would take two threads, and a user who did not say so."""
-    for name in resources.CHOSEN_BY:
+    for name in resources.THREAD_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     with ThreadpoolController().limit(limits=2):
         yield
@@ -281,7 +281,7 @@ data: {uniform: {low: -1, high: 1, points: %d, dimensions: 2}}
 function: {name: power, degree: 3}
 objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
 """
-OBEYED = [(20, name, 2) for name in resources.CHOSEN_BY]  # by a user who set it
+OBEYED = [(20, name, 2) for name in resources.THREAD_VARIABLES]  # by a user who set it
 
 
 @pytest.mark.usefixtures("two_threads")
@@ -438,7 +438,7 @@ def test_parts_of_one_row_change_no_digit(module, result, monkeypatch):
         counts.append(n_rows)
         return Budget(1).blocks(n_rows, row_bytes, copies)
 
-    monkeypatch.setattr(module, "AT_ONCE", SimpleNamespace(blocks=blocks))
+    monkeypatch.setattr(module, "BATCH_BUDGET", SimpleNamespace(blocks=blocks))
     for own, expected in zip(result(), whole, strict=True):
         np.testing.assert_array_equal(own, expected)
     assert max(counts) > 1

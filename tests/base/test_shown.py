@@ -22,7 +22,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel
 from papers.properties.own_table import panel_of_table
 from propopt.base.document import Bars
-from propopt.base.files import as_cell, write_svg
+from propopt.base.files import escape_cell, write_svg
 from propopt.base.html import (
     DARK,
     LIGHT,
@@ -34,7 +34,7 @@ from propopt.base.html import (
     style_sheet,
     visible,
 )
-from propopt.base.resources import shown_bytes
+from propopt.base.resources import format_bytes
 from propopt.base.terminal import PlainConsole, progress_bar
 from propopt.base.text import (
     drawn,
@@ -49,8 +49,8 @@ from propopt.base.text import (
 from propopt.cli import main
 from propopt.functions.cost import in_time
 from propopt.interactions.fitting import changed_parts
-from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
-from propopt.lime.diagnosis.diagnosis import as_row
+from propopt.interactions.scores import are_positions, level_in_words, two_digits_up
+from propopt.lime.diagnosis.diagnosis import row_label
 from propopt.lime.laws.binned_columns import interval_words
 
 
@@ -476,14 +476,14 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
         (percent, (0.01234, 1.784, 1e-17, 3.63e-7), ("1.2", "178", "0", "0.000036")),
         (level_in_words, (0.9, 0.995), ("90 %", "99.5 %")),
         (two_digits_up, (7.2, 12_340.0, 99_001.0), (8, 13_000, 100_000)),
-        (shown_bytes, (2**31, 1.5 * 2**20, 0), ("2.0 GiB", "1.5 MiB", "0 bytes")),
+        (format_bytes, (2**31, 1.5 * 2**20, 0), ("2.0 GiB", "1.5 MiB", "0 bytes")),
         (
             in_time,
             (0.3, 24.4, 200.0, 10_000.0, 400_000.0),
             ("0.3 s", "24 s", "3 min", "2.8 h", "4.6 days"),
         ),
         (
-            as_cell,
+            escape_cell,
             ("=1+1", "age", "-1.5", -1.5, "\r=1+1", "a\n@b", "'=1", "a\n-1", "-1\n"),
             (
                 "'=1+1",
@@ -497,8 +497,8 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
                 "'-1\n",
             ),
         ),
-        (as_row, ("patient 0", "a", 3), ("patient 0", "row a", "row 3")),
-        (are_counted, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
+        (row_label, ("patient 0", "a", 3), ("patient 0", "row a", "row 3")),
+        (are_positions, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
         (lambda n: plural(n, "row"), (1, 1200), ("1 row", "1,200 rows")),
         (
             lambda now: changed_parts({"seed": "0", "table": "sha256:a1"}, now),

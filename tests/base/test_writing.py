@@ -16,8 +16,8 @@ from command_line import PROGRAM, environment, names, python, swept, write
 import propopt as po
 from papers.engine import reproduce_paper
 from papers.properties.paper import PROPERTIES
-from propopt.base.errors import InvalidInput, Unwritten
-from propopt.base.files import require_free_name, writable_folder, written_whole
+from propopt.base.errors import InvalidInput, WriteFailure
+from propopt.base.files import atomic_write, require_writable, writable_folder
 from propopt.base.streams import PatientStream
 from propopt.cli import main
 
@@ -158,9 +158,9 @@ def test_names_are_tried_before_figures_are_made(tmp_path):
 
 def test_trying_a_name_leaves_nothing_behind(tmp_path):
     writable_folder(tmp_path)
-    require_free_name(tmp_path / "free.csv")
+    require_writable(tmp_path / "free.csv")
     with pytest.raises(InvalidInput, match="File name too long"):
-        require_free_name(tmp_path / f"{'n' * 252}.csv")
+        require_writable(tmp_path / f"{'n' * 252}.csv")
     assert names(tmp_path) == []
 
 
@@ -214,7 +214,7 @@ def test_what_can_be_written_is_and_the_next_file_is_solved(file, out):
     assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
     kept = [f"{n}.{s}" for n in ("cubic", "other") for s in ("json", "npz", "svg")]
     assert names(out) == kept
-    with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
+    with pytest.raises(WriteFailure, match=r"cubic\.csv: No space left") as caught:
         po.problems.read_problem(file).run(out, quiet=True)
     assert len(caught.value.result.optimized) == 3
 
@@ -236,19 +236,19 @@ def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
 # ---- whole files
 def test_what_was_written_takes_the_name_where_there_is_a_folder(tmp_path):
     target = tmp_path / "table.svg"
-    with written_whole(target) as draft:
+    with atomic_write(target) as draft:
         draft.write_text("new")
         assert not target.exists()
         assert (draft.suffix, draft.parent) == (".svg", tmp_path)
     assert target.read_text() == "new"
     missing = pytest.raises(InvalidInput, match="there is no folder")
-    with missing, written_whole(tmp_path / "a" / "table.csv") as draft:
+    with missing, atomic_write(tmp_path / "a" / "table.csv") as draft:
         draft.write_text("new")
     assert list(tmp_path.iterdir()) == [target]
 
 
 def write_half(target, error):
-    with written_whole(target) as draft:
+    with atomic_write(target) as draft:
         draft.write_text("half of the n")
         raise error
 
@@ -256,7 +256,11 @@ def write_half(target, error):
 ERRORS = [
     (OSError("disk full"), OSError, "disk full"),
     (KeyboardInterrupt(), KeyboardInterrupt, None),
-    (OSError(errno.EIO, "Input/output error"), Unwritten, r"table\.csv: Input/output"),
+    (
+        OSError(errno.EIO, "Input/output error"),
+        WriteFailure,
+        r"table\.csv: Input/output",
+    ),
 ]
 
 
@@ -275,7 +279,7 @@ def test_old_file_stays_when_writing_fails(tmp_path, error, kind, message):
 def test_permissions_are_those_of_any_new_file(tmp_path, mask):
     before = os.umask(mask)
     try:
-        with written_whole(tmp_path / "table.csv") as draft:
+        with atomic_write(tmp_path / "table.csv") as draft:
             draft.write_text("new")
         assert os.umask(mask) == mask
     finally:

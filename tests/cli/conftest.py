@@ -40,6 +40,6 @@ def stop_at(monkeypatch):
             return solve(task, *arguments)
 
         monkeypatch.setattr(Task, "solve", stopping)
-        monkeypatch.setattr(Task, "knows_curve", lambda *_: False)
+        monkeypatch.setattr(Task, "has_curve", lambda *_: False)
 
     return stop

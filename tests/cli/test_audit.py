@@ -93,10 +93,10 @@ def test_five_answers_are_printed_and_all_questions_if_verbose(tmp_path, capsys)
     assert run(tmp_path, FILE) == 0
     short = capsys.readouterr().out
     assert "What to do?" in short
-    assert "How much follows from own values?" not in short
+    assert "How much follows from main effects?" not in short
     assert run(tmp_path, FILE, "--verbose") == 0
     whole = capsys.readouterr().out
-    assert "How much follows from own values?" in whole
+    assert "How much follows from main effects?" in whole
     assert "depends on settings" in whole
 
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_audited_is_refused(tmp_path, capsys, before, after, told
 
 def test_the_audit_job_is_resumed_and_its_files_are_named(done, capsys):
     file = read_problem(FILE)
-    assert {path.name for path in file.job.others_read(file)} == {"audit_shap.csv"}
+    assert {path.name for path in file.job.extra_files(file)} == {"audit_shap.csv"}
     assert {path.name for path in file.files} >= {"audit_model.txt"}
     assert main(["audit", str(FILE), "-o", str(done), "--resume"]) == 0
     assert "finished before, and whole" in capsys.readouterr().out

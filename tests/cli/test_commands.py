@@ -203,7 +203,7 @@ def test_missed_tolerance(file, out, capsys, monkeypatch):
         return dataclasses.replace(result, W=1.1 * result.W)
 
     monkeypatch.setattr(Task, "solve", careless)
-    monkeypatch.setattr(Task, "knows_curve", lambda *_: False)
+    monkeypatch.setattr(Task, "has_curve", lambda *_: False)
     assert sweep(file, "-o", out, "-q") == 3
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(set(lines)) == 3

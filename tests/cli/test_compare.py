@@ -51,7 +51,7 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     def learned(X, y):
         return fit(subject.learner, X, y, 0)
 
-    level = po.null_models.halvings(
+    level = po.null_models.split_half_refits(
         learned, subject.others, subject.others_target, rng=0
     )
     found = po.compare(
@@ -64,7 +64,7 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     written = loaded(out)
     np.testing.assert_allclose(written.distances, found.distances, rtol=1e-12)
     np.testing.assert_allclose(written.ratios, found.ratios, rtol=1e-12)
-    assert written.beyond.tolist() == [True, False, False]
+    assert written.distance_flagged.tolist() == [True, False, False]
     table = read_csv(out / "new_comparison.csv")
     np.testing.assert_array_equal(table["distance"], sorted(written.distances)[::-1])
     assert "<svg" in (out / "new_comparison.svg").read_text()

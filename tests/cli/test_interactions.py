@@ -70,7 +70,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
     assert stored["patches"] == {**fitted_patches, "until": None, "share": None}
     # how well it predicts is told beside a constant
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(TARGET))
-    mean = fitted.left_out_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
+    mean = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
     for told in (
         f"mean squared error at rows not seen: {mean:.4g} with all features, ",

@@ -12,7 +12,7 @@ from command_line import PROGRAM, environment
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.base.resources import for_each_column, if_threads_start
+from propopt.base.resources import for_each_column, with_thread_fallback
 from propopt.cli import main
 from propopt.interactions.patch_draws import draw_patches
 from propopt.laws.perturbations import prefetch
@@ -45,7 +45,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_threads():
         raise RuntimeError("another")
 
     with pytest.raises(RuntimeError, match="another"):
-        if_threads_start(fails, lambda: 1)
+        with_thread_fallback(fails, lambda: 1)
 
 
 @pytest.mark.parametrize(

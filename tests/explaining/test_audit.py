@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.nearest_front import NearestFront
+from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.sources import candidates
 from propopt.laws.background import Background
 from propopt.results.audit import QUESTIONS
@@ -51,11 +51,11 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
     graph = po.graphs.knn_graph(rng.normal(size=(N, 2)), 3)
-    front = NearestFront(E, po.PairwiseRobustness(graph, beside=own))
+    front = FidelityRoughnessFront(E, po.PairwiseRobustness(graph, offset=own))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
     distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
-    alike = front.robust.value(front.most_alike(distance))
+    alike = front.robust.value(front.smoothest_within(distance))
     expected = solved(E, graph, own, distance=distance)
     assert alike == pytest.approx(expected, rel=1e-5)
     for share in (None, 0.1, 0.5, 0.9):
@@ -257,7 +257,7 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     W, base = case[3].attributions.copy(), case[3].base_value
     rows_moved(W, base)
     audit = audited(case, W, base=base)
-    assert audit["own_value"].number < 0.0
+    assert audit["main_effects"].number < 0.0
     needed, could = re.findall(r"(\d+) %", audit["predictions"].sentence)
     assert int(needed) + int(could) == 100
 
@@ -367,7 +367,7 @@ def test_a_price_of_a_sign_and_of_the_first_reasons(case):
 
 def test_causes_are_shares_of_what_could_go(case):
     audit = audited(case, case[3])
-    own = po.explainers.own_values(
+    own = po.explainers.main_effects(
         case[2], case[1], data=case[0], n_background=120
     ).explanation.attributions
     V = case[3].attributions - own  # but for what rows lack, spread over used columns
@@ -418,16 +418,18 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     graph = po.graphs.knn_graph(rows, 5)
     audit = po.audit(W, function, rows, data=background, graph=graph)
     assert audit["unused"].sentence == "The model uses every column."
-    G = po.explainers.own_values(
+    G = po.explainers.main_effects(
         function, rows, data=background
     ).explanation.attributions
-    share = po.explainers.own_values(function, rows, data=background).context(W, graph)
-    assert audit["own_value"].number == pytest.approx(share.own, rel=1e-9)
+    share = po.explainers.main_effects(
+        function, rows, data=background
+    ).difference_shares(W, graph)
+    assert audit["main_effects"].number == pytest.approx(share.own, rel=1e-9)
     assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
-    assert audit["price_of_50"].number == pytest.approx(share.half_costs, rel=1e-6)
+    assert audit["price_of_50"].number == pytest.approx(share.halving_cost, rel=1e-6)
     moved = float(re.search(r"by (\S+) % on average", audit["price_of_50"].sentence)[1])
-    assert moved == pytest.approx(100.0 * share.half_costs**0.5, rel=0.05)
-    robust = po.PairwiseRobustness(graph, beside=G)
+    assert moved == pytest.approx(100.0 * share.halving_cost**0.5, rel=0.05)
+    robust = po.PairwiseRobustness(graph, offset=G)
     rough, distance = robust.value(W), ((W - E.attributions) ** 2).sum()
     alike = solved(E.attributions, graph, G, distance=distance)
     assert audit["more_alike"].number == pytest.approx(rough / alike, rel=1e-5)
@@ -435,7 +437,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     expected = 0.0 if rough > robust.value(E) else near
     told = 1.0 - audit["nearer"].number
     assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
-    smoother = NearestFront(E.attributions, robust).without(0.6)
+    smoother = FidelityRoughnessFront(E.attributions, robust).without(0.6)
     smoother = smoother + 0.3 * (W - E.attributions)
     distance_of = ((smoother - E.attributions) ** 2).sum()
     found = po.audit(smoother, function, rows, data=background, graph=graph)
@@ -443,11 +445,11 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     near = solved(E.attributions, graph, G, roughness=limit) / distance_of
     assert 0.01 < near < 0.999
     assert found["nearer"].number == pytest.approx(1.0 - near, abs=1e-5 * near)
-    left = NearestFront(W, robust)
+    left = FidelityRoughnessFront(W, robust)
     limit = left.roughness - 0.9 * (left.roughness - left.least)
     price = solved(W, graph, G, roughness=limit) / (W**2).sum()
     assert audit["price_of_90"].number == pytest.approx(price, rel=1e-5)
-    front = NearestFront(E.attributions, robust)
+    front = FidelityRoughnessFront(E.attributions, robust)
     c = front.half_weight
     half = (front.roughness + front.least) / 2.0
     root = np.asarray(graph.differences(np.eye(25)))
@@ -460,7 +462,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     best.solve("CLARABEL")
     assert rest.value == pytest.approx(half, rel=1e-5)
     used = "centred partial dependence, read from the model, over 50 background rows"
-    assert audit.settings["own values"].startswith(used)
+    assert audit.settings["main effects"].startswith(used)
 
 
 # ---- path-dependent values, of each library that is there
@@ -656,7 +658,7 @@ def test_odd_tables_are_audited_too(tmp_path):
         return (X - X.mean(axis=0)) * slopes[: X.shape[1]]
 
     additive = po.audit(values(Z), model, Z)
-    assert additive["own_value"].number == pytest.approx(1.0, abs=1e-10)
+    assert additive["main_effects"].number == pytest.approx(1.0, abs=1e-10)
     assert "could go" in additive["predictions"].sentence
     names = {finding.name for finding in additive.findings}
     assert names.isdisjoint({"more_alike", "price_of_50", "pairs"})

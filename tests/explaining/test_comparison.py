@@ -66,7 +66,7 @@ def sentences(found):
 def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     model, X, y = old
     new, rows, data = fitted(rng), X[:40], X[:90]
-    refits = po.null_models.halvings(LinearRegression(), X, y, rng=3)
+    refits = po.null_models.split_half_refits(LinearRegression(), X, y, rng=3)
     found = po.compare(model, new, rows, data=data, level=refits, robustness=1.0)
     one, other = parts(model, rows, data), parts(new, rows, data)
     np.testing.assert_allclose(found.distances, rms(other - one))
@@ -86,7 +86,7 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     largest, cells = abs(other - one).max(), found.cells(3)
     cell_limit = max(abs(b - a).max() for a, b in pairs)
     assert cells["levels"][0] == pytest.approx(largest / cell_limit)
-    again = po.null_models.bootstraps(LinearRegression(), X, y, times=6)
+    again = po.null_models.bootstrap_refits(LinearRegression(), X, y, times=6)
     level = po.compare(model, new, rows, data=data, level=again).level
     apart = [
         rms(parts(again.models[m], rows, data) - parts(again.models[k], rows, data))
@@ -100,7 +100,7 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
 def tested(old, rng):
     """A comparison in which x0 has 1.6 times its effect and the outcome has 2 more."""
     model, X, y = old
-    refits = po.null_models.halvings(LinearRegression(), X, y, rng=3)
+    refits = po.null_models.split_half_refits(LinearRegression(), X, y, rng=3)
     X2, y2 = table(rng, beta=BETA * [1.6, 1, 1, 1, 1])
     new, rows = LinearRegression().fit(X2, y2 + 2.0), X[:40]
     return po.compare(
@@ -128,18 +128,18 @@ def test_sizes_and_base_are_held_against_the_scale_of_their_own_halves(tested, o
     limits = t * np.sqrt((moved**2).sum(axis=0) / 10)
     assert (limits > found.level.least).all()
     one, other = (np.abs(side).mean(0) for side in (found.before, found.after))
-    np.testing.assert_allclose(found.size_levels, abs(other - one) / limits[:-1])
-    np.testing.assert_allclose(found.seen_from, (one + limits[:-1]) / one)
+    np.testing.assert_allclose(found.size_ratios, abs(other - one) / limits[:-1])
+    np.testing.assert_allclose(found.detectable_factor, (one + limits[:-1]) / one)
     frame = found.to_frame().set_index("feature").loc[COLUMNS]
     np.testing.assert_allclose(frame["size_factor"], other / one)
-    np.testing.assert_allclose(frame["seen_from"], found.seen_from)
-    assert frame["size_beyond"].tolist() == found.size_beyond.tolist()
+    np.testing.assert_allclose(frame["detectable_factor"], found.detectable_factor)
+    assert frame["size_flagged"].tolist() == found.size_flagged.tolist()
     scale = np.sqrt((found.level.bases**2).mean())
     assert found.level.base_limit == pytest.approx(t * scale)
-    assert found.base_beyond
-    assert found.size_beyond.tolist() == [True, False, False, False, False]
-    again = po.null_models.bootstraps(LinearRegression(), X, X["x0"], times=6)
-    level = dataclasses.replace(found.level, kind="bootstraps", n_models=6)
+    assert found.base_flagged
+    assert found.size_flagged.tolist() == [True, False, False, False, False]
+    again = po.null_models.bootstrap_refits(LinearRegression(), X, X["x0"], times=6)
+    level = dataclasses.replace(found.level, kind="bootstrap_refits", n_models=6)
     assert level.quantile == pytest.approx(1.25 * stats.t(5).ppf(1.0 - 0.024 / 14))
     assert len(again.models) == level.n_models
 
@@ -156,21 +156,21 @@ def test_a_size_a_sum_and_a_base_are_flagged_just_above_their_levels(tested, sha
         found.level, sizes=sizes, bases=np.full(10, base), least=0.0
     )
     known = dataclasses.replace(found, level=level)
-    assert known.size_beyond.tolist() == [share < 1.0] * 5
-    assert known.total_beyond == (share < 1.0)
-    assert known.base_beyond == (share < 1.0)
+    assert known.size_flagged.tolist() == [share < 1.0] * 5
+    assert known.total_flagged == (share < 1.0)
+    assert known.base_flagged == (share < 1.0)
     small = dataclasses.replace(level, least=2.0 * np.abs(moved).max())
-    assert not dataclasses.replace(known, level=small).size_beyond.any()
+    assert not dataclasses.replace(known, level=small).size_flagged.any()
 
 
 def test_what_would_have_been_seen_is_where_flags_begin(tested):
     found, _ = tested
     for factor, flags in ((0.999, [False] * 5), (1.001, [True] * 5)):
-        after = found.before * (found.seen_from * factor)
+        after = found.before * (found.detectable_factor * factor)
         grown = dataclasses.replace(found, after=after)
-        assert grown.size_beyond.tolist() == flags
+        assert grown.size_flagged.tolist() == flags
     said = [x for x in sentences(found) if "would have been seen" in x]
-    quiet = np.sort(found.seen_from[~found.flagged])
+    quiet = np.sort(found.detectable_factor[~found.flagged])
     assert f"of ×{quiet[0]:.2g} in " in said[0]
     assert f"of ×{quiet[-1]:.2g} in " in said[0]
     note = found.document().blocks[0].rows[0].note
@@ -178,12 +178,12 @@ def test_what_would_have_been_seen_is_where_flags_begin(tested):
     one, other = sizes
     assert note.endswith(
         f"mean size {one:.3g} to {other:.3g} (×{other / one:.2g}), seen from "
-        f"×{found.seen_from[0]:.2g}"
+        f"×{found.detectable_factor[0]:.2g}"
     )
     bare = dataclasses.replace(found, level=None)
-    assert np.isnan(bare.seen_from).all()
+    assert np.isnan(bare.detectable_factor).all()
     assert not bare.flagged.any()
-    assert [bare.base_beyond, bare.total_beyond] == [False, False]
+    assert [bare.base_flagged, bare.total_flagged] == [False, False]
 
 
 def test_no_quadratic_form_exceeds_ten_others_more_often_than_one_square():
@@ -212,7 +212,7 @@ def test_sizes_and_bases_alarm_at_their_rate_where_they_vary_as_halves_do():
     alarms = 0
     for changes, moved in zip(null, new, strict=True):
         level = NullLevel(
-            kind="halvings",
+            kind="split_half_refits",
             n_models=10,
             distances=np.ones((10, 2)),
             sizes=changes[:, :3],
@@ -245,20 +245,22 @@ def test_versions_of_tables_with_categories_are_compared_by_their_names(rng):
 
 def test_a_column_is_flagged_just_above_the_level(old, rng):
     model, X, y = old
-    refits = po.null_models.halvings(LinearRegression(), X, y)
+    refits = po.null_models.split_half_refits(LinearRegression(), X, y)
     found = po.compare(model, fitted(rng), X[:40], level=refits, robustness=1.0)
     first = int(found.distances.argmax())
     for share, flags in ((0.9999, [first]), (1.0, []), (1.0001, [])):
         limit = np.full((10, 5), share * found.distances[first])
         level = dataclasses.replace(found.level, distances=limit)
         known = dataclasses.replace(found, level=level)
-        assert np.flatnonzero(known.beyond).tolist() == flags
+        assert np.flatnonzero(known.distance_flagged).tolist() == flags
 
 
 def test_halves_are_disjoint_and_are_the_whole_table(rng):
     X, y = table(rng, 31)
     seen = []
-    po.null_models.halvings(lambda own, _: seen.append(set(own.index)), X, y, rng=1)
+    po.null_models.split_half_refits(
+        lambda own, _: seen.append(set(own.index)), X, y, rng=1
+    )
     pairs = list(zip(seen[::2], seen[1::2], strict=True))
     assert all(not a & b and a | b == set(X.index) for a, b in pairs)
     assert [len(a) for a, _ in pairs] == [15] * 10
@@ -271,11 +273,11 @@ def test_alarms_are_few_without_a_change_and_sure_with_a_strong_one():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = table(rng, 400)
-        refits = po.null_models.halvings(LinearRegression(), X, y)
+        refits = po.null_models.split_half_refits(LinearRegression(), X, y)
         model, how = LinearRegression().fit(X, y), {"data": X, "robustness": 1.0}
         rows, _ = table(rng, 30)
         same = po.compare(model, fitted(rng, n=400), rows, level=refits, **how)
-        alarms += bool(same.beyond.any())
+        alarms += bool(same.distance_flagged.any())
         other = fitted(rng, BETA * [1.6, 1, 1, 1, 1], n=400)
         found = dataclasses.replace(
             po.compare(model, other, rows, **how), level=same.level
@@ -292,9 +294,9 @@ def test_what_is_changed_in_f_itself_flags_no_other_column(old):
     part = LinearRegression().fit(X, X["x1"])
     for learner in (LinearRegression(), forest):
         f = po.wrap(learner.fit(X, y), data=X)
-        level = po.null_models.halvings(learner, X, y)
+        level = po.null_models.split_half_refits(learner, X, y)
         found = po.compare(f, f + 3.0 * po.wrap(part, data=X), X[:30], level=level)
-        assert found.beyond.tolist() == [False, True, False, False, False]
+        assert found.distance_flagged.tolist() == [False, True, False, False, False]
         assert found.distances[[0, 2, 3, 4]].max() < 1e-9
 
 
@@ -345,7 +347,7 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
 def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rng):
     model, X, _ = old
     new, rows = fitted(rng), X[:20]
-    how = {"data": X, "beside": None}
+    how = {"data": X, "offset": None}
     one = po.explain(model, rows, robustness=0.1, **how)
     other = po.explain(new, rows[::-1], robustness=10.0, **how)
     found = po.compare(one, other)
@@ -366,7 +368,9 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     assert plain.sources[0] == "attributions, for no target is stored"
     assert plain.prices is None
     assert po.compare(one, dataclasses.replace(other, certificate=None)).prices is None
-    refits = po.null_models.NullModels("bootstraps", [one, other, one, one, other])
+    refits = po.null_models.NullModels(
+        "bootstrap_refits", [one, other, one, one, other]
+    )
     level = po.compare(one, other, level=refits).level
     assert level.limit == pytest.approx(1.25 * found.distances.max())
     explainer = po.Explainer(model, X, kind="contributions", robustness=0.1).fit()
@@ -384,7 +388,7 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     sizes = [abs(found.before).mean(0), abs(found.after).mean(0)]
     both = np.maximum(abs(means[1] - means[0]), abs(sizes[1] - sizes[0]))
     np.testing.assert_allclose(found.distances, both)
-    assert found.beyond.tolist() == [True, False, False, False, False]
+    assert found.distance_flagged.tolist() == [True, False, False, False, False]
     largest = np.sort(found.level.distances.max(axis=1))
     assert found.level.limit == largest[189]  # of 200 with the real one 10 are above
     assert "x0 differs more" in str(found)
@@ -393,7 +397,7 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     np.testing.assert_allclose(frame["mean_difference"], moved)
     larger = np.where(abs(moved) >= abs(grown), "means", "sizes")
     assert frame["distance_of"].tolist() == larger.tolist()
-    np.testing.assert_allclose(frame["size_levels"], abs(grown) / found.level.limit)
+    np.testing.assert_allclose(frame["size_ratios"], abs(grown) / found.level.limit)
     told = f"The mean of x0 is {moved[0]:.3g} higher in women than in men."
     assert told in sentences(found)
     back = dict(reversed(groups.items()))
@@ -436,9 +440,9 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     new = LinearRegression().fit(*table(rng, beta=BETA * [3, 4, 1, 1, 1]))
     rows = X[:20]
     levels = {
-        "seeds": po.null_models.reseedings(forest, X, y, times=2),
-        "halves": po.null_models.halvings(LinearRegression(), X, y),
-        "bootstraps": po.null_models.bootstraps(LinearRegression(), X, y),
+        "seeds": po.null_models.seed_refits(forest, X, y, times=2),
+        "halves": po.null_models.split_half_refits(LinearRegression(), X, y),
+        "bootstrap_refits": po.null_models.bootstrap_refits(LinearRegression(), X, y),
         "none": None,
     }
     said = {
@@ -450,15 +454,15 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
         for sentence in sentences(found):
             clauses = re.split("; ", sentence)
             assert max(len(clause.split()) for clause in clauses) <= 20, sentence
-        assert "changed" not in str(found) or name in ("halves", "bootstraps")
+        assert "changed" not in str(found) or name in ("halves", "bootstrap_refits")
     assert "new data move more" in str(said["seeds"])
-    assert not said["none"].beyond.any()
+    assert not said["none"].distance_flagged.any()
     first, second, alarm, *_ = sentences(said["halves"])
     ending = "than any column did in 10 refits on halves of the old data."
     assert re.fullmatch(rf"x1 changed more \(\d+\.\d×\) {ending}", first)
     assert second.endswith(ending)
     told = "Such an alarm without a change came in {} of {} simulations, of other data."
-    assert alarm == told.format(*ALARMS["halvings"])
+    assert alarm == told.format(*ALARMS["split_half_refits"])
     words = {x.sentence: x.basis for x in said["halves"].findings()}
     rest = next(x for x in words if "no more than refitting" in x)
     assert words.pop(rest) == "not said"
@@ -538,32 +542,32 @@ REFUSALS = [
         f"{AFTER}it gives the probability of class True, and .* log-odds of class True",
     ),
     (
-        lambda f: po.null_models.NullModels("halvings", [f["m"]] * 18),
+        lambda f: po.null_models.NullModels("split_half_refits", [f["m"]] * 18),
         "at least 20 models on halves",
     ),
     (
-        lambda f: po.null_models.NullModels("bootstraps", [f["m"]] * 4),
+        lambda f: po.null_models.NullModels("bootstrap_refits", [f["m"]] * 4),
         "at least 5 models, .*got 4",
     ),
     (
         lambda f: po.null_models.NullModels("folds", f["m"]),
-        "^kind: expected one of halvings, ",
+        "^kind: expected one of split_half_refits, ",
     ),
     (
-        lambda f: po.null_models.halvings(f["m"], f["X"], f["y"][:9]),
+        lambda f: po.null_models.split_half_refits(f["m"], f["X"], f["y"][:9]),
         "as many of both, got 300",
     ),
     (
-        lambda f: po.null_models.reseedings(f["m"], f["X"], f["y"]),
+        lambda f: po.null_models.seed_refits(f["m"], f["X"], f["y"]),
         "LinearRegression has no random",
     ),
     (
         lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(f["m"])),
-        "^level: the bootstraps say the same of all rows",
+        "^level: the bootstrap_refits say the same of all rows",
     ),
     (
         lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(3)),
-        "^level: model 1 of the bootstraps: model: ",
+        "^level: model 1 of the bootstrap_refits: model: ",
     ),
     (lambda f: po.compare(f["m"], rows=[f["X"]]), "^rows: expected two groups"),
     (
@@ -593,7 +597,7 @@ REFUSALS = [
 
 
 def bootstrapped(model):
-    return po.null_models.NullModels("bootstraps", [model] * 5)
+    return po.null_models.NullModels("bootstrap_refits", [model] * 5)
 
 
 def of_cities(f):

@@ -23,8 +23,8 @@ from propopt.base.resources import DrawPlan
 from propopt.laws.sampling import DrawCost, Pooled
 from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.sampled_limits import estimate_limits
-from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_samples import SizePlan, estimate_words
+from propopt.lime.text.sampled_words import SizePlan, estimate_words
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.subsets.conjunctions import Enumerated
 

@@ -265,7 +265,7 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
         **PARTS,
         "graph": po.graphs.Nearest(n_reference=12),
         "robustness": 0.05,
-        "beside": None,
+        "offset": None,
     }
     settings["data"] = numbers(0, 90)  # so many that orders are drawn
     explainer = po.Explainer(black_box, **settings).fit()
@@ -315,7 +315,7 @@ def with_constant(seed, n):
 
 
 def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
-    settings = {"kind": "contributions", "robustness": 0.2, "beside": None}
+    settings = {"kind": "contributions", "robustness": 0.2, "offset": None}
     explainer = po.Explainer(switched, data=with_constant(0, 40), **settings).fit()
     assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
     rows = with_constant(1, 3)
@@ -330,7 +330,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     fitted = explainer.fitted_
     place = coordinates_of(fitted.function, rows, fitted.problem.sizes)[1]
     (near,) = fitted.near(place[None], rows[[1]])
-    others = explainer.reference_.attributions[near.places]
+    others = explainer.reference_.attributions[near.positions]
     p = p + 2 * 0.2 * near.similarities @ others / h
     total = switched(rows)[1] - result.base_value[1]
     p[:3] += (total - p[:3].sum()) / 3

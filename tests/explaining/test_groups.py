@@ -111,7 +111,7 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
     if name != "kernel":
         assert found.labels.features == PLAYERS
     whole = explainer.reference_
-    own = explainer.fitted_.own_values
+    own = explainer.fitted_.main_effects
     assert own is not None
     for n, place in enumerate((2, 11, 33)):
         of_row = brute_force(model, rows.iloc[n], table, MEMBERS, weights)
@@ -276,7 +276,7 @@ def test_other_groups_are_refused(groups: Any, told: str) -> None:
     [
         ({"kind": "slopes"}, "groups: groups of columns are players"),
         ({"contributions": "slopes"}, "groups: groups of columns are players"),
-        ({"beside": "own_value"}, "beside: 'own_value' reports shares"),
+        ({"offset": "main_effects"}, "offset: 'main_effects' reports shares"),
     ],
 )
 def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:

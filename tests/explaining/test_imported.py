@@ -279,8 +279,8 @@ def of_loss(carrier):
     return po.GradientMatching(carrier).G
 
 
-def beside(carrier):
-    return po.PairwiseRobustness(po.graphs.chain_graph(4), beside=carrier).beside
+def offset(carrier):
+    return po.PairwiseRobustness(po.graphs.chain_graph(4), offset=carrier).offset
 
 
 def contributed(carrier):
@@ -313,7 +313,7 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.parametrize(
-    "reads", [of_loss, beside, contributed, compared, plotted, measured]
+    "reads", [of_loss, offset, contributed, compared, plotted, measured]
 )
 def test_whoever_takes_attributions_reads_every_carrier(name, reads, tmp_path):
     same = reads(SAME[name](tmp_path))

@@ -65,7 +65,7 @@ def of(model, n_rows=30, data=X, **settings):
     columns = po.functions.TableSchema.of(X).coordinates(X[:n_rows])
     settings = {
         "graph": po.graphs.knn_graph(columns, 8),
-        "beside": None,
+        "offset": None,
         "robustness": 0.1,
         "progress": False,
         **settings,

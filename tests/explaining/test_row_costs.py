@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
-from propopt.explaining import out_of_sample, own_rule
+from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import (
     TOLD,
     FittedReference,
@@ -26,7 +26,7 @@ from propopt.explaining.out_of_sample import (
 )
 from propopt.laws.data_law import DataLaw
 from propopt.losses.graphs.points import Distances, distances_between
-from propopt.proofs.problem_data import in_units_of_w, posed_of
+from propopt.proofs.problem_data import in_units_of_w, problem_data_of
 from propopt.tables.schema import TableSchema
 
 
@@ -77,8 +77,8 @@ def explained(model, data, **settings):
 
 CASES = {
     "slopes": lambda: (explained(boosted(), X, kind="slopes"), X_NEW),
-    "beside own values": lambda: (explained(boosted(), X), X_NEW),
-    "alike": lambda: (explained(boosted(), X, beside=None), X_NEW),
+    "without main effects": lambda: (explained(boosted(), X), X_NEW),
+    "alike": lambda: (explained(boosted(), X, offset=None), X_NEW),
     "groups": lambda: (explained(boosted(), X, groups={"ab": ["a", "b"]}), X_NEW),
     "new categories": lambda: (explained(behind_indicators(), WORDS), NEW_WORDS),
     "forest": lambda: (
@@ -159,7 +159,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
         (Booster, "predict"): int(parts),
         (DataLaw, "_notes"): 0,
         (FittedRows, "_program"): 0,
-        (own_rule.OwnValueRule, "_of_column"): 0,
+        (main_effect_rule.MainEffectRule, "_of_column"): 0,
     }
     counts = {key: Counted(monkeypatch, *key) for key in expected}
     one = explainer.explain(NEW_NUMBERS.iloc[[3]])
@@ -177,7 +177,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
         assert made.count == before + 1
 
 
-@pytest.mark.parametrize("settings", [{"kind": "slopes"}, {}, {"beside": None}])
+@pytest.mark.parametrize("settings", [{"kind": "slopes"}, {}, {"offset": None}])
 def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
     explainer = explained(boosted(), X, **settings)
     result = explainer.explain(X_NEW[:7])
@@ -186,12 +186,14 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
     again = pickle.loads(pickle.dumps(explainer.explain(X_NEW[:7])))
     for own in (result, again):
         program = getattr(own, name)
-        posed = posed_of(program, own.shape)
+        problem_data = problem_data_of(program, own.shape)
         if own.scales is not None:
-            posed = in_units_of_w(posed, own.contributions, own.scales)
-        assert len(posed) == (1 if "kind" in settings else 3)
-        for key, said in posed.items():
-            known = result.posed[key]  # of rows that share them the parts stand once
+            problem_data = in_units_of_w(problem_data, own.contributions, own.scales)
+        assert len(problem_data) == (1 if "kind" in settings else 3)
+        for key, said in problem_data.items():
+            known = result.problem_data[
+                key
+            ]  # of rows that share them the parts stand once
             said = np.broadcast_to(said, known.shape)
             np.testing.assert_allclose(said, known, atol=1e-12)
         Z = own.attributions
@@ -224,7 +226,7 @@ def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
 
     def shown(seconds, progress):
         made.clear()
-        for _ in FittedReference.one_by_one(range(5), progress):
+        for _ in FittedReference.with_progress(range(5), progress):
             now[0] += seconds
         return list(made)
 
@@ -235,21 +237,21 @@ def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_own_values_of_tables_are_those_of_the_sets_to_the_last_bit(seed, monkeypatch):
     model = LGBMRegressor(**SMALL, random_state=seed).fit(X, SCORE * (seed + 1))
-    rule = explained(model, X).fitted_.own_rule
+    rule = explained(model, X).fitted_.main_effect_rule
     points, labels = rule.function.read(table(seed + 2, 200))
     points = points.copy()
     for j in range(5):  # at the ends of sets, and beside them
         ends = np.concatenate(
-            [own.cells for _, own in rule.checked.read.of_column(j)],
+            [own.cells for _, own in rule.checked.structure.of_column(j)],
         )[:-2]
         ends = np.concatenate([ends, np.nextafter(ends, np.inf), [1e300, -1e300]])
         points[: len(ends[:120]), j] = ends[:120]
     rule.at(points[:1], labels)  # which makes the tables
-    made = Counted(monkeypatch, own_rule.OwnValueRule, "_of_column")
+    made = Counted(monkeypatch, main_effect_rule.MainEffectRule, "_of_column")
     quick = rule.at(points, labels)
     alone = np.concatenate([rule.at(row, labels) for row in points[:, None]])
     assert made.count == 0
-    monkeypatch.setattr(own_rule, "_MOST_CELLS", 0)
+    monkeypatch.setattr(main_effect_rule, "_MOST_CELLS", 0)
     slow = dataclasses.replace(rule).at(points, labels)
     assert made.count == 6
     assert quick.tobytes() == alone.tobytes() == slow.tobytes()

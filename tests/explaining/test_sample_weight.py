@@ -1,4 +1,4 @@
-"""Weights of background rows: base, Shapley values, own values, digests, audits."""
+"""Weights of background rows: base, Shapley values, main effects, digests, audits."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_whole_weights_are_repeated_rows(name: str) -> None:
     one, other = weighted.explain(X), repeated.explain(X)
     assert one.base_value == pytest.approx(other.base_value, abs=1e-10)
     assert one.contributions == pytest.approx(other.contributions, abs=1e-10)
-    own = [x.fitted_.own_values for x in (weighted, repeated)]
+    own = [x.fitted_.main_effects for x in (weighted, repeated)]
     assert own[0] == pytest.approx(own[1], abs=1e-10)
 
 

@@ -30,7 +30,7 @@ import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
-from propopt.functions.means import Checked, ExactMean
+from propopt.functions.means import CheckedStructure, ExactMean
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
@@ -200,7 +200,7 @@ UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
 
 def believed(function, points, labels):
     """What a function is, once it was compared with it."""
-    return Checked.of(function, points.shape[1]).at(points, labels)
+    return CheckedStructure.of(function, points.shape[1]).at(points, labels)
 
 
 def test_what_is_right_is_believed_and_what_is_none_keeps_its_reason():
@@ -241,9 +241,9 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_found_in_any_unit(unit, 
         assert np.ptp(values) > 0.5 * unit
         for scale in (-1.0, 1.001, 0.0):  # about the mean of f
             function = po.wrap(model)
-            checked = Checked.of(function, 3)
+            checked = CheckedStructure.of(function, 3)
             offset = (1.0 - scale) * values.mean()
-            checked.read = checked.read.scaled(scale).plus(offset)
+            checked.structure = checked.structure.scaled(scale).plus(offset)
             with pytest.warns(InexactBoxesWarning, match=r"its answer .* in row 'p"):
                 refused = checked.at(POINTS, NAMED)
             share = abs(scale - 1.0) * np.abs(values - values.mean()).max()
@@ -262,9 +262,11 @@ def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
 def test_a_constant_model_is_believed_but_for_rounding():
     constant = GradientBoostingRegressor(n_estimators=3).fit(POINTS, np.full(60, 0.1))
     function = po.wrap(constant)
-    checked = Checked.of(function, POINTS.shape[1])
+    checked = CheckedStructure.of(function, POINTS.shape[1])
     assert checked.at(POINTS, Labels()) is function.boxes
-    off = replace(checked, read=function.boxes.scaled(1.0 + 1e-10), known_missing=None)
+    off = replace(
+        checked, structure=function.boxes.scaled(1.0 + 1e-10), expected_missing=None
+    )
     with pytest.warns(InexactBoxesWarning, match="which is constant"):
         assert isinstance(off.at(POINTS, Labels()), Reason)
 
@@ -424,7 +426,7 @@ def test_functions_of_the_paper_are_sums_of_products_and_have_means(name):
         np.testing.assert_allclose(
             read.value(COLUMNS[:, :d]), expected, rtol=1e-12, atol=1e-12
         )
-    assert Checked.of(function, 4).at(COLUMNS, Labels()).n_columns == 4
+    assert CheckedStructure.of(function, 4).at(COLUMNS, Labels()).n_columns == 4
     read, laws = function.products_in(1), Normals.of(0.3, 0.8, -np.inf, np.inf)
     draws = 0.3 + 0.8 * np.random.default_rng(1).normal(size=(100_000, 1))
     values = function.value(draws)

@@ -436,7 +436,7 @@ def test_long_tables_are_taken_in_blocks(monkeypatch):
     model = make_pipeline(PolynomialFeatures(2), process(RBF(2.0))).fit(UNIT, Y)
     function = wrap(model)
     values, gradients = function.value(ELSEWHERE), function.gradient(ELSEWHERE)
-    monkeypatch.setattr(scores, "AT_ONCE", Budget(8 * 4 * function.network.width))
+    monkeypatch.setattr(scores, "BATCH_BUDGET", Budget(8 * 4 * function.network.width))
     np.testing.assert_allclose(function.value(ELSEWHERE), values, rtol=1e-12)
     np.testing.assert_allclose(function.gradient(ELSEWHERE), gradients, rtol=1e-9)
     sizes = [len(ELSEWHERE[rows]) for rows in function.network.blocks(ELSEWHERE)]

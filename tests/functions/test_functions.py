@@ -14,7 +14,7 @@ import propopt as po
 from propopt import functions
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget, Calls
+from propopt.base.resources import Budget, EvaluationCounter
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
 from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.functions.jumps import FEWEST
@@ -258,7 +258,7 @@ def test_a_model_is_tried_with_few_rows_and_once():
     for _ in range(3):
         function.value(X)
     assert sizes == [6, 3, 3, 6, 6]
-    assert function.calls == Calls(rows=18, batches=3, trials=6)
+    assert function.calls == EvaluationCounter(rows=18, batches=3, trials=6)
     for _ in range(3):
         function.gradient(X)
     assert function.calls.trials == 12 + FEWEST

@@ -142,12 +142,12 @@ def test_a_call_asks_each_part_once():
     assert asked == [len(FEW), *tries]
     assert (slow.calls.rows, slow.calls.trials, other.calls.rows) == (12, 6, 12)
     assert (made.calls.rows, made.calls.batches, made.calls.trials) == (12, 1, 6)
-    with made.calls.trying_out():
+    with made.calls.as_trial():
         made.value(FEW)
     assert (slow.calls.rows, slow.calls.trials) == (12, 18)
     assert (made.calls.rows, made.calls.trials) == (12, 18)
     heard = []
-    with made.calls.heard_by(heard.append):
+    with made.calls.notifying(heard.append):
         made.value(FEW)
         made.value(FEW)
     assert heard == [12, 24]
@@ -310,7 +310,7 @@ def test_functions_of_texts_are_summed():
     assert_same(made.gradient(TEXTS), one.gradient(TEXTS) - 2 * other.gradient(TEXTS))
     assert (made.calls.rows, one.calls.trials) == (4 + 4 + 12, 6)
     assert made.calls.trials == 0  # its parts were tried
-    with made.calls.trying_out():
+    with made.calls.as_trial():
         made.value(TEXTS)
     assert (made.calls.rows, made.calls.trials, one.calls.trials) == (20, 4, 10)
     document = made.text_schema.documents[0]

@@ -26,7 +26,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.functions.texts import DocumentFunction, TextFunction
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.structures.fitted_model import FittedModel
 from propopt.tables.documents import PatternWords, VectoriserWords
@@ -57,7 +57,7 @@ def effects_of(model, schema, texts):
         for j, word in enumerate(document.words):
             bits = np.arange(document.n_words) != j
             less = model([text])[0] - model([document.without(bits)])[0]
-            row[schema.places[word]] = less
+            row[schema.column_index[word]] = less
     return effects
 
 
@@ -120,7 +120,7 @@ def test_words_that_are_not_known():
     with pytest.raises(InvalidInput, match="document 0 has words that are not in"):
         F.gradient(new)
     f = po.wrap(MODEL, data=[*NOTES, "good unheard food"])  # by the vectoriser
-    effects, places = f.gradient(["good unheard food"])[0], f.text_schema.places
+    effects, places = f.gradient(["good unheard food"])[0], f.text_schema.column_index
     assert effects[places["unheard"]] == 0.0
     assert effects[places["good"]] > 0.0
 
@@ -396,10 +396,10 @@ def fitted(model):
 
 @pytest.mark.parametrize("X", [TEXTS, pd.Series(TEXTS), np.array(TEXTS)])
 def test_documents_are_their_own_data(X):
-    f = wrapped_and_told(fitted(LogisticRegression()), X, None, "auto", None)[0]
+    f = wrap_with_table(fitted(LogisticRegression()), X, None, "auto", None)[0]
     assert isinstance(f, TextFunction)
     assert [d.text for d in f.text_schema.documents] == TEXTS
-    f = wrapped_and_told(
+    f = wrap_with_table(
         fitted(LogisticRegression()), X[:1], None, "auto", TEXTS, batch_rows=3
     )[0]
     assert (len(f.text_schema.documents), f.batch_rows) == (6, 3)
@@ -407,11 +407,11 @@ def test_documents_are_their_own_data(X):
 
 def test_a_schema_is_for_wrap():
     schema = po.functions.TextSchema.of(TEXTS)
-    f = wrapped_and_told(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
+    f = wrap_with_table(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
     assert f.text_schema is schema
     with pytest.raises(InvalidInput, match="a schema belongs to wrap"):
-        wrapped_and_told(f, TEXTS, None, "auto", schema)
-    assert wrapped_and_told(f, TEXTS, None, "auto", None)[0] is f
+        wrap_with_table(f, TEXTS, None, "auto", schema)
+    assert wrap_with_table(f, TEXTS, None, "auto", None)[0] is f
 
 
 def test_the_margin_of_a_boosted_classifier():

@@ -92,7 +92,7 @@ def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
     basis, _ = pair_of_bases("kronecker", rng)
     rows = rng.normal(size=(9, SHAPE.n_features))
     whole = basis.rotate(rows)
-    for tables in ("AT_ONCE", "CACHED_TABLES"):
+    for tables in ("BATCH_BUDGET", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(16 * SHAPE.n_features))
     np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
 

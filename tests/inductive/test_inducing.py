@@ -118,7 +118,7 @@ def test_with_all_inputs_inducing_it_is_exact_whatever_its_blocks(
         0.2, smoothness, **settings, inducing=FarthestInputs(9)
     )
     whole = few.fit(X, G).explain(X, True)
-    for tables in ("AT_ONCE", "CACHED_TABLES"):
+    for tables in ("BATCH_BUDGET", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(700))
     alike(few.fit(X, G).explain(X, True), whole)
 

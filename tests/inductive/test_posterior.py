@@ -142,7 +142,7 @@ def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
     new, chain = rng.normal(size=(7, 4)), po.graphs.chain_graph(4)
     explainer = GaussianProcessExplainer(0.1, 0.3, features=chain, mean=mean).fit(X, G)
     whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
-    for tables in ("AT_ONCE", "CACHED_TABLES"):
+    for tables in ("BATCH_BUDGET", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(150))
     alike(explainer.explain(new, True), whole, 1e-13)
     assert close(explainer.sample(new, 3), draws, 1e-12)

@@ -26,11 +26,11 @@ from propopt.base.errors import (
     InvalidInput,
 )
 from propopt.interactions import ILOCO, DataSplit, Minipatches, Screen
-from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange
-from propopt.interactions.left_out import set_scores
 from propopt.interactions.patch_draws import additive_leak
+from propopt.interactions.refits import set_scores
+from propopt.interactions.row_errors import SQUARED
 from propopt.interactions.splitting import held_out
 
 
@@ -115,7 +115,7 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects(found):
 
 def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
     target = found.target(X, Y, [("age", "height")])
-    source = found.left_out_.judged_on(X, Y)
+    source = found.refit_errors_.evaluate_on(X, Y)
     errors = source.errors(np.zeros((1, 0), dtype=np.intp))
     full = ((Y - found.predict(X)) ** 2).mean()
     assert errors.rows.mean() == pytest.approx(full, rel=1e-10)
@@ -135,7 +135,7 @@ def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
 
 def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
     sets = Features.of(NAMES).all_sets
-    observed = max(found.left_out_.errors(sets(size)).rows.max() for size in (0, 1))
+    observed = max(found.refit_errors_.errors(sets(size)).rows.max() for size in (0, 1))
     assert found.result_.error_range == ErrorRange(0.0, observed, proved=False)
     # where a predictor is never wrong there is no zero width: without the first
     # feature there are errors, and they have been seen
@@ -174,11 +174,11 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     fixed = Minipatches(n_patches=600, n_features=3, columns="fixed")
     of_one_size = ILOCO(TREE, fixed).fit(table, y)
     assert of_one_size.result_.estimates.all()  # whose target is a leak, and not zero
-    assert of_one_size.left_out_.used == {0, 1, 2, 4, 5}
+    assert of_one_size.refit_errors_.used == {0, 1, 2, 4, 5}
     model = ILOCO(TREE, replace(fixed, columns="bernoulli")).fit(table, y)
     result = model.result_
     assert result.not_used == model.main_effects_.not_used == (3,)
-    raw = set_scores(model.left_out_, result.sets)["estimates"]
+    raw = set_scores(model.refit_errors_, result.sets)["estimates"]
     own = (result.sets == 3).any(axis=1)
     assert np.abs(raw[own]).min() > 0.01  # what the patches that have it happen to be
     assert not result.estimates[own].any()

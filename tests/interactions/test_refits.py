@@ -27,7 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import AdditiveErrorWarning, InvalidInput
-from propopt.interactions import ILOCO, DataSplit, Minipatches, errors_of_rows
+from propopt.interactions import ILOCO, DataSplit, Minipatches, row_errors
 from propopt.interactions.features import Features
 from propopt.tables.schema import TableSchema
 
@@ -273,21 +273,21 @@ def of_shares(error):
 
 def test_formulas_of_errors():
     apart = TRUE[:, None] - KNOWN[:, :, 0]
-    assert_allclose(errors_of_rows.SQUARED.of(TRUE, KNOWN), apart**2, rtol=1e-15)
-    assert_allclose(errors_of_rows.ABSOLUTE.of(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
-    assert_allclose(of_shares(errors_of_rows.PROBABILITY), OF_PLACES, rtol=1e-15)
+    assert_allclose(row_errors.SQUARED.of(TRUE, KNOWN), apart**2, rtol=1e-15)
+    assert_allclose(row_errors.ABSOLUTE.of(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
+    assert_allclose(of_shares(row_errors.PROBABILITY), OF_PLACES, rtol=1e-15)
     # of two classes it is the distance to the probability of one
     p, y = RNG.uniform(size=6), np.array([0, 1, 1, 0, 1, 0])
-    known = errors_of_rows.PROBABILITY.known(np.column_stack([1 - p, p]), y)
+    known = row_errors.PROBABILITY.known(np.column_stack([1 - p, p]), y)
     assert_allclose(
-        errors_of_rows.PROBABILITY.of(y, known[:, None])[:, 0],
+        row_errors.PROBABILITY.of(y, known[:, None])[:, 0],
         np.abs(y - p),
         rtol=1e-15,
     )
-    assert errors_of_rows.read_error("auto", None) == errors_of_rows.SQUARED
-    assert errors_of_rows.read_error("auto", LABELS) == errors_of_rows.PROBABILITY
+    assert row_errors.read_error("auto", None) == row_errors.SQUARED
+    assert row_errors.read_error("auto", LABELS) == row_errors.PROBABILITY
     with pytest.warns(AdditiveErrorWarning, match=r"0\.077 of it.*0\.38"):
-        errors_of_rows.read_error("absolute", None)
+        row_errors.read_error("absolute", None)
     for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
         assert said == f"{np.sqrt(2 / np.pi) * roots:.2g}"
@@ -298,7 +298,7 @@ def test_errors_of_users_get_what_they_need():
         assert p.shape == (len(y), 3)
         return 1 - p[np.arange(len(y)), np.searchsorted(ABC, y)]
 
-    error = errors_of_rows.read_error(wrong, ABC)
+    error = row_errors.read_error(wrong, ABC)
     assert_allclose(of_shares(error), OF_PLACES, rtol=1e-15)
     assert error.name == "wrong"
 
@@ -362,13 +362,13 @@ def of_weights(learner, weights):
 
 
 def of_user(function):
-    return lambda: errors_of_rows.read_error(function, None).of(TRUE, KNOWN)
+    return lambda: row_errors.read_error(function, None).of(TRUE, KNOWN)
 
 
 NEAR = KNeighborsRegressor()
 ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
-of, of_error = partial(partial, read), partial(partial, errors_of_rows.read_error)
+of, of_error = partial(partial, read), partial(partial, row_errors.read_error)
 of_groups = partial(partial, Features.of, ["age", "size"])
 WITHOUT_PROBABILITIES = (
     r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(Linear"

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import ILOCO, DataSplit, fitting
-from propopt.interactions.left_out import set_scores
+from propopt.interactions.refits import set_scores
 from propopt.interactions.splitting import dealt_folds, held_out, held_out_groups
 
 
@@ -87,7 +87,7 @@ def test_each_row_is_judged_once_by_folds_that_did_not_have_it():
 def test_new_rows_are_judged_by_the_same_predictors(scheme):
     new, target = product_table(33, seed=5)
     source = split(scheme, Ridge())
-    judged = source.judged_on(new, target)
+    judged = source.evaluate_on(new, target)
     rows = judged.errors(np.array([[2], [3]])).rows
     expected, whole = np.zeros(33), np.zeros(33)
     folds = scheme.drawn_folds(60, 7)
@@ -99,7 +99,7 @@ def test_new_rows_are_judged_by_the_same_predictors(scheme):
         whole += share * Ridge().fit(X[fold.training], Y[fold.training]).predict(new)
     assert_allclose(rows[:, 0], expected, rtol=1e-12)
     assert_allclose(source.predict(new), whole, rtol=1e-12)
-    again = judged.judged_on(new, target).errors(np.array([[2]])).rows
+    again = judged.evaluate_on(new, target).errors(np.array([[2]])).rows
     assert_array_equal(again[:, 0], rows[:, 0])
 
 
@@ -166,7 +166,7 @@ def test_drawn_groups_are_whole(n_folds):
 def judged(scheme, **settings):
     """Scores of lines, and which rows were judged by which fits."""
     model = ILOCO(LinearRegression(), scheme, **settings).fit(X, Y)
-    return model.result_, model.left_out_
+    return model.result_, model.refit_errors_
 
 
 @pytest.mark.parametrize(

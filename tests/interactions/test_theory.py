@@ -20,10 +20,10 @@ from studies import study
 
 from papers.iloco.theory import BernoulliColumns, FixedColumns, Refitted, ideal_scores
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import ABSOLUTE, PROBABILITY, SQUARED
 from propopt.interactions.features import Features
-from propopt.interactions.left_out import set_scores
 from propopt.interactions.patch_draws import additive_leak
+from propopt.interactions.refits import set_scores
+from propopt.interactions.row_errors import ABSOLUTE, PROBABILITY, SQUARED
 
 
 at_once, null_rejections = study("patches_at_once"), study("null_rejections")
@@ -239,7 +239,9 @@ def test_coverage_of_splits():
         rows, sets = simulation.rows(250), [[0, 1], [6, 7]]
         model = by_splitting(LinearRegression(), rows, run, sets=sets)
         new, result = simulation.rows_without_noise(4000), model.result_
-        target = set_scores(model.left_out_.judged_on(*new), result.sets)["estimates"]
+        target = set_scores(model.refit_errors_.evaluate_on(*new), result.sets)[
+            "estimates"
+        ]
         held.append(has(result, target))
     assert np.abs(np.mean(held, axis=0) - 0.895).max() <= 0.055
 

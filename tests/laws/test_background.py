@@ -119,10 +119,10 @@ def test_blocks_vary_as_much_as_a_finite_table_does():
 
 def test_another_background_is_refused():
     known, other = Background.of_points(table(20)), Background.of_points(table(20, 1))
-    known.refuse_another(None, "own values")
-    known.refuse_another(known.digest, "own values")
+    known.refuse_another(None, "main effects")
+    known.refuse_another(known.digest, "main effects")
     with pytest.raises(InvalidInput, match=f"{other.digest[:12]}.*give the same data"):
-        known.refuse_another(other.digest, "own values")
+        known.refuse_another(other.digest, "main effects")
 
 
 def of_lengths(counts):

@@ -21,7 +21,7 @@ from propopt.laws.data_law import DataLaw, Means
 from propopt.lime import laws as laws_of_lime
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products import families
 from propopt.structures.products.families import Bumps
@@ -267,7 +267,7 @@ def test_a_thousand_columns_take_no_more_memory_than_blocks_of_rows_may(law):
 def test_factors_in_parts_have_the_means_that_they_have_together(monkeypatch):
     own, rows = law_of("data", "numbers"), rows_of("numbers")
     whole = own.columns[0].mixing(FAMILIES["bumps"])(rows[:, 0])
-    monkeypatch.setattr("propopt.laws.column_laws.AT_ONCE", Budget(1))
+    monkeypatch.setattr("propopt.laws.column_laws.BATCH_BUDGET", Budget(1))
     parts = own.columns[0].mixing(FAMILIES["bumps"])(rows[:, 0])
     for one, other in zip(parts, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)

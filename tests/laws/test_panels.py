@@ -13,10 +13,10 @@ from sklearn.ensemble import (
 )
 
 import propopt as po
-from propopt.base.kernels import why_none
+from propopt.base.kernels import why_no_kernels
 from propopt.base.resources import Budget
 from propopt.laws import panels
-from propopt.laws.column_laws import NumericLaw, least_beside, temper
+from propopt.laws.column_laws import NumericLaw, least_spread_share, temper
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.panels import Cuts, Panels, has_table, truncation
 
@@ -236,7 +236,7 @@ def random_model(seed):
     return fitted, X, X[:40] + rng.normal(size=D) * rng.choice([0.0, 0.1, 10.0])
 
 
-@pytest.mark.skipif(why_none() is not None, reason=str(why_none()))
+@pytest.mark.skipif(why_no_kernels() is not None, reason=str(why_no_kernels()))
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_both_kernels_and_no_tables_give_the_same_slopes(seed, monkeypatch):
@@ -300,4 +300,4 @@ def test_columns_of_few_values_and_few_rows():
     law = NumericLaw.of(np.arange(600.0), "x")
     assert Cuts(0, 0, law, np.arange(256), *[np.arange(1)] * 3).pays
     assert not Cuts(0, 0, law, np.arange(300), *[np.arange(1)] * 3).pays  # too many
-    assert least_beside(law.shares) == 0.02
+    assert least_spread_share(law.shares) == 0.02

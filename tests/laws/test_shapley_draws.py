@@ -167,7 +167,7 @@ def test_rows_are_taken_in_turn_also_by_draws_that_grow():
 def test_parts_of_memory_change_no_digit(monkeypatch):
     f, background = MODELS["linear"], X[:20]
     whole = drawn(f, background, 40, 1).blocks[0], of_sets(f, background, ROWS)
-    monkeypatch.setattr(shapley_draws, "AT_ONCE", Budget(1))
+    monkeypatch.setattr(shapley_draws, "BATCH_BUDGET", Budget(1))
     parts = drawn(f, background, 40, 1).blocks[0], of_sets(f, background, ROWS)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)

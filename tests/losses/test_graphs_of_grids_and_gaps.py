@@ -292,7 +292,7 @@ def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
 
     expected = po.graphs.knn_graph(X, 4).similarities.toarray()
     every = all_distances(X)
-    monkeypatch.setattr(points, "AT_ONCE", Budget(1))
+    monkeypatch.setattr(points, "BATCH_BUDGET", Budget(1))
     np.testing.assert_array_equal(
         po.graphs.knn_graph(X, 4).similarities.toarray(), expected
     )

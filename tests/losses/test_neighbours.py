@@ -5,7 +5,7 @@ import pytest
 from contribution_program import nearest_of, reach_of, similarities_of
 
 from propopt.losses.graphs import neighbours as module
-from propopt.losses.graphs.neighbours import RowNeighbours, shared_places
+from propopt.losses.graphs.neighbours import RowNeighbours, nearest_with_ties
 
 
 def rows_with_ties(n=60, seed=0):
@@ -40,9 +40,11 @@ def test_near_a_new_row_are_those_of_a_loop(k):
         (near,) = known.of(place[None])
         expected, _ = nearest_of(np.linalg.norm(rows - place, axis=1), k, reach)
         found = np.zeros(len(rows))
-        found[near.places] = near.similarities
+        found[near.positions] = near.similarities
         np.testing.assert_allclose(found, expected, atol=1e-12)
-        assert (np.diff(np.linalg.norm(rows[near.places] - place, axis=1)) >= 0).all()
+        assert (
+            np.diff(np.linalg.norm(rows[near.positions] - place, axis=1)) >= 0
+        ).all()
 
 
 def test_before_it_falls_similarity_has_the_mean_degree_k():
@@ -54,14 +56,14 @@ def test_before_it_falls_similarity_has_the_mean_degree_k():
 
 
 def test_ties_share_the_last_places():
-    chosen, shares = shared_places(np.array([3.0, 1.0, 2.0, 2.0, 2.0, 5.0]), 3)
+    chosen, shares = nearest_with_ties(np.array([3.0, 1.0, 2.0, 2.0, 2.0, 5.0]), 3)
     assert chosen.tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(shares, [1.0, 2 / 3, 2 / 3, 2 / 3])
-    chosen, shares = shared_places(np.array([2.0, 1.0]), 3)
+    chosen, shares = nearest_with_ties(np.array([2.0, 1.0]), 3)
     assert chosen.tolist() == [1, 0]
     assert shares.tolist() == [1.0, 1.0]
     # up to rounding
-    _, shares = shared_places(np.array([1.0, 1.0 + 1e-13, 1.0 - 1e-13]), 2)
+    _, shares = nearest_with_ties(np.array([1.0, 1.0 + 1e-13, 1.0 - 1e-13]), 2)
     np.testing.assert_allclose(shares, 2 / 3)
 
 
@@ -112,5 +114,5 @@ def test_those_joined_with_a_reference_row_are_its_row_of_the_graph():
     for n in (0, 5, 25, 50):
         near = known.joined(n)
         found = np.zeros(len(S))
-        found[near.places] = near.similarities
+        found[near.positions] = near.similarities
         np.testing.assert_array_equal(found, S[n])

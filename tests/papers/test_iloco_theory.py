@@ -20,11 +20,11 @@ from papers.iloco.theory import (
 )
 from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.interactions import ILOCO, DataSplit
-from propopt.interactions.errors_of_rows import ABSOLUTE, PROBABILITY, SQUARED
 from propopt.interactions.features import Features
-from propopt.interactions.left_out import set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
+from propopt.interactions.refits import set_scores
+from propopt.interactions.row_errors import ABSOLUTE, PROBABILITY, SQUARED
 
 
 each_error = pytest.mark.parametrize("error", [SQUARED, PROBABILITY])

@@ -29,7 +29,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.families import Pieces
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from papers.lime.text_constants import TextConstants, inverse_norm
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 
 
 def test_reference_values():

@@ -17,7 +17,7 @@ def said(W):
 def test_bars_beyond_the_level_are_red_and_refits_are_dots():
     zero = np.zeros((2, 3))
     others = [np.multiply(np.ones((2, 1)), [0.1 * k, 0.2 * k, 0.0]) for k in range(5)]
-    level = po.null_models.NullModels("bootstraps", [said(x) for x in others])
+    level = po.null_models.NullModels("bootstrap_refits", [said(x) for x in others])
     found = po.compare(said(zero), said([[0.5, 3.0, 0.0]] * 2), level=level)
     axes = Figure().subplots()
     assert po.plots.plot_changes(found, n_features=2, ax=axes) is axes

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 from propopt.lime.exact_limits import cell_coefficients
 from propopt.plots.lime import shortened
 from propopt.problems.jobs.lime import write_lime_figure
@@ -151,7 +151,7 @@ def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
     ends = [bar.get_y() + bar.get_height() for bar in axes.patches]
     (means,) = lime.subject.profiles(lime.points)[0]
     assert ends == pytest.approx(means.tolist())
-    own = lime.law.columns[0].place(lime.points[:, 0])[0]
+    own = lime.law.columns[0].bin_index(lime.points[:, 0])[0]
     assert axes.patches[own].get_height() == pytest.approx(lime.coefficients[0, 0])
     (arrows,) = po.plots.lime_map(lime, "x0", "x1").collections
     subject = lime.subject
@@ -198,13 +198,13 @@ def test_dots_of_words_are_coefficients_and_bands_those_of_runs(words):
     axes = po.plots.lime_coefficients(words)
     own = words.rows[0].coefficients
     order = np.argsort(-np.abs(own), kind="stable")
-    assert names_below(axes) == [drawn(words.rows[0].words[j]) for j in order]
+    assert names_below(axes) == [matplotlib_text(words.rows[0].words[j]) for j in order]
     dots = np.asarray(axes.collections[1].get_offsets())
     assert dots[:, 0] == pytest.approx(own[order])
     axes = po.plots.lime_coefficients(words, "second", n_features=1)
-    place = int(np.argmax(np.abs(words.rows[1].coefficients)))
+    bin_index = int(np.argmax(np.abs(words.rows[1].coefficients)))
     (band,) = axes.patches
-    noise, mean = words.noise()[1][place], words.expected()[1][place]
+    noise, mean = words.noise()[1][bin_index], words.expected()[1][bin_index]
     assert band.get_width() == pytest.approx(4 * noise)
     assert band.get_x() == pytest.approx(mean - 2 * noise)
     for draw in (po.plots.lime_coefficients, po.plots.lime_path):

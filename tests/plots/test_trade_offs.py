@@ -15,7 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.plots import plot_trade_offs
 from propopt.plots.attributions import _scale
-from propopt.proofs.ends import Ends
+from propopt.proofs.ideal_nadir import IdealNadir
 
 
 ROBUST = "pairwise_robustness"
@@ -210,7 +210,7 @@ def test_without_shares_there_are_no_other_edges():
 
 
 def test_scales_of_shares_are_those_of_the_ends_both_ways():
-    ends = Ends(
+    ends = IdealNadir(
         faithful=("faith",),
         at_target={"faith": 0.5, "rough": 4.0, "root": 9.0},
         far={"faith": 2.0, "rough": 1.0, "root": 0.0},

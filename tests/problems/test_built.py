@@ -42,20 +42,20 @@ data: {sklearn: diabetes, explain: 20}
 model: {kind: mlp, task: regression, hidden: [4]}
 objective:
   gradient_matching: 1
-  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}, beside: own_value}
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}, offset: main_effects}
 """
     file = problem(text)
     subject = file.subject
     loss = file.build().losses["pairwise_robustness"]
     asked = {"data": subject.others, "units": "gradient"}
-    own = po.explainers.own_values(subject.sloped, subject.points, **asked)
-    np.testing.assert_array_equal(loss.beside, own.explanation.attributions)
+    own = po.explainers.main_effects(subject.sloped, subject.points, **asked)
+    np.testing.assert_array_equal(loss.offset, own.explanation.attributions)
     order = np.random.default_rng(0).permutation(len(subject.others))
     rows = np.sort(order[:100])  # a hundred rows, by the table alone
     moved = subject.others.iloc[rows].assign(bmi=subject.points["bmi"].iloc[3])
     place = list(moved).index("bmi")
     expected = np.asarray(subject.gradient(moved))[:, place].mean()
-    assert loss.beside[3, place] == pytest.approx(expected)
+    assert loss.offset[3, place] == pytest.approx(expected)
 
 
 EITHER = ("chain", "complete")

@@ -10,7 +10,7 @@ import pytest
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.lime.text.text_reading import checked_subsets
+from propopt.lime.text.word_limits import checked_subsets
 from propopt.problems.file import ProblemSchema
 from propopt.structures.subsets.conjunctions import Enumerated
 

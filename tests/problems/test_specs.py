@@ -90,7 +90,7 @@ def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section
     is_plain = inspect.isclass(made) and not dataclasses.is_dataclass(made)
     hints = get_type_hints(made.__init__ if is_plain else made)
     # sizes, of which sqrt is one; a table, which a file names
-    for name in (taken.keys() & fields.keys()) - {"rows", "beside"}:
+    for name in (taken.keys() & fields.keys()) - {"rows", "offset"}:
         assert choices(fields[name].annotation) == choices(hints[name]), name
 
 

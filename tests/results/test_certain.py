@@ -21,7 +21,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures
-from propopt.proofs.nearby_optima import families
+from propopt.proofs.nearby_optima import setting_variations
 from propopt.results.stability import Agreement
 
 
@@ -173,7 +173,7 @@ def test_the_errors_of_a_difference_are_those_of_its_blocks():
 
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
-    monkeypatch.setattr("propopt.proofs.hessian.MOST_DIAGONALIZED", 2)
+    monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
     assert "ball" in repr(ball)
@@ -393,7 +393,7 @@ def test_stability_varies_the_neighbours_of_documents():
     key = "neighbours in shared_robustness"
     varied = [x.varied for x in best.stability(2).agreements]
     assert varied == ["weight of shared_robustness", key]
-    found = dict(families(best, best.program, None))[key]
+    found = dict(setting_variations(best, best.program, None))[key]
     for k, name in ((4, "4 neighbours"), (1, "1 neighbour")):
         near = po.losses.SharedRobustness(graph.again(k), counts)
         scale = robust.entry_graph.total / near.entry_graph.total

@@ -178,7 +178,7 @@ def test_sums_of_words_are_over_those_that_are_there():
 
 def test_rows_of_large_tables_are_proved_by_name(monkeypatch):
     known = asked(groups=True)
-    monkeypatch.setattr("propopt.proofs.hessian.MOST_DIAGONALIZED", 2)
+    monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     found = po.solve(objective())
     how = {"groups": GROUPS, "order": "value"}
     named = found.certain(BUDGET, rows=[2, 0], **how)

@@ -259,7 +259,7 @@ def cancer():
         settings = {
             "data": X,
             "kind": "contributions",
-            "beside": None,
+            "offset": None,
             "outcome": "benign",
         }
         return po.explain(model, X.iloc[:rows], **settings, **how)

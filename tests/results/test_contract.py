@@ -48,7 +48,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.declared import parts_of
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.files import name_of_cell, write_csv
+from propopt.base.files import unescape_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
@@ -152,9 +152,9 @@ def audited(text: str) -> po.results.Audit:
     return dataclasses.replace(found, explanation=told)
 
 
-def own_values(text: str) -> po.explainers.OwnValues:
+def main_effects(text: str) -> po.explainers.MainEffects:
     """Two columns of two rows, with the fit of curves."""
-    return po.explainers.OwnValues(
+    return po.explainers.MainEffects(
         explanation=po.results.Explanation(
             attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
             method=text,
@@ -170,13 +170,13 @@ def own_values(text: str) -> po.explainers.OwnValues:
 
 
 def compared(text: str) -> po.results.Comparison:
-    """Two versions of three rows, beside bootstraps."""
+    """Two versions of three rows, beside bootstrap_refits."""
     old = filed(explained(text))
     W = old.attributions
     others = [dataclasses.replace(old, attributions=W * k) for k in (2, 1.2, 1.3, 1.1)]
     five = [old, *(dataclasses.replace(x, losses={}, weights={}) for x in others)]
     plain = [dataclasses.replace(x, certificate=None, gradient=None) for x in five]
-    level = po.null_models.NullModels("bootstraps", plain)
+    level = po.null_models.NullModels("bootstrap_refits", plain)
     found = po.compare(plain[0], plain[1], level=level)
     fields = {"names": (text, "b"), "sources": (text, text), "parameters": {text: 1.0}}
     return dataclasses.replace(found, optimized=W[0] ** 2, prices=W[1] ** 2, **fields)
@@ -192,7 +192,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "stability": lambda text: explained(text).stability(),
     "comparison": compared,
     "interactions": scored,
-    "own_values": own_values,
+    "main_effects": main_effects,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),
@@ -388,7 +388,7 @@ def test_no_line_of_a_cell_is_a_formula_and_names_read_back(name, tmp_path):
     if not isinstance(table.index, pd.RangeIndex):
         table = table.reset_index()
     assert len(rows) == len(table) + 1
-    found = {name_of_cell(cell) for row in rows for cell in row} | {"index"}
+    found = {unescape_cell(cell) for row in rows for cell in row} | {"index"}
     there = {str(x) for x in [*table, *table.to_numpy().ravel()] if isinstance(x, str)}
     # words of documents are parted at these signs
     assert any("=1+1" in text for text in there) or name == "text_lime"
@@ -415,8 +415,8 @@ def test_any_name_reads_back_from_a_table(tmp_path):
         write_csv(path, table, names_of_rows=True)
         with open(path, newline="", encoding="utf-8") as file:
             header, row = csv.reader(file)
-        assert [*map(name_of_cell, header[1:])] == names
-        assert [*map(name_of_cell, row)] == [names[0], *names]
+        assert [*map(unescape_cell, header[1:])] == names
+        assert [*map(unescape_cell, row)] == [names[0], *names]
         assert not [x for cell in [*header, *row] for x in acting_lines(cell)]
 
 
@@ -553,7 +553,7 @@ def test_what_is_gone_added_or_packed_is_refused(name, saved, tmp_path):
     assert outcome(name, crafted) is None
 
 
-ENDS, PLACES = "rows.document.ends", "rows.document.places"
+ENDS, PLACES = "rows.document.ends", "rows.document.word_indices"
 SEVENTH = "optimized.7.attributions"
 ERRORS, G = "baselines.0.standard_errors", np.ones((3, 2))
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], object]
@@ -704,7 +704,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
     ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
     ("comparison", "after: expected the", lambda _, a: a.update(after=G[:2])),
-    ("comparison", "level: bootstraps are", lambda h, _: h.update(kind="groups")),
+    ("comparison", "level: bootstrap_refits are", lambda h, _: h.update(kind="groups")),
     ("comparison", "level.distances: .* >= 0", negative("level.distances")),
     ("comparison", "level: expected distances of 2", narrower("level.")),
     ("interactions", "sets: .* asc", lambda _, a: a.update(sets=a["sets"][:, ::-1])),
@@ -731,7 +731,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("lime", "effective_share: exp", lambda _, a: a["effective_share"].fill(1.1)),
     ("lime", "labels: expected 2 names", less("features")),
     ("text_lime", "document 0: starts, ends: ", lambda _, a: a[ENDS].fill(99)),
-    ("text_lime", "document 0: places: ", lambda _, a: a[PLACES].fill(0)),
+    ("text_lime", "document 0: word_indices: ", lambda _, a: a[PLACES].fill(0)),
     ("text_lime", "document 0: coefficients: ", words_moved),
     ("text_lime", "names: expected one for", lambda h, _: h.update(names=["a"])),
     ("diagnosis", "findings: notes are", lambda h, _: worst(h).update(severity=0.2)),
@@ -760,7 +760,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("explanation", "two features have one", lambda h, _: twice(h)),
     ("lime", "two features have one", lambda h, _: twice(h)),
     ("comparison", "two features have one", lambda h, _: twice(h)),
-    ("own_values", "two features have one", lambda h, _: twice(h)),
+    ("main_effects", "two features have one", lambda h, _: twice(h)),
     ("reasons", "features: expected 1 at most", lambda h, a: unknown_features(h, a)),
     ("audit", "pairs, rows: expected pl", lambda h, _: h["rows"][0].update(first=12)),
     ("audit", "pairs, rows: expected pl", lambda h, _: h["pairs"][0].update(feature=2)),
@@ -771,7 +771,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("audit", "labels: expected 12 names", less("points")),
     ("audit", "base values and pred", lambda _, a: a.pop("explanation.prediction")),
     ("audit", "exact: expected", lambda _, a: a.update(exact=np.zeros((12, 3)))),
-    ("own_values", "r_squared: exp", lambda _, a: a.update(r_squared=np.ones(3))),
+    ("main_effects", "r_squared: exp", lambda _, a: a.update(r_squared=np.ones(3))),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 

@@ -11,7 +11,7 @@ from propopt.losses.linear_algebra import is_symmetric
 from propopt.losses.maps import Squared
 from propopt.proofs import hessian
 from propopt.proofs.curvature import Eigenbasis
-from propopt.proofs.hessian import Iterated, OfEntries, QuadraticPart, smoothest
+from propopt.proofs.hessian import EntryHessian, Iterated, QuadraticPart, smoothest
 
 
 def basis_of(S):
@@ -109,7 +109,7 @@ def explicit(problem, present):
 
 CASES = {
     "eigenbases": (OF_POINTS, False, {}),
-    "conjugate gradients": (OF_POINTS, False, {"MOST_DIAGONALIZED": 0}),
+    "conjugate gradients": (OF_POINTS, False, {"MAX_SPECTRAL_SIZE": 0}),
     "words": (OF_WORDS, False, {}),
     "complete words": (OF_WORDS, True, {}),
     "words, conjugate gradients": (OF_WORDS, False, {"MOST_ENTRIES": 0}),
@@ -142,7 +142,7 @@ def test_inverses_are_those_of_the_matrix(name, monkeypatch):
     diagonal = np.diag(inverse).reshape(N, D)
     np.testing.assert_allclose(H.inverse_diagonal(), diagonal, rtol=1e-11, atol=1e-12)
     if "words" in name:
-        assert isinstance(H, OfEntries)
+        assert isinstance(H, EntryHessian)
         for n in range(N):
             block = every[n, :, n][np.ix_(some, some)]
             np.testing.assert_allclose(H.block_of(n, some), block, atol=1e-12)

@@ -257,7 +257,7 @@ def customers():
     settings = {
         "data": X,
         "kind": "contributions",
-        "beside": None,
+        "offset": None,
         "outcome": "churn",
         "graph": po.graphs.Nearest(same_pattern=True),
     }
@@ -343,7 +343,7 @@ def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
         data=X[:100],
         kind="contributions",
         outcome="bad",
-        beside=None,
+        offset=None,
         robustness=2.0,
     )
     effects = (X[:60] - X[:100].mean()) * model.coef_

@@ -391,7 +391,7 @@ def test_wide_tables_have_the_largest_values_of_each_row_and_the_sum_of_others()
 
 
 def test_rows_that_fail_stand_on_the_page_where_not_all_have_room(monkeypatch):
-    monkeypatch.setattr("propopt.results.report.signing.CELLS_ON_PAGE", 40)
+    monkeypatch.setattr("propopt.results.report.review_sheet.CELLS_ON_PAGE", 40)
     rows = np.random.default_rng(5).normal(size=(30, 2))
     W = rows - rows.mean(axis=0)
     W[28, 0] += 1.0

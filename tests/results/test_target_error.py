@@ -12,7 +12,7 @@ import propopt as po
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
-from propopt.proofs.target_error import Scatter, TargetError, contrasts
+from propopt.proofs.target_error import DrawCovariance, TargetError, contrasts
 
 
 N, D, B = 9, 2, 10
@@ -233,10 +233,10 @@ def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
 
     def excess(some):
         """Of the mean of B blocks, as these tell it."""
-        K = Scatter(part(), some).gram(A, WEIGHTS)
+        K = DrawCovariance(part(), some).gram(A, WEIGHTS)
         return np.trace(K) / (B * (len(some) - 1))
 
-    own = TargetError.of_gram(Scatter(part(), blocks).gram(A, WEIGHTS))
+    own = TargetError.of_gram(DrawCovariance(part(), blocks).gram(A, WEIGHTS))
     left_out = [excess(np.delete(blocks, b, axis=0)) for b in range(B)]
     assert own.value == pytest.approx(excess(blocks), rel=1e-12)
     spread = np.sqrt((B - 1) * np.var(left_out))
@@ -304,7 +304,7 @@ def test_large_graphs_have_the_errors_of_small_ones(monkeypatch):
         # degrees are known from nine numbers, or from 45
         assert 0.2 < one.target.degrees / two.target.degrees < 5.0
     small = points[1].standard_errors
-    monkeypatch.setattr(hessian, "MOST_DIAGONALIZED", 0)
+    monkeypatch.setattr(hessian, "MAX_SPECTRAL_SIZE", 0)
     large = swept("krylov")[1].standard_errors
     np.testing.assert_allclose(large, small, rtol=1e-6)
     monkeypatch.undo()

@@ -12,11 +12,11 @@ from storm.problems import draw
 import propopt as po
 from propopt.base.errors import PropoptError
 from propopt.losses import Program
-from propopt.solvers.centred import Transposed
 from propopt.solvers.curves import Spectral
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso import Lasso
 from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.reductions import TransposeReduction
 from propopt.solvers.splitting import Splitting
 
 
@@ -27,7 +27,7 @@ SOLVERS = {
     "lasso": Lasso(),
     "splitting": Splitting(),
     "normal_equations": NormalEquations(),
-    "transposed": Transposed(po.solvers.Auto()),
+    "transposed": TransposeReduction(po.solvers.Auto()),
 }
 PROBLEMS = range(20_000, 20_400)
 

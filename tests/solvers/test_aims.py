@@ -14,7 +14,7 @@ import propopt as po
 MATCHING, LOCAL = LOSSES["gradient l2"], LOSSES["function, local"]
 ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
 SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
-BESIDE = po.PairwiseRobustness(ROBUST.graph, beside=np.sin(G), name="beside")
+BESIDE = po.PairwiseRobustness(ROBUST.graph, offset=np.sin(G), name="offset")
 MEAN = np.broadcast_to(G.mean(axis=0), SHAPE)  # costs robustness nothing
 TOTALS = [po.losses.Completeness(G.sum(axis=1) + 1.0)]
 
@@ -35,7 +35,7 @@ SHARES = {
     "three": (1.0 * MATCHING, {ROBUST: 0.4, SMOOTH: 0.3, SPARSE: 0.2}),
     "nearly all": (1.0 * MATCHING, {ROBUST: 0.999}),
     "all": (1.0 * MATCHING, {ROBUST: 1.0}),
-    "beside": (MATCHING + BESIDE, {BESIDE: 0.5}),
+    "offset": (MATCHING + BESIDE, {BESIDE: 0.5}),
 }
 
 
@@ -122,7 +122,7 @@ BOXES = {
     "all": (MATCHING + ROBUST, {MATCHING: (0.5, 2.0), ROBUST: (0.1, 1.0)}),
     "sizes": (MATCHING + ROBUST, {ROBUST: (0.1, 1.0), SPARSE: (0.1, 2.0)}),
     "largest": (MATCHING + LARGEST, {LARGEST: (0.1, 2.0)}),
-    "beside": (MATCHING + BESIDE, {BESIDE: (0.1, 2.0)}),
+    "offset": (MATCHING + BESIDE, {BESIDE: (0.1, 2.0)}),
     "not unique": (1.0 * LOCAL + SPARSE, {SPARSE: (0.1, 5.0)}),
 }
 

@@ -6,7 +6,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.losses import Program, linear_algebra, operators
-from propopt.losses.algebra import Trivial
+from propopt.losses.algebra import TrivialLosses
 from propopt.losses.operators import LatticeLaplacian
 from propopt.solvers import curves
 from propopt.solvers.curves import Nodes, Spectral, condensed
@@ -208,7 +208,10 @@ def test_one_solve_leaves_its_target_and_its_slabs_no_trace(rng, monkeypatch):
     assert few.certificate.gap <= 1e-13
     assert few.losses == pytest.approx(best.losses, rel=1e-14)
     np.testing.assert_allclose(few.attributions, W, rtol=0, atol=1e-13)
-    zero, mean = (Trivial.of(objective.losses).zero, Trivial.of(objective.losses).mean)
+    zero, mean = (
+        TrivialLosses.of(objective.losses).zero,
+        TrivialLosses.of(objective.losses).mean,
+    )
     assert zero["gradient_matching"] == pytest.approx((before**2).sum(), rel=1e-14)
     apart = before - before.mean(axis=0)
     assert mean["gradient_matching"] == pytest.approx((apart**2).sum(), rel=1e-13)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.losses.own import own_constraints
+from propopt.losses.custom import split_custom_constraints
 from propopt.proofs import conic_bound
 
 
@@ -231,13 +231,13 @@ def test_the_box_holds_what_it_says(name, rng):
     """Feasible points of a smaller objective are in the box, whichever they are."""
     objective, constraints = CASES[name]
     given = () if constraints is None else [constraints]
-    own, _ = own_constraints(given)
-    program = conic_bound.OwnProgram(objective, (), own)
+    own, _ = split_custom_constraints(given)
+    program = conic_bound.CustomProgram(objective, (), own)
     best = po.solve(objective, subject_to=given)
     most = 2.0 * best.objective
     most /= program.unit
     solved = conic_bound.Solved(program.problem, {})
-    box = np.array(program.known_box(most * program.unit)) / program.size
+    box = np.array(program.bounding_box(most * program.unit)) / program.size
     posed = conic_bound.ConicProgram.of(solved.data, solved.P, program.V, box)
     low, high = posed.box(most - posed.d)
     assert np.isfinite([low, high]).all()

@@ -23,7 +23,7 @@ COUPLED = {
     for name, loss in LOSSES.items()
     if isinstance(loss.map, OverPoints | ImplicitOverPoints | OverFeatures)
     and loss.map.components is not None
-    and loss.beside is None  # beside others constants cost what these do
+    and loss.offset is None  # beside others constants cost what these do
 }
 gradient, absolute = po.GradientMatching(G), po.GradientMatching(G, norm="l1")
 each_coupled = pytest.mark.parametrize("name", COUPLED)
@@ -95,7 +95,7 @@ def test_differences_are_taken_before_they_are_scaled(digits):
 
 OBJECTIVES = {
     "pairwise": gradient + 0.7 * LOSSES["pairwise, knn"],
-    "beside": gradient + 0.7 * LOSSES["pairwise, beside"],
+    "offset": gradient + 0.7 * LOSSES["pairwise, offset"],
     "disconnected": gradient + 3.0 * LOSSES["pairwise, disconnected"],
     "signed": gradient + 0.2 * LOSSES["pairwise, signed"],
     "kernel": gradient + 0.05 * LOSSES["kernel"],

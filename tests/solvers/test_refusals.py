@@ -10,11 +10,19 @@ from refusals import refused
 
 import propopt as po
 from propopt.base.errors import PropoptError
-from propopt.solvers import centred, curves, entries, factored, lasso, splitting, task
+from propopt.solvers import (
+    curves,
+    entries,
+    factored,
+    lasso,
+    reductions,
+    splitting,
+    task,
+)
 from propopt.solvers import normal_equations as squares
 
 
-SOLVERS = (centred, curves, entries, factored, lasso, squares, splitting, task)
+SOLVERS = (reductions, curves, entries, factored, lasso, squares, splitting, task)
 NAMES = {name: value for module in SOLVERS for name, value in vars(module).items()}
 NAMES |= vars(catalogue) | {"np": np, "po": po, "golden": golden_chains.objective}
 

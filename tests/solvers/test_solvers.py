@@ -15,7 +15,7 @@ from propopt.losses import Program
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.solvers import Solver, Task
 from propopt.solvers import conic as conic_module
-from propopt.solvers.centred import Shifted
+from propopt.solvers.reductions import ShiftReduction
 from propopt.solvers.task import find_solver
 
 
@@ -40,8 +40,8 @@ def find(name: str) -> Solver:
 
 def refusal(solver: Solver, objective: po.losses.Objective) -> str | None:
     program = Program(objective.losses, sizes=SHAPE)
-    left = Shifted(None).posed(program)  # what any solver is given of it
-    shifts = isinstance(left, Program) and not isinstance(solver, Shifted)
+    left = ShiftReduction(None).reduced(program)  # what any solver is given of it
+    shifts = isinstance(left, Program) and not isinstance(solver, ShiftReduction)
     return solver.refusal(left if shifts else program)
 
 

@@ -106,7 +106,7 @@ def test_nothing_depends_on_how_much_is_read_at_once_nor_on_pickling(monkeypatch
     values = whole.value(rows)
     copy = pickle.loads(pickle.dumps(whole))
     np.testing.assert_array_equal(copy.value(rows), values)
-    monkeypatch.setattr(boxes, "AT_ONCE", Budget(1000))
+    monkeypatch.setattr(boxes, "BATCH_BUDGET", Budget(1000))
     np.testing.assert_allclose(whole.value(rows), values, atol=1e-13)
     for size in (1, 40):
         monkeypatch.setattr(sets, "_NODES_AT_ONCE", size)

@@ -162,7 +162,7 @@ def test_all_ways_and_all_blocks_have_the_same_digits(kind, monkeypatch):
     budgets = [Budget(2**25), Budget(30_000)]
     for kept, budget in itertools.product((0, 20_000, 2**28), budgets):
         monkeypatch.setattr(shapley, "TABLE_BYTES", kept)
-        monkeypatch.setattr(shapley, "AT_ONCE", budget)
+        monkeypatch.setattr(shapley, "BATCH_BUDGET", budget)
         exact = prepared(read, game)
         np.testing.assert_array_equal(exact.values(points), whole)
         for some in (slice(5, 6), slice(0, 9), slice(8, 58)):
@@ -240,7 +240,7 @@ def test_kept_tables_are_bounded_in_bytes(monkeypatch):
 
 @pytest.mark.parametrize("kind", GAMES)
 def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
-    """Own values are made of them: boxes have the means that all products have."""
+    """Main effects are made of them: boxes have the means that all products have."""
     read, game = boxes_of(5), GAMES[kind]
     products = read
     if game.players is not None:
@@ -252,7 +252,7 @@ def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
         weights = np.full(len(game.background), 1 / len(game.background))
     leaves, size = OrderedBoxes.of(read, game.players), np.abs(read.values).sum()
     for budget in (Budget(2**25), Budget(2_000)):
-        monkeypatch.setattr(shapley, "AT_ONCE", budget)
+        monkeypatch.setattr(shapley, "BATCH_BUDGET", budget)
         c, mean = leaves.shares(game.background, game.weights)
         np.testing.assert_allclose(c, slopes @ weights, rtol=0, atol=1e-14 * size)
         whole = (slopes * known) @ weights

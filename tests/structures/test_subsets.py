@@ -9,7 +9,7 @@ from subset_oracle import assert_means, masks
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_reading import WordRegression
+from propopt.lime.text.word_limits import WordRegression
 from propopt.structures.subsets import sizes
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import (

@@ -12,7 +12,7 @@ from subset_oracle import assert_means, masks
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.lime.text.text_reading import WordRegression
+from propopt.lime.text.word_limits import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.structures.tfidf import text_models, text_sums

@@ -17,13 +17,17 @@ from propopt.losses.completeness import OffAxis
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
-from propopt.solvers.centred import Restricted, Shifted, Transposed
-from propopt.solvers.complete import Complete, MinimumNorm
+from propopt.solvers.complete import CompletenessReduction, MinimumNorm
 from propopt.solvers.curves import OneBound, Spectral
-from propopt.solvers.entries import CompleteEntries, Entries
+from propopt.solvers.entries import ConstrainedEntryCg, EntryReduction
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso import Lasso
 from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.reductions import (
+    ShiftReduction,
+    TransposeReduction,
+    ZeroBoundReduction,
+)
 from propopt.solvers.splitting import Splitting
 
 
@@ -101,10 +105,10 @@ LOSSES: dict[str, po.losses.PropertyLoss] = {
         f"pairwise, {name}": po.PairwiseRobustness(graph)
         for name, graph in POINT_GRAPHS.items()
     },
-    "pairwise, beside": po.PairwiseRobustness(
-        po.graphs.knn_graph(X, 2, weights="gaussian"), beside=np.cos(3.0 * G) + X**2
+    "pairwise, offset": po.PairwiseRobustness(
+        po.graphs.knn_graph(X, 2, weights="gaussian"), offset=np.cos(3.0 * G) + X**2
     ),
-    "pairwise, grid, beside": po.PairwiseRobustness(GRID, beside=np.cos(3.0 * G)),
+    "pairwise, grid, offset": po.PairwiseRobustness(GRID, offset=np.cos(3.0 * G)),
     "pairwise, lattice": po.PairwiseRobustness(LATTICE),
     "pairwise, grid": po.PairwiseRobustness(GRID),
     "pairwise, no edges": po.PairwiseRobustness(EMPTY_GRAPH),
@@ -170,7 +174,7 @@ PENALTIES: dict[str, maps.Penalty] = {
 _gradient, _gradient_l1 = LOSSES["gradient l2"], LOSSES["gradient l1"]
 _function, _local = LOSSES["function"], LOSSES["function, local"]
 _knn, _kernel = LOSSES["pairwise, knn, gaussian"], LOSSES["kernel"]
-_full, _beside = LOSSES["pairwise, gaussian"], LOSSES["pairwise, beside"]
+_full, _beside = LOSSES["pairwise, gaussian"], LOSSES["pairwise, offset"]
 _shared = LOSSES["shared"]
 _chain, _sparsity = LOSSES["smoothness, chain"], LOSSES["sparsity"]
 _max, _sum = LOSSES["difference, max l2"], LOSSES["difference, sum l2"]
@@ -183,12 +187,12 @@ OBJECTIVES: dict[str, po.losses.Objective] = {
     "gradient, lattice": _gradient + 0.7 * LOSSES["pairwise, lattice"],
     "gradient, grid, sparsity": _gradient + LOSSES["pairwise, grid"] + 0.3 * _sparsity,
     "gradient, pairwise, smoothness": 2.0 * _gradient + 0.4 * _knn + 0.3 * _chain,
-    "gradient, beside": _gradient + 0.7 * _beside,
+    "gradient, offset": _gradient + 0.7 * _beside,
     "gradient, beside, smoothness": _gradient + 0.7 * _beside + 0.4 * _chain,
     "gradient, beside, sparsity": _gradient + 0.7 * _beside + 0.4 * _sparsity,
-    "gradient l1, beside": _gradient_l1 + 0.3 * _beside,
-    "function, beside": _function + 0.7 * _beside,
-    "gradient, grid, beside": _gradient + 2.0 * LOSSES["pairwise, grid, beside"],
+    "gradient l1, offset": _gradient_l1 + 0.3 * _beside,
+    "function, offset": _function + 0.7 * _beside,
+    "gradient, grid, offset": _gradient + 2.0 * LOSSES["pairwise, grid, offset"],
     "gradient, disconnected": _gradient + 3.0 * LOSSES["pairwise, disconnected"],
     "gradient, no edges": _gradient + LOSSES["pairwise, no edges"] + 0.3 * _sparsity,
     "gradient, kernel": _gradient + 0.05 * _kernel,
@@ -244,12 +248,12 @@ SOLVERS: dict[str, SolverCase] = {
     "normal_equations": SolverCase(NormalEquations(), 1e-6),
     "lasso": SolverCase(Lasso(), 1e-6),
     "splitting": SolverCase(Splitting(), 1e-6),
-    "complete": SolverCase(Complete(po.solvers.Auto()), 1e-6),
-    "shifted": SolverCase(Shifted(po.solvers.Auto()), 1e-6),
-    "restricted": SolverCase(Restricted(po.solvers.Auto()), 1e-6),
-    "complete entries": SolverCase(CompleteEntries(), 1e-6),
-    "entries": SolverCase(Entries(po.solvers.Auto()), 1e-6),
-    "transposed": SolverCase(Transposed(po.solvers.Auto()), 1e-6),
+    "complete": SolverCase(CompletenessReduction(po.solvers.Auto()), 1e-6),
+    "shifted": SolverCase(ShiftReduction(po.solvers.Auto()), 1e-6),
+    "restricted": SolverCase(ZeroBoundReduction(po.solvers.Auto()), 1e-6),
+    "complete entries": SolverCase(ConstrainedEntryCg(), 1e-6),
+    "entries": SolverCase(EntryReduction(po.solvers.Auto()), 1e-6),
+    "transposed": SolverCase(TransposeReduction(po.solvers.Auto()), 1e-6),
     "conic": SolverCase(po.solvers.Conic(), 1e-6),
     "minimum_norm": SolverCase(MinimumNorm(), 1e-10),
     "CLARABEL": SolverCase("CLARABEL", 1e-6),

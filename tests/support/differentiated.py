@@ -18,7 +18,7 @@ def jump_test(function, X, rng=0):
     points, labels = function.read(X)
     numeric, names = function.numeric_columns(points), labels.of_columns()
     segments = Segments.between(points, numeric, np.random.default_rng(rng))
-    with function.calls.trying_out():
+    with function.calls.as_trial():
         return jumps_along(
             lambda between: function.value_at(between, names), segments, repr(function)
         )

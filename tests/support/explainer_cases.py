@@ -70,26 +70,26 @@ EXPLAINERS = {
 
 IN_PARTS = {
     "forest": lambda: po.Explainer(
-        forest(), data=X, beside=None, graph=po.graphs.Nearest(n_reference=25)
+        forest(), data=X, offset=None, graph=po.graphs.Nearest(n_reference=25)
     ),
     "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, beside=None, metric="effects"
+        forest(), data=X, offset=None, metric="effects"
     ),
     "sampled": lambda: po.Explainer(
         black_box,
         data=X,
-        beside=None,
+        offset=None,
         graph=po.graphs.Nearest(n_reference=15),
         robustness=0.1,
         sampling=po.Sampling(rng=3),
     ),
     "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, beside=None, graph=po.graphs.Nearest(n_reference=15)
+        mixed_model(), data=MIXED, offset=None, graph=po.graphs.Nearest(n_reference=15)
     ),
     "slopes": lambda: po.Explainer(
         perceptron(),
         data=X,
-        beside=None,
+        offset=None,
         contributions="slopes",
         graph=po.graphs.Nearest(n_reference=20),
     ),

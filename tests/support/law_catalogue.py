@@ -16,7 +16,7 @@ from propopt.laws.column_laws import CodedLaw, NoisyColumn
 from propopt.laws.data_law import DataLaw, NoiseLaw, Reference
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.tables.columns import Atoms
+from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels
 
 
@@ -45,7 +45,9 @@ def _reference(X, codes):
 def _noise(X, codes):
     laws = DataLaw(_reference(X, codes)).columns
     shares = [law.shares if isinstance(law, CodedLaw) else None for law in laws]
-    return NoiseLaw(np.full(len(laws), 0.4), tuple(shares), tuple(map(Atoms.of, X.T)))
+    return NoiseLaw(
+        np.full(len(laws), 0.4), tuple(shares), tuple(map(ObservedValues.of, X.T))
+    )
 
 
 def _given(X, codes):

@@ -81,7 +81,7 @@ def quadrature(law, width, nodes=7):
     eps = np.exp(-0.5 / width**2)
     axes = []
     for column, x in zip(law.columns, POINT, strict=True):
-        own = int(column.place(np.array([x]))[0])
+        own = int(column.bin_index(np.array([x]))[0])
         parts = [
             _rule_of_bin(column, b, t, v, 1.0 if b == own else eps)
             for b in range(len(column.shares))

@@ -10,7 +10,7 @@ from refit_cases import product_table
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from propopt.interactions import Minipatches
-from propopt.interactions.left_out import Refits
+from propopt.interactions.refits import Refits
 
 
 def small_table(n_rows=90, n_features=6, seed=0):

@@ -66,7 +66,7 @@ def _predicting(loss, W):
 
 
 def _alike(loss, W):
-    W = W if loss.beside is None else W - loss.beside
+    W = W if loss.offset is None else W - loss.offset
     return pair_sum(W, loss.graph.similarities.toarray())
 
 

@@ -24,7 +24,7 @@ from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.finite_samples import FiniteFit, expected, expected_run
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.sampled_limits import estimate_limits
-from propopt.lime.text.text_reading import TextLaw, checked_subsets, enumerated_words
+from propopt.lime.text.word_limits import TextLaw, checked_subsets, enumerated_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from sklearn.base import clone
 
-from propopt.interactions.left_out import Refits
+from propopt.interactions.refits import Refits
 
 
 def product_table(n_rows=60, n_features=4, seed=0, noise=0.3):

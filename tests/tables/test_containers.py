@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Lime, LimePackage
-from propopt.tables.frames import as_far_as_numbers, plain_numbers
+from propopt.tables.frames import coerce_numbers, plain_numbers
 
 
 pl = pytest.importorskip("polars")
@@ -218,7 +218,7 @@ def test_numbers_as_text_are_refused_with_the_cure(values, dtype):
 @pytest.mark.parametrize("large", [10**400, -(10**400)], ids=["large", "negative"])
 def test_whole_numbers_beyond_floats_are_infinite_and_others_as_they_are(large):
     cells = pd.Series([large, "1", None, "no", 2.5], index=list("abcde"), dtype=object)
-    numbers = as_far_as_numbers(cells)
+    numbers = coerce_numbers(cells)
     assert list(numbers.index) == list(cells.index)
     np.testing.assert_array_equal(numbers, [np.inf, 1.0, np.nan, np.nan, 2.5])
     table = pd.DataFrame({"age": pd.Series([large, 1, "3"], dtype=object)})

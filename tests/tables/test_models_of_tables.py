@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import propopt as po
 from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import Budget, Calls
+from propopt.base.resources import Budget, EvaluationCounter
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 from propopt.functions import models
 from propopt.functions.jumps import FEWEST
@@ -253,13 +253,13 @@ def test_calls_are_counted_where_the_model_is_called(spy, function, monkeypatch)
     assert max(spy.sizes) == 10
     numerical = po.wrap(lambda X: X[:, 0] * X[:, 1])
     numerical.value(np.ones((5, 2)))
-    assert numerical.calls == Calls(rows=5, batches=1, trials=6)
+    assert numerical.calls == EvaluationCounter(rows=5, batches=1, trials=6)
     numerical.gradient(np.ones((5, 2)))
-    assert numerical.calls == Calls(rows=5 + 20, batches=2, trials=12)
+    assert numerical.calls == EvaluationCounter(rows=5 + 20, batches=2, trials=12)
     table = X[["bmi"]].to_numpy()
     exact = po.wrap(LogisticRegression().fit(table, Y))
     exact.gradient(table)
-    assert exact.calls == Calls(rows=N, batches=1)
+    assert exact.calls == EvaluationCounter(rows=N, batches=1)
 
 
 BMI = X[["bmi"]]

@@ -14,11 +14,11 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.tables.frames import (
     Labels,
-    names_of,
+    column_names,
     plain_floats,
     read_numbers,
-    some_columns,
-    with_exchanged,
+    select_columns,
+    with_permuted_columns,
 )
 from propopt.tables.schema import array_scales
 
@@ -189,10 +189,10 @@ def test_columns_have_their_names_categories_and_moments(schema):
 
 def test_parts_of_tables():
     frame = X[["age", "dose"]]
-    assert names_of(frame) == ("age", "dose")
-    pd.testing.assert_frame_equal(some_columns(frame, [1]), frame[["dose"]])
+    assert column_names(frame) == ("age", "dose")
+    pd.testing.assert_frame_equal(select_columns(frame, [1]), frame[["dose"]])
     table = np.array([[1, 5], [2, 6], [3, 7]])
-    exchanged = with_exchanged(table, [1], np.array([2, 0, 1]))
+    exchanged = with_permuted_columns(table, [1], np.array([2, 0, 1]))
     np.testing.assert_array_equal(exchanged, [[1, 7], [2, 5], [3, 6]])
 
 

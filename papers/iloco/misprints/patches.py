@@ -7,7 +7,7 @@ import numpy as np
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.lime.statements import equals
-from propopt.base.arrays import Truths, Values
+from propopt.base.arrays import Mask, Values
 from propopt.interactions.features import Features
 from propopt.interactions.patch_draws import draw_patches
 
@@ -35,7 +35,7 @@ def patch_shares() -> Values:
     return np.array([patches.out.mean() * share for share in shares])
 
 
-def _mean_of_pairs(absent: Truths) -> float:
+def _mean_of_pairs(absent: Mask) -> float:
     first, second = Features.of(range(8)).all_sets(2).T
     return float((absent[:, first] & absent[:, second]).mean())
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.explaining.explainers.baseline import Baseline, Gradient
 from propopt.explaining.explainers.exact_limits import ExactLime
 from propopt.explaining.explainers.lime_package import LimePackage
 from propopt.explaining.explainers.local_lime import Lime
+from propopt.explaining.explainers.main_effects import MainEffects, main_effects
 from propopt.explaining.explainers.mixtures import SmoothGrad, aggregate
-from propopt.explaining.explainers.own_value import OwnValues, own_values
 from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
 from propopt.explaining.explainers.shapley_values import ExactShap, Shap, TreeShap
 
@@ -22,13 +22,13 @@ __all__ = [
     "Gradient",
     "Lime",
     "LimePackage",
-    "OwnValues",
+    "MainEffects",
     "Shap",
     "SmoothGrad",
     "TreeShap",
     "aggregate",
     "captum_attribution",
-    "own_values",
+    "main_effects",
     "quantus_explain_func",
 ]
 
@@ -45,4 +45,4 @@ BASELINES: Mapping[str, type[Baseline]] = {
 """Each baseline under the name that it has in files."""
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.explainers", __all__)
+    __getattr__ = _suggesting_getattr("po.explainers", __all__)

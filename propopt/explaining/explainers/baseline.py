@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_array, read_rng
 from propopt.base.errors import InvalidInput
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions import Function
 from propopt.functions.cost import Cost, cost_of
 from propopt.functions.function import read_function
@@ -119,7 +119,7 @@ def _of_documents(
     function: TextFunction, documents: Sequence[TextDocument], found: Sequence[Findings]
 ) -> Findings:
     """What is said of each, as one: of all words (N, V), and numbers (N,)."""
-    placed = partial(function.text_schema.placed, documents)
+    placed = partial(function.text_schema.in_columns, documents)
 
     def numbers(own: Sequence[Array | None]) -> Array:
         return np.array([np.nan if x is None else x[0] for x in own])
@@ -239,7 +239,7 @@ class Baseline(ABC):
         reason = self._texts_refusal() if isinstance(function, TextFunction) else None
         if reason is not None:
             raise InvalidInput(f"{self.method}: {reason}")
-        function = function.taking(X)
+        function = function.with_categories_of(X)
         points, labels = function.read(X)
         before = function.calls.rows
         request = Request(
@@ -263,7 +263,7 @@ class Baseline(ABC):
         told = {
             "parameters": self.parameters,
             "units": self.units,
-            **request.function.told(request.points),
+            **request.function.metadata(request.points),
         }
         if isinstance(request.function, TextFunction):
             told = {"parameters": self._texts_parameters(), "units": "output"}
@@ -371,7 +371,7 @@ def _plain(value: Any) -> Parameter:
     return value.item() if isinstance(value, np.generic) else value
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Gradient(Baseline):
     """The gradient at each point: w_n = ∇f(x_n).

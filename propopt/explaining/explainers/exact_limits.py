@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.checks import known_word, read_count, read_positive
+from propopt.base.checks import read_count, read_option, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -28,7 +28,7 @@ from propopt.explaining.explainers.shapley_values import (
 )
 from propopt.functions.texts import DocumentFunction
 from propopt.lime.exact_limits import Limits, bit_steps
-from propopt.lime.explaining import explanation_of_texts
+from propopt.lime.explaining import explain_documents
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
@@ -39,7 +39,7 @@ from propopt.lime.sampled_limits import (
     limits_or_estimates,
 )
 from propopt.lime.text.text_explanation import TextSubject
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.results.explanation import Parameter
 
 
@@ -83,7 +83,7 @@ def found_limits(
     )
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactLime(Baseline):
     """Coefficients of tabular LIME for infinitely many samples, exactly.
@@ -193,8 +193,8 @@ class ExactLime(Baseline):
             read_positive(self.kernel_width, "kernel_width")
         if read_count(self.n_bins, "n_bins") < 2:
             raise InvalidInput("n_bins: expected at least 2: one bin has no contrast")
-        known_word(self.weights, BinWeights, "weights")
-        known_word(self.units, PackageUnits, "units")
+        read_option(self.weights, BinWeights, "weights")
+        read_option(self.units, PackageUnits, "units")
         read_count(self.n_samples, "n_samples")
         self._check_law()
         if self.data is not None:
@@ -217,7 +217,7 @@ class ExactLime(Baseline):
 
     def _expected(self, request: Request) -> int:
         at = request.function
-        if isinstance(at, DocumentFunction) and at.function.is_read:
+        if isinstance(at, DocumentFunction) and at.function.has_structure:
             return 0  # reading a document is as much work as its limits
         if isinstance(request.function.products_in(request.points.shape[1]), Reason):
             return len(request.points) * self.n_samples
@@ -295,7 +295,7 @@ class ExactLime(Baseline):
             documents=(at.document,),
             draws=self._draws(request),
         )
-        row = explanation_of_texts(subject, progress=False).rows[0]
+        row = explain_documents(subject, progress=False).rows[0]
         if not row.is_exact:
             warnings.warn(
                 f"exact_lime: coefficients are estimated: {row.reason}",

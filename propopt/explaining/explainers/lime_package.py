@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import known_word, read_count, read_positive
+from propopt.base.checks import read_count, read_option, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -26,7 +26,7 @@ from propopt.explaining.explainers.shapley_values import (
 )
 from propopt.functions.texts import DocumentFunction
 from propopt.results.explanation import Parameter
-from propopt.tables.columns import Coded
+from propopt.tables.columns import CategoricalColumn
 from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
@@ -99,7 +99,7 @@ def package_run(
 # ---- The baseline
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LimePackage(Baseline):
     """Tabular LIME as the ``lime`` package computes it (Ribeiro et al. 2016).
@@ -162,7 +162,7 @@ class LimePackage(Baseline):
             raise InvalidInput("n_samples: expected at least 2, the point and one more")
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
-        known_word(self.units, PackageUnits, "units")
+        read_option(self.units, PackageUnits, "units")
         if self.discretize and self.units == "gradient":
             raise InvalidInput("discretize: units='gradient' needs discretize=False")
         if self.data is not None:
@@ -266,5 +266,5 @@ def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
     return {
         j: [str(category) for category in column.categories]
         for j, column in enumerate(schema.columns)
-        if isinstance(column, Coded)
+        if isinstance(column, CategoricalColumn)
     }

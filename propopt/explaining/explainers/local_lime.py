@@ -13,7 +13,7 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -25,7 +25,7 @@ from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Pertur
 from propopt.laws.regressions import Neighbourhood, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.sampled_limits import around_rows
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 
@@ -120,7 +120,7 @@ FITTED_TOGETHER: Final = Budget(2**19)
 """Regressors of one call of LAPACK, few enough to stay in a processor's cache."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Lime(Baseline):
     """Slopes of a weighted least-squares fit of f around each point.

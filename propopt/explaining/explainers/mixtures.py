@@ -12,10 +12,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import read_count, sealed
+from propopt.base.checks import read_count, read_only
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import DrawPlan
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
 from propopt.laws.sampling import DrawCost, Sampler
@@ -32,7 +32,7 @@ from propopt.tables.frames import Labels
 from propopt.tables.imported import AttributionsLike, aligned
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class SmoothGrad(Baseline):
     """Mean gradient over perturbed copies of each point.
@@ -186,7 +186,7 @@ BACKEND = "CLARABEL"
 ACCURACY = 1e-10
 
 
-@knows_other_words
+@suggests_arguments
 def aggregate(
     objective: Objective | PropertyLoss,
     explanations: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],
@@ -243,7 +243,7 @@ def aggregate(
     quantities = {part.quantity for part in parts}
     quantities = (quantities | {quantity_of_target(objective.losses)}) - {None}
     shares = _best_shares(objective, stack)
-    attributions = sealed(np.tensordot(shares, stack, axes=1))
+    attributions = read_only(np.tensordot(shares, stack, axes=1))
     return Explanation(
         attributions=attributions,
         method="aggregation",

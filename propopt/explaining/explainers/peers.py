@@ -12,7 +12,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.results.explanation import Explanation
 
 
@@ -20,7 +20,7 @@ ExplainRows: TypeAlias = Callable[[Any], Explanation]
 """From points (m, D) to their explanation, such as ``explainer.explain``."""
 
 
-@knows_other_words
+@suggests_arguments
 def captum_attribution(
     forward: Any, explain: ExplainRows | Mapping[int, ExplainRows]
 ) -> Any:
@@ -80,7 +80,7 @@ def captum_attribution(
     return Optimized(forward)
 
 
-@knows_other_words
+@suggests_arguments
 def quantus_explain_func(
     explain: ExplainRows | Mapping[int, ExplainRows],
 ) -> Callable[..., Array]:

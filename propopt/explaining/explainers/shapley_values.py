@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
-from propopt.explaining.contributions import known_means
+from propopt.explaining.contributions import observed_means
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -32,16 +32,16 @@ from propopt.explaining.explainers.baseline import (
     Request,
 )
 from propopt.functions import Function
-from propopt.functions.means import Checked
+from propopt.functions.means import CheckedStructure
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
-from propopt.lime.text.text_reading import checked_subsets
+from propopt.lime.text.word_limits import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
-from propopt.structures.subsets.sets import shapley_of_worths, word_shapley
+from propopt.structures.subsets.sets import shapley_of_coalitions, word_shapley
 from propopt.tables.frames import as_frame, read_points
 
 
@@ -86,7 +86,7 @@ def background_rows(background: BackgroundLike, request: Request) -> Points:
 
 def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
     """Means and first modes of the values that are there; missing where none is."""
-    row = known_means(points)[None]
+    row = observed_means(points)[None]
     for j in np.flatnonzero(categorical):
         row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
     return row
@@ -156,7 +156,7 @@ _NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shap(OfBackground):
     """Shapley values of the background game (Lundberg and Lee 2017).
@@ -271,7 +271,7 @@ class Shap(OfBackground):
         slopes, undefined = _slopes(
             values[:, numeric],
             request.points[:, numeric],
-            known_means(background[:, numeric]),
+            observed_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
         details = {"undefined": undefined}
@@ -316,13 +316,13 @@ class _Game:
     empty: Values  # (B,): f(b)
 
     @property
-    def differs(self) -> Truths:
+    def differs(self) -> Mask:
         """Where x is another value than b, (B, D): what is missing in both is not."""
         x, b = self.point, self.background
         return ~((x == b) | (np.isnan(x) & np.isnan(b)))
 
     @property
-    def playing(self) -> Positions:
+    def playing(self) -> Indices:
         """The features that change rows of the background, few of them first."""
         n_changed = self.differs.sum(axis=0)
         order = np.argsort(n_changed, kind="stable")
@@ -337,7 +337,7 @@ class _Game:
         step = np.log2(gray[1:] ^ gray[:-1]).astype(np.intp)
         worth = np.empty(2**n)
         worth[gray] = self.worths(playing[step])
-        values[playing] = shapley_of_worths(worth)
+        values[playing] = shapley_of_coalitions(worth)
         return values
 
     def sampled(self, n_orders: int, seed: int) -> Values:
@@ -353,7 +353,7 @@ class _Game:
         np.add.at(values, walks[:, 0], changes[:, 0] - changes[:, 1])
         return values / (2 * n_orders)
 
-    def worths(self, features: Positions) -> Values:
+    def worths(self, features: Indices) -> Values:
         """v(∅), and v after each feature came, or went if it was there: (T + 1,)."""
         inside = np.zeros(len(self.point), bool)
         differs, last = self.differs, self.empty
@@ -401,7 +401,7 @@ _TREE_ROWS: Final = 4096
 """... they take less time for each."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactShap(OfBackground):
     """Exact Shapley values of models that are read as sums of products.
@@ -476,7 +476,7 @@ class ExactShap(OfBackground):
 
     def _findings(self, request: Request) -> Findings:
         checked = self._read(request)
-        read = self._believed(checked.read)
+        read = self._believed(checked.structure)
         exact, mean = self._against(read, request)
         phi, f = np.empty(request.points.shape), request.value(request.points)
         step, is_right = _TREE_ROWS if isinstance(read, Boxes) else _ROWS, False
@@ -516,9 +516,9 @@ class ExactShap(OfBackground):
             _LAST[self] = _Last(*asked, read, exact, mean)
         return exact, mean
 
-    def _read(self, request: Request) -> Checked:
+    def _read(self, request: Request) -> CheckedStructure:
         """What the function is read as, which is not compared with it as yet."""
-        return Checked.of(request.function, request.points.shape[1])
+        return CheckedStructure.of(request.function, request.points.shape[1])
 
 
 class _Last(NamedTuple):
@@ -540,7 +540,7 @@ _LAST: Final = weakref.WeakKeyDictionary[ExactShap, _Last]()
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeShap(ExactShap):
     """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
@@ -592,10 +592,10 @@ class TreeShap(ExactShap):
 
     method: ClassVar[str] = "tree_shap"
 
-    def _read(self, request: Request) -> Checked:
+    def _read(self, request: Request) -> CheckedStructure:
         """Its trees, and nothing else."""
         function = request.function
-        return Checked(
+        return CheckedStructure(
             function,
             function.boxes
             or Reason(

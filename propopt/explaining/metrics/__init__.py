@@ -8,7 +8,7 @@ point. The losses of :mod:`propopt.losses` can be optimized; these cannot.
 
 from typing import TYPE_CHECKING
 
-from propopt.base.words_of_others import other_words as _other_words
+from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.explaining.metrics.evaluation import evaluate, evaluate_rows
 from propopt.explaining.metrics.literature import (
     CompletenessGap,
@@ -38,4 +38,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
-    __getattr__ = _other_words("po.metrics", __all__)
+    __getattr__ = _suggesting_getattr("po.metrics", __all__)

@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.metrics.literature import MaxSensitivity, Sparseness
 from propopt.explaining.metrics.metric import (
@@ -39,7 +39,7 @@ AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | Attributio
 Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 
 
-@knows_other_words
+@suggests_arguments
 def evaluate(
     metrics: Metrics,
     function: Function,
@@ -100,7 +100,7 @@ def evaluate(
     return pd.DataFrame(means).T.rename_axis("method")
 
 
-@knows_other_words
+@suggests_arguments
 def evaluate_rows(
     metrics: Metrics,
     function: Function,

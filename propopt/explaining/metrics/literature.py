@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import known_word, read_array, read_count
+from propopt.base.checks import read_array, read_count, read_option
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.explainers.shapley_values import (
     checked_background,
@@ -53,7 +53,7 @@ Rescaling: TypeAlias = Literal["none", "best"]
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Infidelity(Noisy, FaithfulnessMetric):
     """Expected error of a linear forecast (Yeh et al. 2019, infidelity).
@@ -95,7 +95,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known_word(self.rescaling, Rescaling, "rescaling")
+        read_option(self.rescaling, Rescaling, "rescaling")
 
     def parts(
         self,
@@ -151,7 +151,7 @@ def _errors(pairs: Array) -> Array:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompletenessGap(FaithfulnessMetric):
     """How far the attributions are from adding up (Sundararajan et al. 2017, axiom).
@@ -183,7 +183,7 @@ class CompletenessGap(FaithfulnessMetric):
     units: AbsoluteOrRelative = "absolute"
 
     def __post_init__(self) -> None:
-        known_word(self.units, AbsoluteOrRelative, "units")
+        read_option(self.units, AbsoluteOrRelative, "units")
         if self.data is not None:
             object.__setattr__(self, "data", checked_background(self.data))
 
@@ -202,7 +202,7 @@ class CompletenessGap(FaithfulnessMetric):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Sparseness(Metric):
     """Gini index of the absolute attributions (Chalasani et al. 2020; Hurley 2009).
@@ -252,7 +252,7 @@ _NEGLIGIBLE = 1e-12
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FaithfulnessCorrelation(FaithfulnessMetric):
     """Correlation of attributions and effects of removal (Bhatt et al. 2020).
@@ -368,7 +368,7 @@ def _correlation(pairs: Array, sizes: Array) -> Array:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class MaxSensitivity(Noisy, Metric):
     """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
@@ -408,7 +408,7 @@ class MaxSensitivity(Noisy, Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known_word(self.units, AbsoluteOrRelative, "units")
+        read_option(self.units, AbsoluteOrRelative, "units")
 
     def __call__(
         self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None

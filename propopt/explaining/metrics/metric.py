@@ -16,17 +16,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Truths
+from propopt.base.arrays import Array, Attributions, Mask, Points
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, PropoptWarning
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.explainers.baseline import Request, request_of_document
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import Perturbations
-from propopt.losses.restricted import counted
+from propopt.losses.restricted import entry_support
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, read_points, read_table
@@ -84,7 +84,7 @@ BACKGROUND_OF_TEXTS: Final = (
 
 def read_present(
     user_values: object, explanation: object, attributions: Attributions
-) -> Truths | None:
+) -> Mask | None:
     """Which features each point has, (N, D); None where all have all."""
     if user_values is not None:
         table, _ = read_table(user_values, "present")
@@ -96,7 +96,7 @@ def read_present(
         return np.asarray(table != 0.0)
     if not isinstance(explanation, Explanation) or explanation.program is None:
         return None
-    support = counted(explanation.program)
+    support = entry_support(explanation.program)
     return None if support is None else support.mask
 
 
@@ -133,7 +133,7 @@ def read_size(k: int | None, n_features: int) -> int:
     return k
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BaselineMethod:
     """An explainer of one function, as a callable ``method(points) -> attributions``.
@@ -292,7 +292,7 @@ RandomSeed: TypeAlias = int | np.random.Generator | None
 TableLike: TypeAlias = ArrayLike | pd.DataFrame
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
     """A metric of explanations under the name that the literature gives it.

@@ -9,7 +9,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.declared import stored
+from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
@@ -30,7 +30,7 @@ _HEAD: Final = (
 )
 
 
-def as_row(name: Hashable) -> str:
+def row_label(name: Hashable) -> str:
     """What a row is called; a name of several words speaks for itself."""
     return name if isinstance(name, str) and " " in name else f"row {name}"
 
@@ -72,15 +72,15 @@ class LimeDiagnosis(
     True
     """
 
-    findings: tuple[LimeFinding, ...] = stored()
-    quiet: tuple[LimeFinding, ...] = stored()
-    shape: tuple[int, int] = stored(low=0)
-    n_samples: int = stored(low=1)
-    source: str = stored()
-    labels: Labels = stored(default=Labels())
-    notes: tuple[LimeFinding, ...] = stored(default=())
+    findings: tuple[LimeFinding, ...] = field()
+    quiet: tuple[LimeFinding, ...] = field()
+    shape: tuple[int, int] = field(low=0)
+    n_samples: int = field(low=1)
+    source: str = field()
+    labels: Labels = field(default=Labels())
+    notes: tuple[LimeFinding, ...] = field(default=())
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse notes among findings, names that are not one each, and other rows.
 
         Raises
@@ -101,7 +101,7 @@ class LimeDiagnosis(
                     raise InvalidInput(f"{noun}: there is no {noun} {place}")
 
     @classmethod
-    def of_told(
+    def of_findings(
         cls,
         told: Sequence[LimeFinding],
         shape: tuple[int, int],
@@ -231,7 +231,7 @@ class LimeDiagnosis(
         row, feature = self._where(worst)
         where = f"the coefficient of {feature}" if feature else "these coefficients"
         if row is not None and self.shape[0] > 1:
-            where += f" for {as_row(row)}"
+            where += f" for {row_label(row)}"
         return f"What misleads most: {worst.rule}, of {where}"
 
     def _title(self) -> str:
@@ -293,7 +293,7 @@ def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
     }
 
 
-def told_by(
+def run_rules(
     rules: Sequence[Rule[Looked]],
     find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
     progress: bool | None,

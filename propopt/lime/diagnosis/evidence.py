@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.declared import stored
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.declared import field
 from propopt.base.errors import Refused
-from propopt.base.resources import AT_ONCE, DrawPlan
+from propopt.base.resources import BATCH_BUDGET, DrawPlan
 from propopt.base.text import Reason
 from propopt.lime.exact_limits import Limits, with_bins
 from propopt.lime.fidelity import additive_variance
@@ -32,9 +33,14 @@ from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
-from propopt.lime.sampled_limits import CommonDraws, LimeSubject, cost_told, evaluated
-from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
-from propopt.lime.text.text_samples import SampledWords, WordMeans, limits_of
+from propopt.lime.sampled_limits import (
+    CommonDraws,
+    LimeSubject,
+    announced_cost,
+    evaluated,
+)
+from propopt.lime.text.sampled_words import SampledWords, WordMeans, limits_of
+from propopt.lime.text.word_limits import LimeRecord, TextLaw
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import TextDocument
 
@@ -69,7 +75,7 @@ class Evidence(ABC):
     beta: Attributions  # coefficients (N, D)
     is_exact: bool  # whether these have no error but rounding
     # (N, D): whether β_j is not exactly zero for want of the column in f
-    depends: Truths
+    depends: Mask
     effective_share: Values  # (N,): (E π)² / E π²
     values: Values  # (N,): f
     at_row: Values  # (N,): the surrogate there
@@ -173,12 +179,12 @@ class RowsEvidence(Evidence):
     def gap_size(self) -> Values:
         return np.sqrt(self.scatter().variance)
 
-    def cell_sd(self, rows: Positions) -> Values:
+    def cell_sd(self, rows: Indices) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
         points, alpha = self.points[rows], self.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
-        for some in AT_ONCE.blocks(len(rows), 3 * uniforms.nbytes):
+        for some in BATCH_BUDGET.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
             inside = uniforms * alpha[some, None, :]
             draws = draws_at(self.law.columns, points[some], widths[some], inside)
@@ -253,7 +259,7 @@ class RowsEvidence(Evidence):
             each += bins * self.quick.draws.n_samples
         expected = len(self.points) * each
         told = self.subject.function, self.points, self.subject.labels, expected
-        return cost_told("diagnosis", *told, progress)
+        return announced_cost("diagnosis", *told, progress)
 
     @cached_property
     def quick(self) -> LimeSubject:
@@ -263,12 +269,12 @@ class RowsEvidence(Evidence):
         return replace(self.subject, draws=plan)
 
     @cached_property
-    def coded(self) -> Truths:
+    def coded(self) -> Mask:
         """Which columns are categories, (D,)."""
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
 
-    def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
+    def rebinned(self, rows: Indices, j: int, n_bins: int) -> Values:
         """β_j of some rows with other bins in column j; NaN where there are none."""
         law: Any = self.law
         column, unknown = None, np.full(len(rows), np.nan)
@@ -295,9 +301,9 @@ class RowsEvidence(Evidence):
 class ObservedWords:
     """What a model sees of each of the d words of a document."""
 
-    known: Truths  # (d,): whether it feeds any feature
+    known: Mask  # (d,): whether it feeds any feature
     # (d,): how many words, itself among them, feed a feature that it feeds: the most
-    alike: Positions
+    alike: Indices
     beside: tuple[str, ...]  # (d,): that feature; empty where there is none
     # why features are not made of single words, a sentence for each vectoriser
     crossing: tuple[str, ...]
@@ -356,7 +362,7 @@ class TextEvidence(Evidence):
     @classmethod
     def of(
         cls,
-        row: ExplainedDocument,
+        row: LimeRecord,
         means: WordMeans,
         law: TextLaw,
         vectorisers: Sequence[Any],
@@ -440,16 +446,16 @@ class LimeFinding:
 
     rule: str
     # positions; None where it is about all of them
-    row: int | None = stored(low=0, default=None)
-    column: int | None = stored(low=0, default=None)
+    row: int | None = field(low=0, default=None)
+    column: int | None = field(low=0, default=None)
     # what was measured, NaN where the rule does not apply; and from where on it is told
-    number: float = stored(missing=True, infinite=True)
-    threshold: float = stored()
+    number: float = field(missing=True, infinite=True)
+    threshold: float = field()
     # what it means here; that nothing was found, or why it was not looked for
-    sentence: str = stored()
-    remedy: str = stored(default="")  # what would do; empty where nothing was found
+    sentence: str = field()
+    remedy: str = field(default="")  # what would do; empty where nothing was found
     # how much it misleads; below 0.25 it is a note
-    severity: float = stored(low=0.0, high=1.0, default=0.0)
+    severity: float = field(low=0.0, high=1.0, default=0.0)
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
@@ -466,11 +472,11 @@ class RuleOutcome:
     sentence: str  # what it means
     remedy: str  # what would do there
     # tables of numbers and words that both have in braces, by their names; if any
-    told: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # why nothing is found at a place though its number passes the threshold, and where
-    excuses: Mapping[str, Truths] = field(default_factory=dict)
+    excuses: Mapping[str, Mask] = dataclasses.field(default_factory=dict)
     # where something is found though the number does not pass
-    also: Truths | None = None
+    also: Mask | None = None
 
 
 Looked = TypeVar("Looked", contravariant=True)
@@ -533,13 +539,13 @@ class Rule(Generic[Looked]):
             return own
         return own.reshape((1, -1) if self.per_column else (-1, 1))
 
-    def _passes(self, numbers: Array) -> Truths:
+    def _passes(self, numbers: Array) -> Mask:
         with np.errstate(invalid="ignore"):
             if self.below:
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> LimeFinding:
+    def _nearest(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
         if np.isnan(numbers).all():
             return self._told(np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0

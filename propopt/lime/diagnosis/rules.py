@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Truths
+from propopt.base.arrays import Array, Mask, Points
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
@@ -19,10 +19,10 @@ from propopt.lime.diagnosis.evidence import (
     rule,
 )
 from propopt.lime.exact_limits import (
+    bin_widths,
     bit_steps,
     inner_edges,
     nearest_edges,
-    own_widths,
 )
 from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift, ranking_chances
@@ -151,7 +151,7 @@ def cancellation(case: RowsEvidence) -> RuleOutcome:
     return RuleOutcome(ratio, ranges / case.largest, sentence, remedy, told)
 
 
-def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
+def _with_other_bins(case: RowsEvidence, wanted: Mask) -> Array:
     """The end of a sentence: coefficients with one bin less and one more, (N, D)."""
     if case.subject.exact is None:
         wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
@@ -181,7 +181,7 @@ def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
     """Its number is the least that ridge leaves of a coefficient."""
     if case.ridge == 0.0:
         return Reason("runs have no ridge")
-    left = np.where(case.depends, case.finite.share_left, np.inf)
+    left = np.where(case.depends, case.finite.shrinkage, np.inf)
     # it depends on the shares of bins, the width and D alone
     n, j = np.unravel_index(left.argmin(), left.shape)
     number = float(left[n, j]) if case.depends.any() else np.nan
@@ -229,12 +229,12 @@ def sample_collapse(case: Evidence) -> RuleOutcome:
 
 
 @rule("edge proximity", below=0.05, weight=0.35)
-def near_edges(case: RowsEvidence) -> RuleOutcome:
+def edge_proximity(case: RowsEvidence) -> RuleOutcome:
     """Its number is the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
     # distances in widths of the bin, edges, and numbers beyond them
     distance, edge, beyond = np.stack([nearest_edges(*own) for own in columns], axis=2)
-    near = (distance < near_edges.threshold) & case.depends
+    near = (distance < edge_proximity.threshold) & case.depends
     n, j = np.nonzero(near)
     adjacent = case.beta.copy()
     if len(n) > 0:
@@ -259,7 +259,7 @@ def near_edges(case: RowsEvidence) -> RuleOutcome:
     )
 
 
-def _alone(case: RowsEvidence, near: Truths, edges: Array, beyond: Array) -> Truths:
+def _alone(case: RowsEvidence, near: Mask, edges: Array, beyond: Array) -> Mask:
     """Where the table has no value just beyond an edge that is near, (N, D).
 
     Whole numbers lie on edges, and the next one is a step away. Without a table every
@@ -272,9 +272,9 @@ def _alone(case: RowsEvidence, near: Truths, edges: Array, beyond: Array) -> Tru
         rows, observed = near[:, j], np.unique(case.subject.reference[:, j])
         x, edge, first = case.points[rows, j], edges[rows, j], beyond[rows, j]
         column = case.law.columns[j]
-        reach = near_edges.threshold * own_widths(column, x)
+        reach = edge_proximity.threshold * bin_widths(column, x)
         above = (first > edge) | (x < edge)
-        first = np.where(column.place(edge) == column.place(first), edge, first)
+        first = np.where(column.bin_index(edge) == column.bin_index(first), edge, first)
         low, high = np.where(above, (first, edge + reach), (edge - reach, first))
         n_below = np.searchsorted(observed, low)
         alone[rows, j] = n_below == np.searchsorted(observed, high, "right")
@@ -340,8 +340,8 @@ def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
     for j, column in enumerate(law.columns):
         if not isinstance(column, NormalColumn) or column.missing:
             continue
-        x, place = points[:, j], column.place(points[:, j])
-        low, high = column.ends[place], column.ends[place + 1]
+        x, bin_index = points[:, j], column.bin_index(points[:, j])
+        low, high = column.ends[bin_index], column.ends[bin_index + 1]
         middle = np.where(np.isfinite(low + high), 0.5 * low + 0.5 * high, np.nan)
         # a bin around the mean has its middle there but for rounding
         off = middle - column.mean
@@ -652,7 +652,7 @@ LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
     against_profile,
     alignment,
     cancellation,
-    near_edges,
+    edge_proximity,
     *_OF_BOTH,
     row_collapse,
     non_local_weights,

@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import did_you_mean, known_word, read_array
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
+from propopt.base.checks import did_you_mean, read_array, read_option
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, log_of_distance, tilt_near
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, distance_tilt, log_of_distance
 from propopt.structures.products.families import Pieces
-from propopt.tables.columns import Coded, Column
+from propopt.tables.columns import CategoricalColumn, Column
 from propopt.tables.frames import Labels, as_frame, is_frame, listed, read_points
 from propopt.tables.schema import TableSchema
 
@@ -181,7 +181,9 @@ class BinnedColumn:
     bins: tuple[str, ...]
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
+    requested: int = (
+        0  # how many bins of numbers were asked for; 0 if that is not known
+    )
     by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
     @classmethod
@@ -190,9 +192,9 @@ class BinnedColumn:
         edges: Array,
         moments: tuple[Array, Array],
         ends: tuple[Array, Array],
-        single: Truths,
+        single: Mask,
         shares: Array,
-        asked: int = 0,
+        requested: int = 0,
     ) -> BinnedColumn:
         """Bins (low, high] of numbers; one share more than these is of missing ones."""
         (mean, sd), (low, high) = moments, ends
@@ -202,7 +204,7 @@ class BinnedColumn:
             mean, low, high = (np.append(part, np.nan) for part in (mean, low, high))
             sd, single = np.append(sd, 0.0), np.append(single, True)
         pieces = Pieces(single, mean, sd, low, high)
-        return cls(pieces, shares, edges, words, missing, asked=asked)
+        return cls(pieces, shares, edges, words, missing, requested=requested)
 
     @classmethod
     def of_data(
@@ -210,7 +212,7 @@ class BinnedColumn:
         values: Array,
         edges: Array,
         ends: tuple[float, float] | None = None,
-        asked: int = 0,
+        requested: int = 0,
     ) -> BinnedColumn:
         """Bins of data (m,), with their means and sds; a bin of one value is that.
 
@@ -233,7 +235,7 @@ class BinnedColumn:
         if len(known) < len(values):
             counts = np.append(counts, len(values) - len(known))
         shares = counts / counts.sum()
-        return cls.of_numbers(edges, (mean, sd), (low, high), single, shares, asked)
+        return cls.of_numbers(edges, (mean, sd), (low, high), single, shares, requested)
 
     @classmethod
     def of_codes(
@@ -256,7 +258,7 @@ class BinnedColumn:
             return -np.inf, np.inf
         return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
 
-    def place(self, x: Values) -> Positions:
+    def bin_index(self, x: Values) -> Indices:
         """The bin of each value, (n,); values beyond the last edges are in end bins."""
         if self.coded:
             codes = self.pieces.mean
@@ -280,7 +282,7 @@ class BinnedColumn:
 
         In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
         """
-        own = self.place(x)
+        own = self.bin_index(x)
         if self.by_distance:
             return self._near(x, widths, own)
         rows = np.arange(len(x))
@@ -303,7 +305,7 @@ class BinnedColumn:
             log_weight=log_weight,
         )
 
-    def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
+    def _near(self, x: Values, widths: Values, own: Indices) -> Tilt:
         """Weights by distance."""
         pieces, some = self.pieces, ~self.pieces.single
         with np.errstate(divide="ignore"):
@@ -314,7 +316,7 @@ class BinnedColumn:
         each = [np.broadcast_to(part[:, None], shape) for part in parts]
         ones = np.arange(len(pieces))[:, None] == own
         every = Pieces(pieces.single, *each)
-        return tilt_near(every, log_heights[:, None], ones, x, widths)
+        return distance_tilt(every, log_heights[:, None], ones, x, widths)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""
@@ -374,7 +376,7 @@ def read_data(
     schema: TableSchema | None,
     categorical: Sequence[Hashable],
     label: str = "X",
-) -> tuple[Points, Labels, TableSchema | None, Truths]:
+) -> tuple[Points, Labels, TableSchema | None, Mask]:
     """Encoded rows, their names, and which columns are categories."""
     if schema is not None and len(categorical) > 0:
         raise InvalidInput("categorical: the schema says which columns are categories")
@@ -399,17 +401,17 @@ def columns_of(
     points: Points,
     names: Sequence[str],
     schema: TableSchema | None,
-    coded: Truths | None = None,
+    coded: Mask | None = None,
     n_bins: object = 4,
     weights: BinWeights = "frequency",
 ) -> list[BinnedColumn]:
     """The bins of each column, with a share for each."""
-    known_word(weights, BinWeights, "weights")
+    read_option(weights, BinWeights, "weights")
     own: Sequence[Column | None] = (
         [None] * len(names) if schema is None else schema.columns
     )
     if coded is None:
-        coded = np.array([isinstance(column, Coded) for column in own])
+        coded = np.array([isinstance(column, CategoricalColumn) for column in own])
     rules = read_rules(n_bins, names)
     columns = []
     for values, rule, column, one in zip(points.T, rules, own, coded, strict=True):
@@ -417,8 +419,8 @@ def columns_of(
             columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
         edges = inner_edges_of(rule, values[~np.isnan(values)])
-        asked = rule if isinstance(rule, int) else len(rule) + 1
-        columns.append(BinnedColumn.of_data(values, edges, asked=asked))
+        requested = rule if isinstance(rule, int) else len(rule) + 1
+        columns.append(BinnedColumn.of_data(values, edges, requested=requested))
     return columns if weights == "frequency" else [each.alike for each in columns]
 
 
@@ -428,7 +430,7 @@ CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
 
 def codes_of(values: Array, column: Column | None) -> CodedBins:
     """Codes, the share of each, and what they are called."""
-    if isinstance(column, Coded):
+    if isinstance(column, CategoricalColumn):
         n_codes = len(column.frequencies)
         known = np.arange(float(n_codes))
         counts = np.bincount(column.codes(values), minlength=n_codes)
@@ -442,12 +444,12 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
 # ---- What readers of explanations have to know of the bins behind them
 
 
-_OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
+_OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Mask]]] = {
     "values beyond all that LIME draws; they count as in the bins at the ends": (
         lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
     ),
     "values in bins never drawn, where coefficients are 0": (
-        lambda column, x: column.shares[column.place(x)] == 0.0
+        lambda column, x: column.shares[column.bin_index(x)] == 0.0
     ),
 }
 
@@ -472,7 +474,7 @@ def notes_of_bins(
     if alone:
         text = "have one bin, so that their coefficients are 0"
         notes.append(f"columns {text}: {listed(alone, 3)}")
-    few = [name for name, own in named if len(own.edges) + 1 < own.asked]
+    few = [name for name, own in named if len(own.edges) + 1 < own.requested]
     few = [name for name in few if name not in alone]
     if few:
         text = "have fewer bins than asked for, as quantiles are equal"

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.lime.laws.binned_columns import (
     BinRule,
     BinsOfColumns,
@@ -28,8 +28,8 @@ from propopt.lime.laws.lime_law import (
     LimeColumn,
     LimeLaw,
     Tilt,
+    distance_tilt,
     log_of_distance,
-    tilt_near,
 )
 from propopt.structures.products.families import Pieces
 from propopt.tables.columns import spreads
@@ -79,7 +79,7 @@ class NormalColumn:
         numbers = interval_words(self.edges, below=False)
         return (*numbers, "missing") if self.missing > 0.0 else numbers
 
-    def place(self, x: Values) -> Positions:
+    def bin_index(self, x: Values) -> Indices:
         """The bin of each value, (n,); B for a missing one."""
         absent = np.isnan(x)
         if self.missing == 0.0 and absent.any():
@@ -100,9 +100,9 @@ class NormalColumn:
         Around a missing number the law of numbers stays as it is, and the bit says
         whether a sample is missing too.
         """
-        place, absent = self.place(x), np.isnan(x)
-        low = np.where(absent, -np.inf, self.ends[place])
-        high = np.where(absent, np.inf, self.ends[place + 1 - absent])
+        bin_index, absent = self.bin_index(x), np.isnan(x)
+        low = np.where(absent, -np.inf, self.ends[bin_index])
+        high = np.where(absent, np.inf, self.ends[bin_index + 1 - absent])
         heights = np.full((4, len(x)), 1.0 - self.missing)
         # a side that is not there has no mass, and any ends
         heights[:1, np.isinf(low)] = heights[2:3, np.isinf(high)] = 0.0
@@ -119,7 +119,7 @@ class NormalColumn:
             log_heights = np.log(heights[some])
         parts = (single, mean, sd, lows, highs)
         pieces = Pieces(*(part[some] for part in parts))
-        return tilt_near(pieces, log_heights, ones[some], x, widths, self.unit)
+        return distance_tilt(pieces, log_heights, ones[some], x, widths, self.unit)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
@@ -139,7 +139,7 @@ FEW_BEYOND: Final = 3.0
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianLaw(LimeLaw):
     """Normal numbers with a bit for the bin of the row, weighted by distance.

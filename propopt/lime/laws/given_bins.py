@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Truths, Values
+from propopt.base.arrays import Array, Mask, Values
 from propopt.base.checks import as_floats, did_you_mean, read_array, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.binned_columns import (
@@ -22,8 +22,8 @@ from propopt.lime.laws.binned_columns import (
     inner_edges_of,
     read_data,
 )
-from propopt.tables.columns import Coded, Column, spreads
-from propopt.tables.frames import Labels, listed, names_of, read_points
+from propopt.tables.columns import CategoricalColumn, Column, spreads
+from propopt.tables.frames import Labels, column_names, listed, read_points
 
 
 # ---- Which columns there are, and what is given of each
@@ -54,7 +54,7 @@ def given_columns(
         labels, schema = Labels(features=names), None
         values: list[Any] = [None] * count
     else:
-        header = names_of(data)
+        header = column_names(data)
         count = read_points(data, "data")[0].shape[1] if header is None else len(header)
         places = range(count) if header is None else header
         marks = by_column(categories, "categories", list(map(str, places)))
@@ -92,7 +92,7 @@ class GivenColumn:
     @property
     def binned(self) -> BinnedColumn:
         """The column in bins."""
-        if isinstance(self.coding, Coded) or self.categories is not None:
+        if isinstance(self.coding, CategoricalColumn) or self.categories is not None:
             return self._coded()
         return self._numbers()
 
@@ -193,7 +193,7 @@ class GivenColumn:
             return np.full(count, 1.0 / count)
         return self._data.shares
 
-    def _moments(self) -> tuple[Array, Array, Truths]:
+    def _moments(self) -> tuple[Array, Array, Mask]:
         """Locations and scales of the normals, and which bins are one value."""
         parts = {"means": self.means, "deviations": self.deviations}
         without = [part for part, numbers in parts.items() if numbers is None]
@@ -266,7 +266,7 @@ class GivenColumn:
         chosen = self._chosen(known)
         if self.probabilities is not None:
             # the last code of a schema is that of missing values
-            spare = not self.categories and isinstance(self.coding, Coded)
+            spare = not self.categories and isinstance(self.coding, CategoricalColumn)
             given = self._given_shares(len(chosen) - spare, len(chosen))
             chosen = chosen[: len(given)]
         else:
@@ -292,7 +292,7 @@ class GivenColumn:
         """The places of the categories that are given, in their order; all if none."""
         if not self.categories:
             return np.arange(len(known))
-        if isinstance(self.coding, Coded):
+        if isinstance(self.coding, CategoricalColumn):
             own, names = self.categories, list(self.coding.categories)
         else:
             own, names = self._numbers_of_categories().tolist(), known.tolist()

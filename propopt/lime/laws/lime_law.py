@@ -10,12 +10,12 @@ from typing import Final, Protocol, Self, final
 import numpy as np
 from scipy.special import logsumexp
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.base.words_of_others import knows_other_words
 from propopt.structures.products.families import Factors, Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
@@ -60,7 +60,7 @@ class Tilt:
         """1 where both bits occur, else 0: one bin alone has no coefficient, (n,)."""
         return (self.inside.any(axis=0) & self.outside.any(axis=0)).astype(float)
 
-    def at(self, rows: slice, uniforms: Array) -> tuple[Array, Truths]:
+    def at(self, rows: slice, uniforms: Array) -> tuple[Array, Mask]:
         """Values and bits that uniform numbers (n, S) are around some of the rows."""
         chosen = np.empty(uniforms.shape, np.intp)
         where = np.empty(uniforms.shape)
@@ -129,7 +129,7 @@ class FactorMeans:
     """What the weighted law makes of U factors in n situations."""
 
     tilts: tuple[Tilt, ...]  # (D,): the law of each column
-    column: Positions  # (U,): the column of each factor
+    column: Indices  # (U,): the column of each factor
     # (U, n): E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u
     one: Array
     zero: Array  # shape (U, n)
@@ -184,7 +184,7 @@ class LimeColumn(Protocol):
     def bins(self) -> Sequence[str]:
         """What each bin is, in words that are read on behind the name of the column."""
 
-    def place(self, x: Values, /) -> Positions:
+    def bin_index(self, x: Values, /) -> Indices:
         """The bin of each value, (n,)."""
 
     def tilt(self, x: Values, widths: Values, /) -> Tilt:
@@ -202,7 +202,7 @@ class LimeColumn(Protocol):
 # ---- Weighted laws of mixtures, made of the logarithms of their masses
 
 
-def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Truths) -> Tilt:
+def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Mask) -> Tilt:
     """The weighted law whose pieces have these masses, P(piece) E[kernel | piece].
 
     Nothing underflows: shares of pieces that are hardly ever drawn keep their digits,
@@ -228,10 +228,10 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     return np.exp(log_masses - some), total
 
 
-def tilt_near(
+def distance_tilt(
     pieces: Pieces,
     log_heights: Array,
-    ones: Truths,
+    ones: Mask,
     x: Array,
     widths: Array,
     unit: float = 1.0,
@@ -303,7 +303,7 @@ _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 """So many of a column stay near the processor."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class LimeLaw:
     """Independent columns, a bit for each, and weights that are products.
@@ -363,7 +363,7 @@ class LimeLaw:
         order = order_of(own, labels.features, "law: its columns", "X")
         return self if order is None else self.reordered(order)
 
-    def reordered(self, order: Positions) -> Self:
+    def reordered(self, order: Indices) -> Self:
         """The same law of columns in another order, (D,)."""
         columns = tuple(self.columns[j] for j in order.tolist())
         return replace(self, columns=columns, labels=self.labels.of_features(order))
@@ -445,7 +445,7 @@ class LimeLaw:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
     """The neighbourhood that another law makes by weights, drawn directly.
@@ -490,7 +490,7 @@ class GlimeLaw(LimeLaw):
         """The same: all weights are one."""
         return widths
 
-    def reordered(self, order: Positions) -> GlimeLaw:
+    def reordered(self, order: Indices) -> GlimeLaw:
         """The neighbourhood of the law in another order."""
         return GlimeLaw(self.law.reordered(order))
 

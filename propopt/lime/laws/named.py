@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from propopt.base.errors import InvalidInput
-from propopt.base.extras import added, additions
+from propopt.base.extras import load_plugin, plugins
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw
@@ -22,7 +22,7 @@ LimeLawName: TypeAlias = Literal["tabular", "gaussian"]
 def law_names() -> tuple[str, ...]:
     """All names, those of laws of other packages (``propopt.laws``) among them."""
     own: tuple[str, ...] = get_args(LimeLawName)
-    return (*own, *(name for name in additions("propopt.laws") if name not in own))
+    return (*own, *(name for name in plugins("propopt.laws") if name not in own))
 
 
 def law_named(
@@ -59,7 +59,7 @@ def checked_law(
     elif name == "gaussian":
         made = GaussianLaw.from_data
     else:
-        made = added(additions("propopt.laws")[str(name)])
+        made = load_plugin(plugins("propopt.laws")[str(name)])
     taken = signature(made).parameters
     for setting, came, default in (
         ("n_bins", n_bins, 4),

@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     BinsOfColumns,
@@ -28,7 +28,7 @@ from propopt.tables.schema import TableSchema
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
@@ -208,7 +208,8 @@ class TabularLaw(LimeLaw):
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""
         indices = [
-            column.place(x) for column, x in zip(self.columns, points.T, strict=True)
+            column.bin_index(x)
+            for column, x in zip(self.columns, points.T, strict=True)
         ]
         return np.stack(indices, axis=1).astype(np.float64)
 
@@ -231,7 +232,7 @@ class TabularLaw(LimeLaw):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothLaw(LimeLaw):
     """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Positions, Values
-from propopt.base.declared import left, stored
+from propopt.base.arrays import Array, Indices, Values
+from propopt.base.declared import field, transient
 from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
@@ -20,14 +20,14 @@ from propopt.base.resources import DrawPlan
 from propopt.base.text import plural
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
-from propopt.lime.diagnosis.diagnosis import told_by
+from propopt.lime.diagnosis.diagnosis import run_rules
 from propopt.lime.diagnosis.evidence import MANY_WORDS, LimeFinding, TextEvidence
 from propopt.lime.diagnosis.rules import TEXT_RULES
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.finite_samples import expected_run, single_text_run
 from propopt.lime.paths import BandwidthPath, word_path
-from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
-from propopt.lime.text.text_samples import SampledWords, WordMeans
+from propopt.lime.text.sampled_words import SampledWords, WordMeans
+from propopt.lime.text.word_limits import LimeRecord, TextLaw
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
@@ -37,7 +37,7 @@ def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
     """A document with its words in shades, and what is known of it."""
     row = explanation.rows[n]
     facts = [f"f = {row.value:.4g}"]
-    if row.is_known:
+    if row.has_coefficients:
         facts[0] += f", surrogate {row.at_row:.4g}, intercept {row.intercept:.4g}"
         facts.append(row.source)
     else:
@@ -70,7 +70,7 @@ class TextSubject:
     # (N,): what is known of each document at any bandwidth
     means: tuple[WordMeans | None, ...] = ()
 
-    def of_rows(self, rows: Positions) -> TextSubject:
+    def of_rows(self, rows: Indices) -> TextSubject:
         """The same, about some of the documents."""
         return replace(
             self,
@@ -84,12 +84,12 @@ class TextSubject:
 class WordRuns:
     """How runs of n samples come out for each document, (d,) each."""
 
-    n_samples: int = stored(low=1)  # of a run
+    n_samples: int = field(low=1)  # of a run
     # of its coefficients; NaN where they are not known
-    means: tuple[Array, ...] = stored(missing=True)
-    deviations: tuple[Array, ...] = stored(missing=True, low=0.0)
+    means: tuple[Array, ...] = field(missing=True)
+    deviations: tuple[Array, ...] = field(missing=True, low=0.0)
 
-    def of_rows(self, rows: Positions) -> WordRuns:
+    def of_rows(self, rows: Indices) -> WordRuns:
         """The same of some documents."""
         return WordRuns(
             self.n_samples,
@@ -113,7 +113,7 @@ class TextLimeExplanation(
 
     Parameters
     ----------
-    rows : tuple of ExplainedDocument (N,)
+    rows : tuple of LimeRecord (N,)
         What is known of each document.
     law : TextLaw
         How words are deleted, and the weights.
@@ -147,13 +147,13 @@ class TextLimeExplanation(
         "propopt.lime.text_limits"
     )
 
-    rows: tuple[ExplainedDocument, ...] = stored(by_column=True, nonempty=True)
-    law: TextLaw = stored()
-    names: tuple[Hashable, ...] | None = stored(default=None)
-    scatter: WordRuns | None = stored(default=None)
-    subject: TextSubject | None = left(default=None)
+    rows: tuple[LimeRecord, ...] = field(by_column=True, nonempty=True)
+    law: TextLaw = field()
+    names: tuple[Hashable, ...] | None = field(default=None)
+    scatter: WordRuns | None = field(default=None)
+    subject: TextSubject | None = transient(default=None)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse documents that contradict themselves, and names and runs of others.
 
         Raises
@@ -163,7 +163,7 @@ class TextLimeExplanation(
         """
         for n, row in enumerate(self.rows):
             try:
-                row.contradictions()
+                row.validate()
             except InvalidInput as error:
                 raise InvalidInput(f"document {n}: {error}") from None
         if self.names is not None and len(self.names) != len(self.rows):
@@ -254,7 +254,7 @@ class TextLimeExplanation(
         """Means and deviations of a run at one document, (d,); NaN where not known."""
         row = self.rows[n]
         d, subject = row.document.n_words, self.subject
-        if subject is None or not row.is_known or d > MANY_WORDS:
+        if subject is None or not row.has_coefficients or d > MANY_WORDS:
             return np.full(d, np.nan), np.full(d, np.nan)
         means = subject.means[n]
         # values of sampled words are those of the draws, and are asked of them alone
@@ -286,7 +286,7 @@ class TextLimeExplanation(
             If the explanation was loaded, or LIME says nothing of the document.
         """
         n = self.position(row)
-        means = self.asked("path").means[n]
+        means = self.require_subject("path").means[n]
         if means is None:
             raise Refused(f"path: {self.rows[n].reason}")
         width = self.law.bandwidth
@@ -299,13 +299,13 @@ class TextLimeExplanation(
         return self.standard_errors
 
     def _deviations(self, n_samples: int) -> list[Array]:
-        self.asked("noise")
+        self.require_subject("noise")
         return [self._run_at(n, n_samples)[1] for n in range(len(self.rows))]
 
     def _means(self, n_samples: int) -> list[Array]:
         if n_samples == self.n_samples:
             return list(self.runs.means)
-        subject = self.asked("expected")
+        subject = self.require_subject("expected")
         return [
             row.coefficients
             if means is None
@@ -316,14 +316,14 @@ class TextLimeExplanation(
     def _names(self, n: int) -> Sequence[str]:
         return self.rows[n].words
 
-    def _part(self, indices: Positions) -> dict[str, Any]:
+    def _part(self, indices: Indices) -> dict[str, Any]:
         names = self.row_names
         return {
             "rows": tuple(self.rows[n] for n in indices),
             "names": tuple(names[n] for n in indices),
         }
 
-    def _own_columns(self, places: Positions) -> dict[str, Any]:
+    def _own_columns(self, places: Indices) -> dict[str, Any]:
         rows, lines = self.rows, places.tolist()
         words = [word for row in rows for word in row.words]
         return {
@@ -349,14 +349,14 @@ class TextLimeExplanation(
         def place(n: int, j: int) -> int:
             return places[self.rows[n].words[j]]
 
-        return told_by(TEXT_RULES, lambda r: r.in_documents(cases, place), progress)
+        return run_rules(TEXT_RULES, lambda r: r.in_documents(cases, place), progress)
 
     @property
     def _known(self) -> tuple[str, str, str]:
         """Of how many coefficients are exact, or estimated, and why; empty of none."""
         rows, N = self.rows, plural(len(self.rows), "document")
         exact = sum(row.is_exact for row in rows)
-        some = [row for row in rows if row.is_known and not row.is_exact]
+        some = [row for row in rows if row.has_coefficients and not row.is_exact]
         words = EXACT if exact == len(rows) else f"exact in {exact} of {N}"
         if not some:
             return words if exact else "", "", ""
@@ -372,12 +372,12 @@ class TextLimeExplanation(
 
     def position(self, row: Hashable | None = None) -> int:
         """Where a document stands; by default the first with coefficients."""
-        known = [n for n, own in enumerate(self.rows) if own.is_known]
+        known = [n for n, own in enumerate(self.rows) if own.has_coefficients]
         return known[0] if row is None and known else super().position(row)
 
     def _title(self, n: int) -> str:
         row, whom = self.rows[n], f"document {self.row_names[n]}"
-        if not row.is_known:
+        if not row.has_coefficients:
             return f"LIME says nothing of {whom}: {row.reason}"
         return self._why(n, whom, f" ({row.intercept:.4g} without its words)")
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import BATCH_BUDGET, require_memory
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import PAIR_BYTES, SimilarityGraph
 from propopt.losses.linear_algebra import Components
 from propopt.tables.documents import document_directions
@@ -22,7 +22,7 @@ from propopt.tables.frames import directions, named_by, read_points, read_table
 # ---- Similar features: graphs made of the columns of a table, or of their groups
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("features")
 def correlation_graph(X: object) -> SimilarityGraph:
     """Features with similarity |correlation of their columns|.
@@ -90,7 +90,7 @@ def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
     return centred / np.where(constant, 1.0, largest), constant
 
 
-@knows_other_words
+@suggests_arguments
 def group_graph(labels: ArrayLike) -> SimilarityGraph:
     """Nodes that carry the same label, with similarity one."""
     names = np.asarray(labels)
@@ -108,7 +108,7 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
 # ---- Similar directions: a graph of the angles between points
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
     """Each point and those whose directions are nearest: S_nn' = cos(x_n, x_n') > 0.
@@ -153,7 +153,7 @@ def graph_of_directions(rows: Sparse, most: int) -> SimilarityGraph:
 def _nearest(rows: Sparse, most: int) -> Sparse:
     """The largest similarities of each document, and 0 for the others."""
     n, each = rows.shape[0], []
-    for some in AT_ONCE.blocks(n, 16 * n):
+    for some in BATCH_BUDGET.blocks(n, 16 * n):
         similar = sp.csr_array(rows[some] @ rows.T)
         for k, node in enumerate(range(some.start, some.start + similar.shape[0])):
             of_row = slice(similar.indptr[k], similar.indptr[k + 1])
@@ -178,7 +178,7 @@ def _largest(
 # ---- Similar documents: a graph made of the words that they share
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def document_graph(counts: object, n_neighbors: int = 8) -> SimilarityGraph:
     """Each document and those that share most of its words, by cosine similarity.

@@ -20,7 +20,7 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import (
     PAIR_BYTES,
     Graph,
@@ -38,7 +38,7 @@ from propopt.tables.frames import named_by, read_table
 
 
 @final
-@knows_other_words
+@suggests_arguments
 class LatticeGraph(Graph):
     """Points of a box in row-major order, each with its neighbours along the axes.
 
@@ -139,7 +139,7 @@ class LatticeGraph(Graph):
 
 
 @final
-@knows_other_words
+@suggests_arguments
 class GridGaussianGraph(Graph):
     """Gaussian similarities of all points of a product grid, in row-major order.
 
@@ -211,7 +211,7 @@ class GridGaussianGraph(Graph):
         return OverPoints(self.root, self.components)
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def grid_gaussian_graph(
     X: object, lengthscale: float | None = None
@@ -271,7 +271,7 @@ _IMPLICIT = "use a solver that needs no list of edges: 'spectral' or 'krylov'"
 # ---- Regular grids of points
 
 
-@knows_other_words
+@suggests_arguments
 def grid(
     low: float,
     high: float,

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Points, Positions, Sparse
+from propopt.base.arrays import Array, Indices, Points, Sparse
 from propopt.base.checks import read_count
-from propopt.base.resources import AT_ONCE
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import BATCH_BUDGET
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import (
     Distances,
     SimilarityGraph,
@@ -46,7 +46,7 @@ N_REFERENCE: Final = 500
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class Nearest:
     """Each row is compared with its nearest reference rows.
@@ -85,10 +85,10 @@ class Nearest:
         read_count(self.n_reference, "n_reference")
 
 
-class Near(NamedTuple):
+class RowMatches(NamedTuple):
     """The neighbours of a row."""
 
-    places: Positions  # (m,): nearest first
+    positions: Indices  # (m,): nearest first
     similarities: Array  # (m,)
 
 
@@ -100,17 +100,17 @@ class RowNeighbours:
     coordinates: Points  # (n, M)
     count: int  # k: how many each row is compared with
 
-    def of(self, places: Points) -> list[Near]:
+    def of(self, positions: Points) -> list[RowMatches]:
         """Of new rows (m, M), each of which equals none of them."""
-        return [self._nearest(apart) for apart in self._distances.of(places)]
+        return [self._nearest(apart) for apart in self._distances.of(positions)]
 
     @cached_property
     def _distances(self) -> Distances:
         return Distances(self.coordinates)
 
-    def _nearest(self, apart: Array) -> Near:
-        chosen, shares = shared_places(apart, self.count)
-        return Near(chosen, shares * self.falling(apart[chosen]))
+    def _nearest(self, apart: Array) -> RowMatches:
+        chosen, shares = nearest_with_ties(apart, self.count)
+        return RowMatches(chosen, shares * self.falling(apart[chosen]))
 
     def falling(self, apart: Array) -> Array:
         """Min(1, (h/d)⁴) of distances d."""
@@ -121,32 +121,32 @@ class RowNeighbours:
         return ratio
 
     @cached_property
-    def _listed(self) -> tuple[Positions, Positions, Array, Array]:
+    def _listed(self) -> tuple[Indices, Indices, Array, Array]:
         """Row, neighbour, distance and share of the last places, one for each pair."""
         rows, others, distances, shares = [], [], [], []
-        for n, places, apart in self._candidates():
-            chosen, share = shared_places(apart, self.count)
+        for n, positions, apart in self._candidates():
+            chosen, share = nearest_with_ties(apart, self.count)
             rows.append(np.full(len(chosen), n))
-            others.append(places[chosen])
+            others.append(positions[chosen])
             distances.append(apart[chosen])
             shares.append(share)
         return tuple(map(np.concatenate, (rows, others, distances, shares)))  # type: ignore[return-value]
 
-    def _candidates(self) -> Iterator[tuple[int, Positions, Array]]:
+    def _candidates(self) -> Iterator[tuple[int, Indices, Array]]:
         """Of each row those that may be its neighbours, and how far they are."""
         n_rows, some = len(self.coordinates), min(4 * self.count, 64)
         if n_rows <= _DENSE or n_rows <= some + 1:
-            for block in AT_ONCE.blocks(n_rows, 8 * self.coordinates.size):
+            for block in BATCH_BUDGET.blocks(n_rows, 8 * self.coordinates.size):
                 apart = distances_between(self.coordinates[block], self.coordinates)
                 for n, own in zip(range(block.start, block.stop), apart, strict=True):
-                    places = np.flatnonzero(own > 0.0)
-                    yield n, places, own[places]
+                    positions = np.flatnonzero(own > 0.0)
+                    yield n, positions, own[positions]
             return
         near = nearest_neighbours(self.coordinates, some).indices.reshape(n_rows, some)
         first = np.repeat(np.arange(n_rows), some)
         pairs = np.column_stack([first, near.ravel()])
         distances = pair_distances(self.coordinates, pairs).reshape(n_rows, some)
-        for n, (places, apart) in enumerate(zip(near, distances, strict=True)):
+        for n, (positions, apart) in enumerate(zip(near, distances, strict=True)):
             there = apart > 0.0
             last = apart.max()
             if there.sum() < self.count or (
@@ -157,7 +157,7 @@ class RowNeighbours:
                 where = np.flatnonzero(own > 0.0)
                 yield n, where, own[where]
             else:
-                yield n, places[there], apart[there]
+                yield n, positions[there], apart[there]
 
     @cached_property
     def reach(self) -> float:
@@ -191,13 +191,13 @@ class RowNeighbours:
         parameters = {"n_neighbors": self.count, "reach": self.reach}
         return SimilarityGraph(similarities, "nearest, falling", parameters)
 
-    def joined(self, n: int) -> Near:
+    def joined(self, n: int) -> RowMatches:
         """Those that a reference row is joined with in the graph."""
         own = self.graph.similarities[[n]]
-        return Near(np.asarray(own.indices, np.intp), np.asarray(own.data))
+        return RowMatches(np.asarray(own.indices, np.intp), np.asarray(own.data))
 
 
-def shared_places(apart: Array, count: int) -> tuple[Positions, Array]:
+def nearest_with_ties(apart: Array, count: int) -> tuple[Indices, Array]:
     """The ``count`` nearest of distances (n,), nearest first, and the share of each.
 
     Those that are as far as the last share the places that are left.

@@ -40,8 +40,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, if_threads_start, require_memory
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.resources import BATCH_BUDGET, require_memory, with_thread_fallback
+from propopt.base.suggestions import suggests_arguments
 from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.losses.operators import LatticeLaplacian
@@ -183,7 +183,7 @@ def read_graph(graph: object) -> Graph:
 
 
 @final
-@knows_other_words
+@suggests_arguments
 class SimilarityGraph(Graph):
     """A graph whose similarities are stored.
 
@@ -247,7 +247,7 @@ def require_all_pairs(n_nodes: int, label: str) -> None:
 # ---- Graphs whose similarities are given as a matrix
 
 
-@knows_other_words
+@suggests_arguments
 def graph_from_matrix(S: object) -> SimilarityGraph:
     """The graph of a given similarity matrix S (n, n), dense or sparse.
 
@@ -297,7 +297,7 @@ def _check_definite(graph: SimilarityGraph) -> None:
 # ---- Graphs that a number of nodes tells: complete ones, chains and boxes of nodes
 
 
-@knows_other_words
+@suggests_arguments
 def complete_graph(n_nodes: int) -> SimilarityGraph:
     """Every pair of nodes with similarity one."""
     n = read_count(n_nodes, "n_nodes")
@@ -305,7 +305,7 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
     return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
 
 
-@knows_other_words
+@suggests_arguments
 def chain_graph(n_nodes: int) -> SimilarityGraph:
     """Neighbouring columns, as in a time series, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
@@ -313,7 +313,7 @@ def chain_graph(n_nodes: int) -> SimilarityGraph:
     return SimilarityGraph(_path(n), "chain")
 
 
-@knows_other_words
+@suggests_arguments
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Pixels of an image in row-major order, each with its up to four neighbours."""
     rows, columns = read_count(height, "height"), read_count(width, "width")
@@ -360,7 +360,7 @@ def squared_differences(first: Points, second: Points, mismatch: float) -> Array
 def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
     """Σ_d δ_d of all pairs, (n, D) and (m, D) to (n, m), from differences."""
     squares = np.empty((len(rows), len(others)))
-    for block in AT_ONCE.blocks(len(rows), 8 * others.size):
+    for block in BATCH_BUDGET.blocks(len(rows), 8 * others.size):
         squares[block] = squared_differences(rows[block, None], others, mismatch)
     return squares
 
@@ -386,7 +386,7 @@ def rounded_squares(
     largest = max(float(np.abs(x).max()) ** 2, mismatch)
 
     def blocks() -> Iterator[tuple[slice, Array]]:
-        for rows in AT_ONCE.blocks(len(points), 8 * len(points)):
+        for rows in BATCH_BUDGET.blocks(len(points), 8 * len(points)):
             squares = left[rows] @ right.T
             squares += counts[rows, None] + counts
             yield rows, squares
@@ -547,7 +547,7 @@ def nearest_neighbours(points: Points, count: int) -> Sparse:
 
 def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
     ask = partial(KDTree(points).query, points, count + 1)
-    _, near = if_threads_start(partial(ask, workers=-1), ask)
+    _, near = with_thread_fallback(partial(ask, workers=-1), ask)
     own = near == np.arange(len(points))[:, None]
     own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
     return np.asarray(near[~own].reshape(len(points), count))
@@ -599,7 +599,7 @@ class Unit:
 # ---- Which numbers are missing in which rows, and the edges between rows that differ
 
 
-@knows_other_words
+@suggests_arguments
 def share_across_patterns(graph: Graph, X: object) -> float:
     """The share of edges between rows in which other columns are missing.
 
@@ -657,7 +657,7 @@ def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
 # ---- Similar points: graphs made of distances between the rows of a table
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def gaussian_graph(
     X: object,
@@ -714,7 +714,7 @@ def _gaussian(
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def threshold_graph(
     X: object, threshold: float, *, same_pattern: bool = False
@@ -738,7 +738,7 @@ def threshold_graph(
     return within_patterns(graph, points) if same_pattern else graph
 
 
-@knows_other_words
+@suggests_arguments
 @named_by("points")
 def knn_graph(
     X: object,

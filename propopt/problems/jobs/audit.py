@@ -13,7 +13,7 @@ from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.explaining.audit import audit
 from propopt.problems.jobs.job import (
-    Answer,
+    JobOutput,
     JobRun,
     JobSection,
     digest_of_file,
@@ -27,7 +27,7 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
+from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.tables import CsvTable, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
@@ -96,18 +96,18 @@ class AuditSection(JobSection):
             told = "numbers are of the columns as they are; leave it out"
             yield wrong(told, "data", "standardize")
 
-    def check(self, extent: Extent) -> None:
+    def check(self, data_shape: DataShape) -> None:
         for key in ("attributions", "data"):
             name = getattr(self, key)
             if name is None:
                 continue
-            path = extent.folder / name
+            path = data_shape.folder / name
             if not path.is_file():
                 raise wrong(f"there is no file {path}", key)
             if key == "attributions" and path.suffix.lower() not in SUFFIXES:
                 raise wrong(f"expected a .csv or .npz file, got {path.name}", key)
 
-    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+    def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         folder, own = file.source.path.parent, self.settings()
         named = (own["attributions"], own["data"])
         return [folder / name for name in named if name is not None]
@@ -149,7 +149,7 @@ class AuditSection(JobSection):
 
     def _record(self, file: ProblemFile, X: Any, data: Any) -> Record:
         """Date, versions, and digests of tables and of all files that were read."""
-        files = [*file.files, *self.others_read(file)]
+        files = [*file.files, *self.extra_files(file)]
         digests = {
             f"file {path.name}": f"sha256:{digest_of_file(path)[:12]}"
             for path in dict.fromkeys(files)
@@ -157,7 +157,7 @@ class AuditSection(JobSection):
         }
         return Record.of(file.subject.estimator, X=X, data=data, digests=digests)
 
-    def answers(self, found: Audit, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: Audit, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         writers: dict[str, Callable[[str], None]] = {
             ".npz": found.save,
@@ -176,7 +176,7 @@ class AuditSection(JobSection):
             "findings": {x.name: x.verdict for x in found.findings},
             "settings": dict(found.settings),
         }
-        yield Answer(writers, told, [], [found.document()])
+        yield JobOutput(writers, told, [], [found.document()])
 
 
 def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any, Any]:

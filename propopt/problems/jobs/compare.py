@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from propopt.base.arrays import Truths
+from propopt.base.arrays import Mask
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
-from propopt.explaining.null_models import NullModels, halvings
+from propopt.explaining.null_models import NullModels, split_half_refits
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
-from propopt.problems.jobs.job import Answer, JobRun, JobSection, Writer, manifest
+from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, section_of, wrong
-from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
+from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.subject import Subject, is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
@@ -35,7 +35,7 @@ from propopt.tables.frames import listed
     told=Explainer,
     without=(
         *("target", "output", "outcome", "sample_weight", "graph", "scale"),
-        *("sampling", "groups", "metric", "beside"),
+        *("sampling", "groups", "metric", "offset"),
     ),
     contributions=ContributionChoice,
     law=LawChoice,
@@ -82,10 +82,10 @@ class CompareSection(JobSection):
         elif schema.data.standardize:
             yield wrong(_OTHER_NUMBERS, "data", "standardize")
 
-    def check(self, extent: Extent) -> None:
-        _ = self._path(extent.folder)
+    def check(self, data_shape: DataShape) -> None:
+        _ = self._path(data_shape.folder)
 
-    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+    def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         return self.old(file).files
 
     def _path(self, folder: Path) -> Path:
@@ -101,7 +101,7 @@ class CompareSection(JobSection):
     def old(self, file: ProblemFile) -> ProblemFile:
         """The problem file of the old version, which may have any job."""
         assert file.read is not None, "it was read itself"
-        with file.source.blaming(self.key):
+        with file.source.locating_errors(self.key):
             path = self._path(file.source.path.parent)
         found = file.read(path, file.code)
         for error in self.mistakes(found.schema):
@@ -112,7 +112,7 @@ class CompareSection(JobSection):
         """The comparison, by :func:`propopt.compare`."""
         old = self.old(file)
         before, after = old.subject, file.subject
-        with file.source.blaming(self.key):
+        with file.source.locating_errors(self.key):
             _refuse_other_columns(before, after)
             new = after.function
             if before.columns is not None:  # whose codes the rows have
@@ -142,9 +142,11 @@ class CompareSection(JobSection):
         def fit(X: Any, y: Any) -> Any:
             return old.function_of(X, y, subject.columns).function
 
-        return halvings(fit, subject.others, subject.others_target, rng=subject.seed)
+        return split_half_refits(
+            fit, subject.others, subject.others_target, rng=subject.seed
+        )
 
-    def answers(self, found: Comparison, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: Comparison, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         told = {
             **manifest(file.subject, None, gradient=None),
@@ -152,7 +154,7 @@ class CompareSection(JobSection):
             "before": self.before,
             **_said(found),
         }
-        yield Answer(_writers(found, file.name), told, [], [found.document()])
+        yield JobOutput(_writers(found, file.name), told, [], [found.document()])
 
 
 _SETTINGS: Final = ("kind", "contributions", "law", "robustness")
@@ -182,17 +184,17 @@ def _refuse_other_columns(before: Subject, after: Subject) -> None:
 def _said(found: Comparison) -> dict[str, Any]:
     """What the manifest has of a comparison."""
 
-    def named(flags: Truths) -> list[str]:
+    def named(flags: Mask) -> list[str]:
         pairs = zip(found.features, flags.tolist(), strict=True)
         return [name for name, is_flagged in pairs if is_flagged]
 
     return {
         "level": None if found.level is None else found.level.in_words,
         "limit": None if found.level is None else found.level.limit,
-        "beyond": named(found.beyond),
-        "size_beyond": named(found.size_beyond),
-        "total_beyond": found.total_beyond,
-        "base_beyond": found.base_beyond,
+        "beyond": named(found.distance_flagged),
+        "size_flagged": named(found.size_flagged),
+        "total_flagged": found.total_flagged,
+        "base_flagged": found.base_flagged,
         "sources": list(found.sources),
         "in_words": [x.sentence for x in found.document().findings],
         "parameters": dict(found.parameters),
@@ -222,7 +224,7 @@ def _writers(found: Comparison, name: str) -> dict[str, Writer]:
 # ---- Two files of the command line: problems, or explanations that were saved
 
 
-def beside(old: ProblemFile, new: ProblemFile) -> ProblemFile:
+def comparison_problem(old: ProblemFile, new: ProblemFile) -> ProblemFile:
     """The new problem with a comparison with the old one as its job."""
     others = dict.fromkeys(("explain", "lime", "interactions", "audit"))
     section: Any = CompareSection
@@ -262,12 +264,12 @@ def compare_archives(
                 raise ProblemFileError(f"there is no file {path}") from None
         return compare(*found)
 
-    def answers(found: Comparison) -> Iterator[Answer]:
+    def outputs(found: Comparison) -> Iterator[JobOutput]:
         told = {"before": str(old), "after": str(new), **_said(found)}
         page: dict[str, Writer] = {".html": found.to_html} if report else {}
-        yield Answer(
+        yield JobOutput(
             {**_writers(found, new.stem), **page}, told, [], [found.document()]
         )
 
-    found: Comparison = run.do(solve, answers)
+    found: Comparison = run.do(solve, outputs)
     return found

@@ -20,7 +20,7 @@ from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
 from propopt.lime import TextLaw
 from propopt.problems.jobs.job import (
-    Answer,
+    JobOutput,
     JobRun,
     JobSection,
     manifest,
@@ -37,7 +37,7 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
+from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.results.reasons import Reasons
@@ -80,7 +80,7 @@ class ReasonsSection(Section):
         Nonnegative | Literal["knee"] | Smaller | None,
         Shaped("a weight, knee, or a share such as -50%"),
     ],
-    beside=Literal["auto", "own_value"] | None,
+    offset=Literal["auto", "main_effects"] | None,
     law=(
         Literal[LawChoice, "lime"],
         "over what a model is averaged before its slopes are taken: observed values "
@@ -123,12 +123,12 @@ class ExplainSection(JobSection):
     )
 
     of_tables: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("scale", "metric", *_OF_DRAWS, "beside", "groups"), NO_EFFECT
+        ("scale", "metric", *_OF_DRAWS, "offset", "groups"), NO_EFFECT
     )
 
     def conflicts(self) -> Iterator[PropoptError]:
         own: Any = self
-        others = ("contributions", "metric", "beside", "groups")
+        others = ("contributions", "metric", "offset", "groups")
         unused = [name for name in others if name in self.model_fields_set]
         if own.kind == "slopes" and unused:
             needs = "these are of kind: contributions"
@@ -158,17 +158,17 @@ class ExplainSection(JobSection):
                 needs = "this is of slopes, and none are taken; leave it out"
                 yield wrong(f"contributions shapley and law: {needs}", self.key)
 
-    def check(self, extent: Extent) -> None:
+    def check(self, data_shape: DataShape) -> None:
         own: Any = self
         if own.graph is not None:
             with part("graph"):
-                own.graph.check_nodes(extent.n_points)
-        if own.groups and extent.features:
+                own.graph.check_nodes(data_shape.n_points)
+        if own.groups and data_shape.features:
             with part("groups"):
-                group_sums(own.groups, extent.features)
-        if own.reasons is not None and own.reasons.groups and extent.features:
+                group_sums(own.groups, data_shape.features)
+        if own.reasons is not None and own.reasons.groups and data_shape.features:
             with part("reasons"):
-                group_sums(own.reasons.groups, extent.features)
+                group_sums(own.reasons.groups, data_shape.features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)
@@ -199,7 +199,7 @@ class ExplainSection(JobSection):
                 **self.build(subject),
             )
 
-    def answers(self, found: Explanation, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: Explanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
         words = attributions_in_words(found, file.subject)
@@ -211,14 +211,14 @@ class ExplainSection(JobSection):
         }
         page = page_writers(found, file.subject)
         writers = {".npz": found.save, "_attributions.csv": found.to_csv, **page}
-        yield Answer(writers, told, [f"attributions: {words}"], [found.document()])
+        yield JobOutput(writers, told, [f"attributions: {words}"], [found.document()])
         if self.reasons is not None:
             with part(self.key, "reasons"):
                 best = _as_read(found, file.subject.unscaled)
                 reasons = best.reasons(**self.reasons.settings())
             writers = {"_reasons.csv": reasons.to_csv}
             sheets, shown = _sheets(reasons), [reasons.document()]
-            yield Answer(writers, {"reasons": _told(reasons)}, sheets, shown)
+            yield JobOutput(writers, {"reasons": _told(reasons)}, sheets, shown)
 
     def with_reasons(self) -> ExplainSection:
         """The same, with reasons by their defaults if it asks for none."""

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
-from propopt.base.text import drawn
+from propopt.base.text import matplotlib_text
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -34,7 +34,7 @@ from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
-    Answer,
+    JobOutput,
     JobRun,
     JobSection,
     Writer,
@@ -53,7 +53,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import (
     CommonKeys,
-    Extent,
+    DataShape,
     ProblemFile,
     settings_in_words,
 )
@@ -205,10 +205,10 @@ class InteractionsSection(JobSection):
         if not data.is_table:
             yield wrong("expected sklearn or csv, which models learn", "data")
 
-    def check(self, extent: Extent) -> None:
+    def check(self, data_shape: DataShape) -> None:
         """Refuse sets and patches that a table cannot have."""
-        groups: dict[Any, Any] = {**extent.data.groups, **self.groups}
-        features = Features.of(extent.columns, groups)
+        groups: dict[Any, Any] = {**data_shape.data.groups, **self.groups}
+        features = Features.of(data_shape.columns, groups)
         order = self.settings()["order"]
         if isinstance(self.sets, list):
             order = read_sets(self.sets, order, features).shape[1]
@@ -222,7 +222,7 @@ class InteractionsSection(JobSection):
         with part("scheme"):
             scheme = self.scheme.make()
             if isinstance(scheme, Minipatches):
-                check_order(scheme.usable(extent.n_rows, features), order)
+                check_order(scheme.usable(data_shape.n_rows, features), order)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of the sets and of each feature."""
@@ -262,11 +262,11 @@ class InteractionsSection(JobSection):
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
         run.say(*filter(None, file.told))
 
-    def answers(self, found: ILOCO, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: ILOCO, run: JobRun) -> Iterator[JobOutput]:
         """Tables with the intervals that the section asks for, and what was done."""
         file: ProblemFile = run.file
         result, main_effects = found.result_, found.main_effects_
-        patches = found.left_out_  # each is one fit
+        patches = found.refit_errors_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop.why == "interrupted"
         mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
@@ -307,7 +307,7 @@ class InteractionsSection(JobSection):
         shown = [result.document()]
         if result.order > 1:
             shown.append(main_effects.document())
-        yield Answer(writers, told, lines, shown, interrupted=interrupted)
+        yield JobOutput(writers, told, lines, shown, interrupted=interrupted)
 
     def documents(self, found: ILOCO, file: ProblemFile) -> Sequence[Document]:
         del file
@@ -333,15 +333,15 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
 
 def _judged(fitted: ILOCO, y: Any) -> tuple[float, float, str]:
     """Mean errors at rows not seen, with all features and of a constant; their name."""
-    source, error = fitted.left_out_, fitted.error_
+    source, error = fitted.refit_errors_, fitted.error_
     mean = float(source.row_weights @ source.errors(WHOLE).rows[:, 0] / len(y))
-    answers, target = np.full(len(y), 0.0), y
+    outputs, target = np.full(len(y), 0.0), y
     if is_classifier(fitted.estimator):
         target = np.unique(y, return_inverse=True)[1]
-        answers = np.tile(np.bincount(target) / len(y), (len(y), 1))
+        outputs = np.tile(np.bincount(target) / len(y), (len(y), 1))
     else:
-        answers += y.mean()
-    known = error.known(answers, target)
+        outputs += y.mean()
+    known = error.known(outputs, target)
     return mean, float(error.of(target, known[:, None, :]).mean()), error.name
 
 
@@ -391,7 +391,7 @@ def write_interactions_figure(
             capitalised(result.explained),
             f"{result.n_rows:,} rows; {intervals_in_words(result, **how)}",
         )
-        figure.suptitle("\n".join(map(drawn, title)), x=0.01, ha="left")
+        figure.suptitle("\n".join(map(matplotlib_text, title)), x=0.01, ha="left")
         write_figure(figure, panels.ravel(), name, path)
 
 

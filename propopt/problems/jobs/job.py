@@ -22,19 +22,19 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import to_text
 from propopt.base.document import Chapter, Document, Markup
-from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
+from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, WriteFailure
 from propopt.base.extras import require
 from propopt.base.files import (
     archive_path,
-    forget_drafts,
+    atomic_write,
     format_of,
-    require_free_name,
+    remove_drafts,
+    require_writable,
     writable_folder,
     write_svg,
-    written_whole,
 )
 from propopt.base.html import HighlightedText
-from propopt.base.resources import keeping
+from propopt.base.resources import checkpointing
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import enumerated, plural, printable, printable_lines
 from propopt.functions import Function
@@ -66,7 +66,7 @@ class JobSection(Section):
     """Whether background rows may have weights."""
 
     @classmethod
-    def own_keys(cls) -> set[str]:
+    def job_keys(cls) -> set[str]:
         """Those of a file that are of this job alone."""
         return {cls.key}
 
@@ -78,7 +78,7 @@ class JobSection(Section):
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
 
-    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+    def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         """Files that are read besides those of the subject."""
         del file
         return ()
@@ -94,10 +94,10 @@ class JobSection(Section):
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
         """What is found of the subject of a file."""
 
-    def answers(self, found: Any, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: Any, run: JobRun) -> Iterator[JobOutput]:
         """What writes it, what is known of the run, and what is printed of it."""
         del found, run
-        yield Answer()
+        yield JobOutput()
 
     def is_whole(self, found: Any, file: ProblemFile) -> bool:
         """Whether another run would find no more."""
@@ -129,7 +129,7 @@ class JobSection(Section):
         try:
             documents = self.documents(found, file)
         except SolverFailure as failure:  # a point on a curve that is not found
-            raise Unwritten(f"cannot write {path}: {failure}") from failure
+            raise WriteFailure(f"cannot write {path}: {failure}") from failure
         write_page(path, documents, about=[x for x in about if x])
 
     def run(
@@ -147,11 +147,11 @@ class JobSection(Section):
         InvalidInput
             If the folder or the names cannot be written, or are those of files that the
             problem reads, before any work.
-        Unwritten
+        WriteFailure
             If a file cannot be written at the end: what was found is printed, and is
             the ``result`` of the error.
         """
-        files, suffixes = (*file.files, *self.others_read(file)), self.suffixes
+        files, suffixes = (*file.files, *self.extra_files(file)), self.suffixes
         if file.report:
             require("jinja2")
             suffixes = (*suffixes, ".html")
@@ -169,15 +169,15 @@ class JobSection(Section):
             self.introduce(file, run)
             return self.solve(file, run.progress)
 
-        def answers(found: Any) -> Iterator[Answer]:
+        def outputs(found: Any) -> Iterator[JobOutput]:
             run.is_whole = self.is_whole(found, file)
-            yield from self.answers(found, run)
+            yield from self.outputs(found, run)
             if file.report:
                 page = partial(self.write_report, found, file)
-                yield Answer({".html": page}, is_lazy=True)
+                yield JobOutput({".html": page}, is_lazy=True)
 
-        with keeping(kept_folder(file, run.problem)) as kept:
-            found = run.do(solve, answers)
+        with checkpointing(kept_folder(file, run.problem)) as kept:
+            found = run.do(solve, outputs)
         if kept is not None and run.is_finished:
             kept.forget()
         return found
@@ -237,7 +237,7 @@ def digest_of_file(path: str | Path) -> str:
 Writer = Callable[[str], None]
 
 
-class Answer(NamedTuple):
+class JobOutput(NamedTuple):
     """What was found, or a part of it, as files and as a printout."""
 
     writers: Mapping[str, Writer] = MappingProxyType({})
@@ -276,8 +276,8 @@ class JobRun:
         self.began: float = time.perf_counter()
         self.target: Path = writable_folder(folder) / name
         for suffix in suffixes:
-            require_free_name(f"{self.target}{suffix}", files)
-            forget_drafts(f"{self.target}{suffix}")
+            require_writable(f"{self.target}{suffix}", files)
+            remove_drafts(f"{self.target}{suffix}")
         self.quiet: bool = quiet
         self.verbose: bool = False
         self.console: PlainConsole = PlainConsole(quiet=quiet)
@@ -298,16 +298,16 @@ class JobRun:
         self.say(f"({files[0]})" if files else "")
 
     def do(
-        self, solve: Callable[[], Any], answers: Callable[[Any], Iterable[Answer]]
+        self, solve: Callable[[], Any], outputs: Callable[[Any], Iterable[JobOutput]]
     ) -> Any:
         """Find, write and print each part of the answer, and the manifest last."""
         with self.working():
             found = solve()
-            for answer in answers(found):
+            for answer in outputs(found):
                 self.take(answer)
             self.write_manifest()
         if self.unwritten:
-            raise Unwritten("; ".join(self.unwritten), found)
+            raise WriteFailure("; ".join(self.unwritten), found)
         seconds = time.perf_counter() - self.began
         where = f"{printable(self.target)}{listed_words(self.written)}"
         self.console.print(f"{self.cost}wrote {where} in {seconds:.1f} s\n")
@@ -324,7 +324,7 @@ class JobRun:
         rows = calls.rows + calls.trials
         return f"{rows:,} model evaluations, " if rows else ""
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: JobOutput) -> None:
         """Write a part of the answer, and print it."""
         self.interrupted |= answer.interrupted
         self.manifest |= answer.manifest
@@ -378,7 +378,7 @@ class JobRun:
         for suffix, writer in writers.items():
             try:
                 writer(f"{self.target}{suffix}")
-            except (Unwritten, InvalidInput) as error:  # the folder may be gone
+            except (WriteFailure, InvalidInput) as error:  # the folder may be gone
                 self.unwritten.append(str(error))
                 self.verbose = True  # what no file holds is shown
         self.written += [x for x in writers if x not in self.written]
@@ -418,7 +418,7 @@ class JobRun:
 def write_json(content: Mapping[str, Any], path: str) -> None:
     """Write what a run was, readable by people and programs."""
     text = json.dumps(content, indent=2, default=str)
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(f"{text}\n", encoding="ascii")
 
 

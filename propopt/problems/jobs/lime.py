@@ -26,7 +26,7 @@ from propopt.lime.laws.named import checked_law, law_named
 from propopt.lime.text.text_explanation import AnyLime
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
-    Answer,
+    JobOutput,
     JobRun,
     JobSection,
     Writer,
@@ -53,7 +53,7 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import Extent, ProblemFile
+from propopt.problems.subject.data import DataShape, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
@@ -150,18 +150,18 @@ class LimeSection(JobSection):
         own = self.settings()
         return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
 
-    def check(self, extent: Extent) -> None:
-        if extent.data.text is None:
+    def check(self, data_shape: DataShape) -> None:
+        if data_shape.data.text is None:
             checked_law(self.settings()["law"], **self._law)
         if isinstance(self.rows, int):
-            if self.rows > extent.n_points:
+            if self.rows > data_shape.n_points:
                 raise InvalidInput(
-                    f"rows: expected at most the {extent.n_points} rows to explain, "
+                    f"rows: expected at most the {data_shape.n_points} rows to explain, "
                     f"got {self.rows}"
                 )
-        elif max(self.rows) >= extent.n_rows:
+        elif max(self.rows) >= data_shape.n_rows:
             raise InvalidInput(
-                f"rows: expected numbers below {extent.n_rows}, of rows of the table, "
+                f"rows: expected numbers below {data_shape.n_rows}, of rows of the table, "
                 f"got {max(self.rows)}"
             )
 
@@ -203,7 +203,7 @@ class LimeSection(JobSection):
             raise wrong(told, "words")
         return rule
 
-    def answers(self, found: AnyLime, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: AnyLime, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         widths = [] if self.path is None else listed_values(self.path)
         writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
@@ -232,7 +232,7 @@ class LimeSection(JobSection):
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
         shown = [found.document(row) for row in rows[:_ROWS]]
-        yield Answer(writers, told, [*notes, *found.notes], [*shown, *more])
+        yield JobOutput(writers, told, [*notes, *found.notes], [*shown, *more])
 
     def documents(self, found: AnyLime, file: ProblemFile) -> Sequence[Document]:
         del file
@@ -323,7 +323,7 @@ def write_lime_figure(
 def _known_documents(result: TextLimeExplanation) -> list[Hashable]:
     """The names of those of which something is known."""
     named = zip(result.row_names, result.rows, strict=True)
-    return [name for name, row in named if row.is_known]
+    return [name for name, row in named if row.has_coefficients]
 
 
 def path_frame(result: AnyLime, widths: Sequence[float]) -> pd.DataFrame:

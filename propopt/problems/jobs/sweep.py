@@ -18,18 +18,18 @@ from propopt.base.errors import (
     InvalidInput,
     PropoptError,
     SolverFailure,
-    Unwritten,
+    WriteFailure,
 )
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import plural, printable
-from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
+from propopt.explaining.front_bounds import MOST_LOSSES
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.problems.inductive import ROBUSTNESS, InductiveSection
 from propopt.problems.jobs.job import (
-    Answer,
+    JobOutput,
     JobRun,
     JobSection,
     Writer,
@@ -40,10 +40,10 @@ from propopt.problems.losses import AnyBaseline, Losses, LossSection
 from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_WEIGHTS,
+    ErrorGroup,
     Interval,
     Location,
     Missing,
-    Mistakes,
     Nonnegative,
     Positive,
     Section,
@@ -124,8 +124,8 @@ def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
     for name, loss in schema.losses.items():
-        if schema.data.text is not None and vars(loss).get("beside") is not None:
-            own = ("objective", name, "beside")
+        if schema.data.text is not None and vars(loss).get("offset") is not None:
+            own = ("objective", name, "offset")
             yield wrong("words are there or not, and have no values", *own)
     if schema.data.text is None:
         for place, baseline in enumerate(schema.baselines):
@@ -188,9 +188,9 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 "say nothing of another",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
-        if vars(loss).get("beside") is not None:
-            own = ("objective", name, "beside")
-            yield wrong(f"{setting} has no own values of inputs to come", *own)
+        if vars(loss).get("offset") is not None:
+            own = ("objective", name, "offset")
+            yield wrong(f"{setting} has no main effects of inputs to come", *own)
     for name in ("limits", "aim", "error"):
         if getattr(schema, name):
             yield wrong(f"{setting} knows weights alone; give sweep instead", name)
@@ -243,7 +243,7 @@ class AimSection(Section):
         elif "order" not in given:
             yield from self.without_effect(given[0], "within")
         else:
-            mistakes = Mistakes()
+            mistakes = ErrorGroup()
             with mistakes.noted():
                 self.build()
             yield from mistakes.found
@@ -330,7 +330,7 @@ class SweepKeys(CommonKeys, JobSection):
         return Problem(file)
 
     @classmethod
-    def own_keys(cls) -> set[str]:
+    def job_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
@@ -341,7 +341,7 @@ class SweepKeys(CommonKeys, JobSection):
             yield from islice(_not_inductive(self), 1)
         elif "inductive" in self.model_fields_set:
             yield wrong("has no effect without setting: inductive", "inductive")
-        mistakes = Mistakes()
+        mistakes = ErrorGroup()
         with mistakes.noted("solver"):
             find_solver(self.solver)
         for place, baseline in enumerate(self.baselines):
@@ -386,16 +386,16 @@ class SweepKeys(CommonKeys, JobSection):
         is_done = not (found.interrupted or found.failures)
         return is_done and bool(found.certified(self.tolerance))
 
-    def answers(self, found: TradeOffs, run: JobRun) -> Iterator[Answer]:
+    def outputs(self, found: TradeOffs, run: JobRun) -> Iterator[JobOutput]:
         """Losses first, as reading attributions moves last digits; then the picked."""
         problem = run.file.build()
         plot = partial(_write_plot, found, problem)
         writers: dict[str, Writer] = {".csv": found.to_csv, ".svg": plot}
         documents = [found.document()]
-        yield Answer(writers, documents=documents, interrupted=found.interrupted)
+        yield JobOutput(writers, documents=documents, interrupted=found.interrupted)
         with run.console.status("attributions"):
             writers, picked, left_out = self._attributions(found, problem)
-            yield Answer(writers, is_lazy=True)
+            yield JobOutput(writers, is_lazy=True)
         if run.interrupted and not found.interrupted:
             left_out.append("attributions: interrupted")
         subject = problem.subject
@@ -404,9 +404,9 @@ class SweepKeys(CommonKeys, JobSection):
             told["aim"] = picked.parameters["aim"]
         if found.error is not None:
             told["front_error"] = found.error
-        yield Answer({}, {**told, "left_out": left_out}, left_out)
+        yield JobOutput({}, {**told, "left_out": left_out}, left_out)
         if picked is not None:
-            yield Answer(documents=[] if is_lazy(picked) else [picked.document()])
+            yield JobOutput(documents=[] if is_lazy(picked) else [picked.document()])
 
     def _attributions(
         self, found: TradeOffs, problem: Problem
@@ -472,7 +472,7 @@ def _write_table(best: Explanation, path: str) -> None:
     try:
         best.to_csv(path)
     except SolverFailure as failure:  # a point on a curve that is not found
-        raise Unwritten(f"cannot write {path}: {failure}") from failure
+        raise WriteFailure(f"cannot write {path}: {failure}") from failure
 
 
 def _write_plot(found: TradeOffs, problem: Problem, path: str) -> None:

@@ -14,16 +14,16 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.words_of_others import knows_other_words
+from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
 from propopt.problems.sections import (
     MOST_NUMBERS,
     Section,
     Seed,
+    collect_errors,
     inner_sections,
     part,
-    together,
     wrong,
 )
 from propopt.problems.sources import Source
@@ -61,7 +61,7 @@ from propopt.tables.schema import TableSchema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extent:
+class DataShape:
     """Sizes, known before any number is."""
 
     data: Data
@@ -77,7 +77,7 @@ class Extent:
         return self.data.explain or self.n_rows
 
     @property
-    def n_known(self) -> int:
+    def n_observed(self) -> int:
         """Not explained; N where all are."""
         return self.n_rows - (self.data.explain or 0)
 
@@ -87,7 +87,7 @@ class Extent:
         return len(self.features) or self.n_columns
 
 
-def extent_of_formula(data: Data, folder: Path) -> Extent:
+def shape_of_formula(data: Data, folder: Path) -> DataShape:
     """Of a grid or of random points, without making them."""
     assert data.of_formula is not None
     with part("uniform" if data.grid is None else "grid"):
@@ -98,7 +98,7 @@ def extent_of_formula(data: Data, folder: Path) -> Extent:
                 f"{rows:,} × {columns:,}"
             )
     data.check_explain(rows)
-    return Extent(data=data, folder=folder, n_rows=rows, n_columns=columns)
+    return DataShape(data=data, folder=folder, n_rows=rows, n_columns=columns)
 
 
 # ---- The keys of a problem file that are on its subject
@@ -159,7 +159,7 @@ FIRST_ROWS: Final = 1_000
 """At which a check evaluates a formula."""
 
 
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
     """What a problem file says, or a mapping that says the same, once it is valid.
@@ -295,7 +295,7 @@ class ProblemFile:
             fit each other, and formulas that are not finite.
         """
         function = self.schema.function
-        with self.source.blaming():
+        with self.source.locating_errors():
             rows = self._rows()
             if function is not None:
                 with part("function"):
@@ -316,7 +316,7 @@ class ProblemFile:
     @cached_property
     def subject(self) -> Subject:
         """What is explained; all jobs share it, and no model is fitted yet."""
-        with self.source.blaming():
+        with self.source.locating_errors():
             rows = self._rows()
         data, seed = self.schema.data, self.schema.seed
         if rows is None:
@@ -325,7 +325,7 @@ class ProblemFile:
             return Subject(points=points, others=others, make=make, seed=seed)
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
-        with self.source.blaming("data"):
+        with self.source.locating_errors("data"):
             told: Any = data.categorical or data.groups
             if not (told or data.text):
                 told = missing_numbers(points) or missing_numbers(others)
@@ -345,9 +345,11 @@ class ProblemFile:
         schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):
-                extent = extent_of_formula(data, folder)
-            self._check_sizes(extent)
-            self._check_model([str(number) for number in range(extent.n_columns)], None)
+                data_shape = shape_of_formula(data, folder)
+            self._check_sizes(data_shape)
+            self._check_model(
+                [str(number) for number in range(data_shape.n_columns)], None
+            )
             return None
         rows = self._table
         assert rows is not None, "data of a table"
@@ -355,8 +357,8 @@ class ProblemFile:
         order = order_of_rows(schema.seed, n_rows)
         learned = order[data.explain or 0 :]
         target = None if rows.target is None else rows.target.iloc[learned]
-        sized = partial(Extent, data=data, folder=folder, n_rows=n_rows)
-        with together() as mistakes:
+        sized = partial(DataShape, data=data, folder=folder, n_rows=n_rows)
+        with collect_errors() as mistakes:
             if data.text is not None:
                 texts, rule = rows.features, PatternWords()
                 explained = texts.iloc[order[: data.explain]]
@@ -380,11 +382,11 @@ class ProblemFile:
                 self._check_missing(missing_numbers(rows.features))
         return rows
 
-    def _check_sizes(self, extent: Extent) -> None:
-        with together() as mistakes:
+    def _check_sizes(self, data_shape: DataShape) -> None:
+        with collect_errors() as mistakes:
             for location, section in inner_sections(self.schema):
                 with mistakes.noted(*location):
-                    section.check(extent)
+                    section.check(data_shape)
 
     def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
         """Refuse a model that cannot learn the target, or not give its output."""
@@ -444,7 +446,7 @@ class ProblemFile:
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
         wrapped = partial(self._wrapped, table, known)
-        with self.source.blaming("model"):
+        with self.source.locating_errors("model"):
             model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
@@ -493,7 +495,7 @@ def check_table(source: Source) -> None:
     except (LookupError, TypeError, ValidationError):
         return
     if data.is_table:
-        with source.blaming():
+        with source.locating_errors():
             read_rows(data, source.path.parent)
 
 

@@ -25,7 +25,7 @@ from propopt.base.resources import threads_of_run
 from propopt.base.text import Reason
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
-from propopt.functions.function import EXACT, OfFunction
+from propopt.functions.function import EXACT, DerivedFunction
 from propopt.functions.outputs import (
     check_model,
     one_label,
@@ -235,7 +235,7 @@ class Subject:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Sloped(OfFunction):
+class _Sloped(DerivedFunction):
     """The values of a function that jumps, and the gradients of its mean."""
 
     function: Function

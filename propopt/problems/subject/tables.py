@@ -31,12 +31,12 @@ from propopt.problems.sections import (
     Interval,
     Location,
     Section,
+    collect_errors,
     listed_words,
     part,
-    together,
     wrong,
 )
-from propopt.tables.frames import as_far_as_numbers, listed
+from propopt.tables.frames import coerce_numbers, listed
 
 
 # ---- CSV files: a cell in each row for each header, or one sentence why not
@@ -391,11 +391,11 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     sizes = cells.max(axis=0, initial=0)
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with part("csv"), together() as mistakes:
+    with part("csv"), collect_errors() as mistakes:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
-            known = as_far_as_numbers(column).notna() | column.isna()
+            known = coerce_numbers(column).notna() | column.isna()
             strange = column[~known].tolist()[:1]
             example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
             mistakes.add(
@@ -431,7 +431,7 @@ def check_declared(columns: Sequence[Hashable], data: Data) -> None:
     ]
     for name, group in data.groups.items():
         declared += [(("groups", name), column) for column in group]
-    with together() as mistakes:
+    with collect_errors() as mistakes:
         for location, column in declared:
             if column not in known:
                 hint, names = did_you_mean(column, known), ", ".join(known)
@@ -511,7 +511,7 @@ def _of_csv(data: Data, path: Path) -> Rows:
     with part("csv"):
         table = CsvTable.of(path)
     names = table.columns
-    with together() as mistakes:
+    with collect_errors() as mistakes:
         for key in ("target", "text", "sample_weight"):
             column = getattr(data, key)
             if column is not None and column not in names:
@@ -519,7 +519,7 @@ def _of_csv(data: Data, path: Path) -> Rows:
                 mistakes.add(f"{path.name} has {hint}; {columns_in_words(names)}", key)
         others = (data.target, data.sample_weight)
         check_declared([c for c in names if c not in others], data)
-    with together() as mistakes:
+    with collect_errors() as mistakes:
         with part("csv" if data.text is None else "text"):
             if data.text is not None:
                 features: Any = table.read_texts(data.text)

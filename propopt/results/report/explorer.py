@@ -46,13 +46,13 @@ _SHOWN: Final = 10
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trail:
+class FrontPath:
     """Optima in the order of one weight, and what lies between them."""
 
     optima: Sequence[Any]
     loss: str  # whose weight varies
     start: int  # the optimum that is shown first
-    start_name: str  # what that is, such as "knee"
+    start_label: str  # what that is, such as "knee"
     losses: Sequence[str]  # those that are told
     ends: Any = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
@@ -101,7 +101,7 @@ class Trail:
         others = [x for x in self.losses if x != first]
         return first, self.loss if self.loss in others else others[0]
 
-    def given_up(self, name: str, loss: float) -> float:
+    def lost_share(self, name: str, loss: float) -> float:
         """What is lost of faithfulness, or is left of differences, as a share."""
         share = math.nan if self.ends is None else self.ends.shares({name: loss})[name]
         return 1.0 - share
@@ -110,14 +110,14 @@ class Trail:
     def has_shares(self) -> bool:
         """Whether both axes are shares."""
         first = self.optima[self.start].losses
-        return all(math.isfinite(self.given_up(x, first[x])) for x in self.axes)
+        return all(math.isfinite(self.lost_share(x, first[x])) for x in self.axes)
 
     def place(self, losses: Mapping[str, float]) -> tuple[float, float]:
         """Where it stands on the axes."""
         x, y = self.axes
         if not self.has_shares:
             return losses[x], losses[y]
-        return self.given_up(x, losses[x]), self.given_up(y, losses[y])
+        return self.lost_share(x, losses[x]), self.lost_share(y, losses[y])
 
     def curve(self) -> Iterator[tuple[float, float]]:
         """Points of the line, close together where all of it is known."""
@@ -139,7 +139,7 @@ class Trail:
         ]
         for name in self.losses:
             value = best.losses[name]
-            share = self.given_up(name, value)
+            share = self.lost_share(name, value)
             if math.isfinite(share):
                 label, kept = self.label(name), 1.0 - share
                 lines.append((label, f"{100.0 * kept:.1f} %", kept))
@@ -162,7 +162,7 @@ class Trail:
                 form = {"constant": constant, "linear": p.tolist()}
                 form["quadratic"] = P.tolist()
             own = ends is not None and math.isfinite(
-                self.given_up(name, self.optima[0].losses[name])
+                self.lost_share(name, self.optima[0].losses[name])
             )
             losses.append(
                 {
@@ -306,7 +306,7 @@ class Explorer:
     lead: str
     best: Optimum
     neighbours: Neighbours | None
-    trail: Trail | None = None
+    trail: FrontPath | None = None
     first: Sequence[int] = ()  # rows that are shown before others
     beside: Array | None = None  # (N, D): dashed, where no weight varies
     dashed: str = "Dashed: where the slider is at its left end."
@@ -336,7 +336,7 @@ class Explorer:
         yield from (self.title, self.lead)
         if self.trail is not None:
             yield from (label for label, *_ in self.trail.told)
-            yield from (self.trail.title, self.trail.start_name)
+            yield from (self.trail.title, self.trail.start_label)
 
     @cached_property
     def tables(self) -> Array:

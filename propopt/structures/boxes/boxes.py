@@ -9,8 +9,8 @@ from typing import Final, Self, cast, final
 
 import numpy as np
 
-from propopt.base.arrays import Points, Positions, Truths, Values
-from propopt.base.resources import AT_ONCE
+from propopt.base.arrays import Indices, Mask, Points, Values
+from propopt.base.resources import BATCH_BUDGET
 from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
 from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
 
@@ -43,20 +43,20 @@ class Boxes(SumOfProducts):
         """The sets, each once where boxes are merged."""
         return Sets.concatenate(cast("Sequence[Sets]", self.factors))
 
-    def holding(self, points: Points | Truths) -> Truths:
+    def holding(self, points: Points | Mask) -> Mask:
         """Which sets hold each point, (U, n)."""
         return self.sets.contain(np.asarray(points, np.float64))
 
-    def value(self, points: Points | Truths) -> Values:
+    def value(self, points: Points | Mask) -> Values:
         """Values of f at points (N, D): sums over the boxes that each is in."""
         values = np.full(len(points), self.base)
-        for rows in AT_ONCE.blocks(len(points), max(1, 8 * self.n_factors)):
+        for rows in BATCH_BUDGET.blocks(len(points), max(1, 8 * self.n_factors)):
             n_points = len(points[rows])
             # eight points in a byte; the last row is for no set
             packed = np.packbits(self.holding(points[rows]), axis=1)
             every = np.full((1, packed.shape[1]), 255, np.uint8)
             packed = np.concatenate([packed, every])
-            for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
+            for some in BATCH_BUDGET.blocks(len(self.values), 16 * n_points):
                 held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
                 held = np.unpackbits(held, axis=1, count=n_points)
                 values[rows] += self.values[some] @ held
@@ -93,7 +93,7 @@ class Boxes(SumOfProducts):
         return told.deduplicate().combine_equal()
 
 
-def _packed(paths: Positions) -> Positions:
+def _packed(paths: Indices) -> Indices:
     """Paths with their factors sorted in front, and −1 behind."""
     largest = np.iinfo(paths.dtype).max
     sorted_paths = np.sort(np.where(paths < 0, largest, paths), axis=1)

@@ -17,12 +17,12 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.scores import Link
-from propopt.structures.subsets.sets import shapley_of_worths
+from propopt.structures.subsets.sets import shapley_of_coalitions
 
 
 # ---- Values that are a link of a few scores
@@ -55,7 +55,7 @@ class LinkedScores:
         return values.reshape(scores.shape[1:])
 
     @cached_property
-    def columns(self) -> Positions:
+    def columns(self) -> Indices:
         """The columns that some score depends on, increasing."""
         return np.unique(np.concatenate([own.columns for own in self.scores]))
 
@@ -117,7 +117,7 @@ class LinkedShapley:
                 worths = apart.mean(axis=1)
             else:
                 worths = np.einsum("b,kbs->ks", game.weights, apart)
-            row[:, playing] = shapley_of_worths(worths)
+            row[:, playing] = shapley_of_coalitions(worths)
         return phi
 
     @cached_property
@@ -137,13 +137,13 @@ class _Mixtures:
     """A sum of boxes at all mixtures of a row with background rows."""
 
     boxes: Boxes
-    bits: Positions  # (L, K): the bit of the column of each set, 0 where there is none
-    full: Positions  # (L,): the bits of all sets of each box
-    held: Positions  # (L, B): those of the sets that hold each background row
+    bits: Indices  # (L, K): the bit of the column of each set, 0 where there is none
+    full: Indices  # (L,): the bits of all sets of each box
+    held: Indices  # (L, B): those of the sets that hold each background row
     n_columns: int  # d
 
     @classmethod
-    def of(cls, boxes: Boxes, background: Points, columns: Positions) -> _Mixtures:
+    def of(cls, boxes: Boxes, background: Points, columns: Indices) -> _Mixtures:
         """Bits stand for the places of columns among those that are used."""
         place = np.searchsorted(columns, boxes.column)
         bit = np.append(1 << place, 0).astype(np.int64)
@@ -151,7 +151,7 @@ class _Mixtures:
         start = cls(boxes, bits, bits.sum(axis=1), np.zeros(0, np.intp), len(columns))
         return replace(start, held=start.bits_holding(background))
 
-    def bits_holding(self, points: Points) -> Positions:
+    def bits_holding(self, points: Points) -> Indices:
         """The bits of the sets of each box that hold points, (L, N)."""
         inside = self.boxes.sets.contain(points)
         inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
@@ -182,13 +182,13 @@ class _AdditiveMixtures:
     """An additive function at all mixtures of a row with background rows."""
 
     structure: SumOfProducts
-    columns: Positions  # (d,)
+    columns: Indices  # (d,)
     at_background: Values  # (B,): its values there
     theirs: Array  # (d, B): what each column adds there
 
     @classmethod
     def of(
-        cls, structure: SumOfProducts, background: Points, columns: Positions
+        cls, structure: SumOfProducts, background: Points, columns: Indices
     ) -> _AdditiveMixtures:
         values = structure.value(background)
         start = cls(structure, columns, values, np.zeros((0, 0)))
@@ -213,10 +213,10 @@ class _AdditiveMixtures:
 
 
 def _expanded(
-    place: Positions,
-    rest: Positions,
+    place: Indices,
+    rest: Indices,
     values: Array,
-    some: Truths,
+    some: Mask,
     shape: tuple[int, int],
 ) -> Array:
     """Σ v Σ_{C ⊆ rest} (−1)^|C| at place ∪ C, of some boxes, (B, 2^d)."""

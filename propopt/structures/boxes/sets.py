@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask, Points
 from propopt.base.errors import InvalidInput
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import ranks
@@ -28,22 +28,22 @@ _FEW: Final = 2**19
 class Sets:
     """U sets of one column each: low < x ≤ high, and NaN if ``missing``, or codes."""
 
-    column: Positions  # shape (U,)
+    column: Indices  # shape (U,)
     low: Array  # (U,): ends of intervals, −∞ and ∞ where there are none
     high: Array  # shape (U,)
-    missing: Truths  # (U,): whether NaN is in the set
+    missing: Mask  # (U,): whether NaN is in the set
     # (U,): the row of members that holds the codes; −1 for sets of numbers
-    group: Positions
+    group: Indices
     # (C, K): which codes are in; False beyond the last code of a column
-    members: Truths
+    members: Mask
 
     @classmethod
     def of_numbers(
         cls,
-        column: Sequence[int] | Positions,
+        column: Sequence[int] | Indices,
         low: Sequence[float] | Array,
         high: Sequence[float] | Array,
-        missing: Sequence[bool] | Truths,
+        missing: Sequence[bool] | Mask,
     ) -> Sets:
         """Sets of numbers, some of them with NaN."""
         return cls(
@@ -56,7 +56,7 @@ class Sets:
         )
 
     @classmethod
-    def of_codes(cls, column: Sequence[int] | Positions, members: Truths) -> Sets:
+    def of_codes(cls, column: Sequence[int] | Indices, members: Mask) -> Sets:
         """Sets of codes, one for each row of ``members``."""
         n = len(column)
         return cls(
@@ -72,24 +72,24 @@ class Sets:
         return len(self.column)
 
     @property
-    def coded(self) -> Truths:
+    def coded(self) -> Mask:
         """Which are sets of codes."""
         return self.group >= 0
 
     @property
-    def empty(self) -> Truths:
+    def empty(self) -> Mask:
         """Which hold nothing, shape (U,)."""
         empty = (self.low >= self.high) & ~self.missing
         empty[self.coded] = ~self.members[self.group[self.coded]].any(axis=1)
         return empty
 
     @property
-    def full(self) -> Truths:
+    def full(self) -> Mask:
         """Which hold every number, and missing ones too, shape (U,)."""
         whole = (self.low == -np.inf) & (self.high == np.inf) & self.missing
         return np.asarray(whole & ~self.coded)
 
-    def take(self, chosen: Positions | Truths) -> Sets:
+    def take(self, chosen: Indices | Mask) -> Sets:
         """Those that are chosen, in that order; they share their members."""
         return Sets(
             self.column[chosen],
@@ -122,7 +122,7 @@ class Sets:
             np.concatenate(members),
         )
 
-    def intersections(self, starts: Positions) -> Sets:
+    def intersections(self, starts: Indices) -> Sets:
         """Of each run of consecutive sets of one column what they have in common."""
         coded, members = self.coded[starts], self.members[:0]
         group = np.full(len(starts), -1)
@@ -141,7 +141,7 @@ class Sets:
             members,
         )
 
-    def unique(self) -> tuple[Sets, Positions]:
+    def unique(self) -> tuple[Sets, Indices]:
         """Each set once, in the order of columns and ends; and where each is now."""
         members, group = self.members, self.group
         if len(members) > 0:
@@ -155,7 +155,7 @@ class Sets:
         kept = self.take(first)
         return replace(kept, group=group[first], members=members), place
 
-    def contain(self, points: Points) -> Truths:
+    def contain(self, points: Points) -> Mask:
         """Whether each point's value is in each set, shape (U, N); points (N, D)."""
         if len(points) == 1 or len(self) * len(points) <= _FEW:
             return self._contain_few(points.T[self.column])
@@ -165,7 +165,7 @@ class Sets:
             inside[of_j] = _contain(self.take(of_j), points[:, j])
         return inside
 
-    def _contain_few(self, values: Array) -> Truths:
+    def _contain_few(self, values: Array) -> Mask:
         """The same of the value of each set's own column, (U, N), by whole arrays."""
         inside = (self.low[:, None] < values) & (values <= self.high[:, None])
         absent = np.isnan(values)
@@ -199,7 +199,7 @@ class Sets:
         return normals.shares(self.low.reshape(shape), self.high.reshape(shape))
 
 
-def _contain(sets: Sets, values: Array) -> Truths:
+def _contain(sets: Sets, values: Array) -> Mask:
     """Whether each set, all of one column, holds each value of that column."""
     inside = (sets.low[:, None] < values) & (values <= sets.high[:, None])
     inside |= sets.missing[:, None] & np.isnan(values)
@@ -266,14 +266,14 @@ class Tree:
     """
 
     # (n,): the column of the model that each node asks for; −1 at leaves
-    feature: Positions
+    feature: Indices
     threshold: Array
-    missing_left: Truths  # (n,): whether NaN goes left
-    left: Positions  # (n,): the children; not read at leaves
-    right: Positions  # shape (n,)
+    missing_left: Mask  # (n,): whether NaN goes left
+    left: Indices  # (n,): the children; not read at leaves
+    right: Indices  # shape (n,)
     value: Array  # (n,): what a leaf adds to the output; not read elsewhere
     # (K,): which codes go left; codes that are not in the array go right
-    left_codes: Mapping[int, Truths] = field(default_factory=dict)
+    left_codes: Mapping[int, Mask] = field(default_factory=dict)
     roots: tuple[int, ...] = (0,)
 
     @classmethod
@@ -300,13 +300,13 @@ class Tree:
     @classmethod
     def of(
         cls,
-        feature: Sequence[int] | Positions,
+        feature: Sequence[int] | Indices,
         threshold: Sequence[float] | Array,
-        left: Sequence[int] | Positions,
-        right: Sequence[int] | Positions,
+        left: Sequence[int] | Indices,
+        right: Sequence[int] | Indices,
         value: Sequence[float] | Array,
-        missing_left: Sequence[bool] | Truths | None = None,
-        left_codes: Mapping[int, Truths] | None = None,
+        missing_left: Sequence[bool] | Mask | None = None,
+        left_codes: Mapping[int, Mask] | None = None,
     ) -> Tree:
         """The tree of any sequences; without ``missing_left`` NaN goes right."""
         nowhere = np.zeros(len(feature), dtype=bool)
@@ -321,7 +321,7 @@ class Tree:
         )
 
     @cached_property
-    def reached(self) -> Truths:
+    def reached(self) -> Mask:
         """Which nodes belong to the tree: others may be left over from pruning."""
         reached = np.zeros(len(self.feature), dtype=bool)
         front = np.array(self.roots)
@@ -332,17 +332,17 @@ class Tree:
         return reached
 
     @property
-    def leaves(self) -> Positions:
+    def leaves(self) -> Indices:
         """Its leaves, in the order of nodes."""
         return np.flatnonzero(self.reached & (self.feature < 0))
 
     @property
-    def inner(self) -> Positions:
+    def inner(self) -> Indices:
         """Its nodes that ask, in their order."""
         return np.flatnonzero(self.reached & (self.feature >= 0))
 
 
-LeafSets: TypeAlias = tuple[Positions, Sets, Array]
+LeafSets: TypeAlias = tuple[Indices, Sets, Array]
 """Leaves, increasing (E,), the sets (E) that lead to them, one of each column that is
 asked for, and their values (L,); a leaf is reached if all its sets hold the point."""
 
@@ -380,9 +380,7 @@ def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
     return leaf[starts], sets.intersections(starts), tree.value[leaves]
 
 
-def _ways_up(
-    tree: Tree, leaves: Positions, inner: Positions
-) -> tuple[Positions, Positions]:
+def _ways_up(tree: Tree, leaves: Indices, inner: Indices) -> tuple[Indices, Indices]:
     """Each leaf with each side of a node on its way, left ones before right ones."""
     n, n_inner = len(tree.feature), len(inner)
     parent, side = np.full(n, -1), np.full(n, -1)
@@ -390,7 +388,7 @@ def _ways_up(
         parent[children] = inner
         side[children] = np.arange(n_inner) + i * n_inner
     who, nodes = np.arange(len(leaves)), leaves
-    results: list[tuple[Positions, Positions]] = []
+    results: list[tuple[Indices, Indices]] = []
     while len(who) > 0:
         below = parent[nodes] >= 0
         who, nodes = who[below], nodes[below]
@@ -402,7 +400,7 @@ def _ways_up(
     )
 
 
-def _sides(tree: Tree, inner: Positions, n_codes: Sequence[int | None]) -> Sets:
+def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
     """What goes left at each inner node, then what goes right."""
     feature = tree.feature[inner]
     coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
@@ -419,7 +417,7 @@ def _sides(tree: Tree, inner: Positions, n_codes: Sequence[int | None]) -> Sets:
     return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
 
 
-def _refuse_codes(tree: Tree, nodes: Positions, source: Positions) -> None:
+def _refuse_codes(tree: Tree, nodes: Indices, source: Indices) -> None:
     for node, j in zip(nodes.tolist(), source.tolist(), strict=True):
         if node in tree.left_codes:
             raise InvalidInput(
@@ -429,7 +427,7 @@ def _refuse_codes(tree: Tree, nodes: Positions, source: Positions) -> None:
             )
 
 
-def _intervals(source: Positions, cuts: Array, missing: Truths) -> Sets:
+def _intervals(source: Indices, cuts: Array, missing: Mask) -> Sets:
     """All up to each cut, with NaN where ``missing``, and then the rest."""
     nothing = np.full(len(cuts), np.inf)
     return Sets.of_numbers(
@@ -440,7 +438,7 @@ def _intervals(source: Positions, cuts: Array, missing: Truths) -> Sets:
     )
 
 
-def _codes_left(tree: Tree, nodes: Positions, n_codes: int) -> Truths:
+def _codes_left(tree: Tree, nodes: Indices, n_codes: int) -> Mask:
     """Which codes of a category nodes send to the left, (nodes, codes)."""
     left = np.arange(float(n_codes)) <= tree.threshold[nodes, None]
     for i, node in enumerate(nodes.tolist()):

@@ -33,10 +33,10 @@ from typing import Any, Final, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.errors import Refused
 from propopt.base.kernels import kernel
-from propopt.base.resources import AT_ONCE, Budget
+from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import (
@@ -85,14 +85,14 @@ class OrderedBoxes:
     """
 
     sets: Sets
-    members: Positions | None  # (V, K): the sets of each joint one; None: each is one
-    owner: Positions  # (V,): the player of each
-    paths: Positions  # (L, K): shorter ones first, padded with −1
-    lengths: Positions  # (L,)
+    members: Indices | None  # (V, K): the sets of each joint one; None: each is one
+    owner: Indices  # (V,): the player of each
+    paths: Indices  # (L, K): shorter ones first, padded with −1
+    lengths: Indices  # (L,)
     values: Values  # (L,)
 
     @classmethod
-    def of(cls, boxes: Boxes, players: Positions | None) -> Self:
+    def of(cls, boxes: Boxes, players: Indices | None) -> Self:
         """All boxes that some set belongs to."""
         sets, paths, members = boxes.sets, boxes.paths, None
         owner = sets.column
@@ -131,13 +131,13 @@ class OrderedBoxes:
         return outside
 
     @cached_property
-    def _coded(self) -> Positions:
+    def _coded(self) -> Indices:
         return np.flatnonzero(self.sets.coded)
 
     def holding(self, points: Points) -> _Bytes:
         """Which points each set holds, eight in a byte, whole words of 64, (V, 8 W)."""
         packed = np.zeros((len(self.owner), 8 * -(-len(points) // 64)), np.uint8)
-        step = max(64, AT_ONCE.rows(3 * max(len(self.owner), 1)) // 64 * 64)
+        step = max(64, BATCH_BUDGET.rows(3 * max(len(self.owner), 1)) // 64 * 64)
         for start in range(0, len(points), step):
             held = self.lacking(points[start : start + step]) ^ 1
             bits = np.packbits(held, axis=1, bitorder="little")
@@ -192,7 +192,7 @@ class OrderedBoxes:
         return found
 
     @cached_property
-    def in_order(self) -> tuple[Positions, Positions, Positions]:
+    def in_order(self) -> tuple[Indices, Indices, Indices]:
         """Where sets of each box begin, (L + 1,), all sets, and their players."""
         ends = np.cumsum(np.concatenate([[0], self.lengths]))
         nothing = np.zeros(0, np.intp)
@@ -208,16 +208,16 @@ class BoxBatch(NamedTuple):
     p: int
     start: int  # the first of them, and
     stop: int  # the one behind the last
-    paths: Positions  # (l, p): their sets
-    owner: Positions  # (l, p): the players of these
+    paths: Indices  # (l, p): their sets
+    owner: Indices  # (l, p): the players of these
 
-    def asked(self, some: slice) -> tuple[Positions, Positions]:
+    def asked(self, some: slice) -> tuple[Indices, Indices]:
         """Sets and players of some of them, by their places among all boxes."""
         own = slice(some.start - self.start, some.stop - self.start)
         return self.paths[own], self.owner[own]
 
 
-def _words(bits: _Bytes, paths: Positions) -> _Words:
+def _words(bits: _Bytes, paths: Indices) -> _Words:
     """Bits of sets (V, n) as one word for each path of as many sets, (l, n)."""
     word = np.min_scalar_type((1 << paths.shape[1]) - 1)
     words = np.zeros((len(paths), bits.shape[1]), word)
@@ -268,7 +268,7 @@ class BoxTables:
         return own
 
     @cached_property
-    def starts(self) -> Positions:
+    def starts(self) -> Indices:
         """Where tables of the first boxes begin, and where they end, (n_kept + 1,)."""
         sizes = _sizes(self.leaves.lengths[: self.n_kept])
         return np.cumsum([0, *sizes]).astype(np.intp)
@@ -301,7 +301,7 @@ class BoxTables:
                     self.make(batch, some, tables)
                     _look_up(phi, lacking, *batch.asked(some), tables)
                 continue
-            for rows in AT_ONCE.blocks(n_points, _PAIR * self.n_rows):
+            for rows in BATCH_BUDGET.blocks(n_points, _PAIR * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
                 for some in _within(rest, batch.stop, _PAIR * n_pairs):
                     self._visit(phi[:, rows], lacking[:, rows], batch, some)
@@ -350,7 +350,7 @@ class BoxTables:
                 *(counts, _GAINS, phi, room, masks),
             )
 
-    def _patterns(self, paths: Positions) -> _Words:
+    def _patterns(self, paths: Indices) -> _Words:
         """Which sets of each path hold each background row, (l, M)."""
         used, place = np.unique(paths, return_inverse=True)
         held = np.unpackbits(
@@ -432,7 +432,7 @@ class BoxTables:
 
 def _within(start: int, stop: int, each: int) -> Iterator[slice]:
     """Consecutive slices from start to stop, of things of so many bytes each."""
-    for some in AT_ONCE.blocks(max(stop - start, 0), each):
+    for some in BATCH_BUDGET.blocks(max(stop - start, 0), each):
         yield slice(start + some.start, start + some.stop)
 
 
@@ -446,13 +446,13 @@ _NEAR: Final = Budget(2**20)
 """What is added up over and over stays near the processor."""
 
 
-def _sizes(lengths: Positions) -> Array:
+def _sizes(lengths: Indices) -> Array:
     """How many numbers the tables of each box have; ∞ of too many sets."""
     few = np.minimum(lengths, TABLE_SETS)
     return np.where(lengths <= TABLE_SETS, 2.0 ** (few + 1), np.inf)
 
 
-def _added(phi: Values, place: Positions, changes: Array) -> Values:
+def _added(phi: Values, place: Indices, changes: Array) -> Values:
     """Phi with changes at places, added one after the other."""
     where = np.concatenate([np.arange(len(phi)), place.ravel()])
     total = np.bincount(where, np.concatenate([phi, changes.ravel()]), len(phi))
@@ -460,13 +460,13 @@ def _added(phi: Values, place: Positions, changes: Array) -> Values:
 
 
 def _look_up(
-    phi: Array, lacking: _Bytes, paths: Positions, owner: Positions, tables: Array
+    phi: Array, lacking: _Bytes, paths: Indices, owner: Indices, tables: Array
 ) -> None:
     """Add A[m] − B[m ∪ u] of boxes of one length to phi (P, N)."""
     (n_boxes, p), n_points = paths.shape, phi.shape[1]
     bits, size = 1 << np.arange(p), 1 << p
     if n_points <= _FEW_ROWS:
-        for some in AT_ONCE.blocks(n_boxes, 32 * p * n_points):
+        for some in BATCH_BUDGET.blocks(n_boxes, 32 * p * n_points):
             m = _words(lacking, paths[some]).astype(np.intp)
             m += np.arange(some.start, some.stop)[:, None] * (2 * size)
             with_u = (m[:, None] | bits[:, None]) + size
@@ -476,7 +476,7 @@ def _look_up(
         return
     with_u = np.arange(size) | bits[:, None]
     tables = tables.reshape(n_boxes, 2, size)
-    for some in AT_ONCE.blocks(n_boxes, 8 * n_points):
+    for some in BATCH_BUDGET.blocks(n_boxes, 8 * n_points):
         words = _words(lacking, paths[some])
         for m, own, (A, B) in zip(words, owner[some], tables[some], strict=True):
             if n_points < size:
@@ -584,7 +584,7 @@ def shapley_against(read: SumOfProducts, game: Game) -> BoxShapley | ProductShap
 # ---- What they cost, counted: the same on every machine, with any kernels
 
 
-def n_with_tables(lengths: Positions, most: int = TABLE_BYTES) -> int:
+def n_with_tables(lengths: Indices, most: int = TABLE_BYTES) -> int:
     """How many of some boxes have tables of so many bytes, by increasing lengths."""
     sizes = 8.0 * np.cumsum(_sizes(np.sort(lengths)))
     return int(np.searchsorted(sizes, most, side="right"))

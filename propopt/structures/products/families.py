@@ -9,7 +9,7 @@ from typing import Final, Protocol, Self, TypeAlias, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.errors import Refused
 from propopt.structures.products.normals import (
     LOG_TAIL,
@@ -23,12 +23,12 @@ class Factors(Protocol):
     """U functions g_u, each of one column of a table."""
 
     @property
-    def column(self) -> Positions:
+    def column(self) -> Indices:
         """The position of the column that each is of, (U,)."""
 
     def __len__(self) -> int: ...
 
-    def take(self, chosen: Positions | Truths, /) -> Self:
+    def take(self, chosen: Indices | Mask, /) -> Self:
         """Those that are chosen, in that order."""
 
     def at(self, values: Array, /) -> Array:
@@ -54,7 +54,7 @@ class ClosedFactors(Factors, Protocol):
 class Pieces:
     """B laws of one column, or B for each of n rows."""
 
-    single: Truths  # (B,): which are one value: a number, a code, or NaN for missing
+    single: Mask  # (B,): which are one value: a number, a code, or NaN for missing
     # (B,) or (B, n): the value, or the mean of the normal before it is restricted
     mean: Array
     sd: Array  # (B,) or (B, n): as in Normals; not read of single values
@@ -90,12 +90,12 @@ class Pieces:
 class Family:
     """Factors whose fields are arrays, with an entry for each factor."""
 
-    column: Positions  # shape (U,)
+    column: Indices  # shape (U,)
 
     def __len__(self) -> int:
         return len(self.column)
 
-    def take(self, chosen: Positions | Truths) -> Self:
+    def take(self, chosen: Indices | Mask) -> Self:
         return type(self)(**{own: part[chosen] for own, part in vars(self).items()})
 
     def _for(self, ndim: int) -> list[Array]:
@@ -172,7 +172,7 @@ class Curves(Family):
     rules: tuple[CurveRule, ...]  # (U,): g
     knots: tuple[Array, ...]  # (U,): where g has kinks or jumps, increasing
 
-    def take(self, chosen: Positions | Truths) -> Curves:
+    def take(self, chosen: Indices | Mask) -> Curves:
         indices = np.arange(len(self))[chosen].tolist()
         return Curves(
             self.column[chosen],
@@ -279,13 +279,13 @@ class Imputed:
     missing: Array  # (U,): the values of NaN
 
     @property
-    def column(self) -> Positions:
+    def column(self) -> Indices:
         return self.factors.column
 
     def __len__(self) -> int:
         return len(self.missing)
 
-    def take(self, chosen: Positions | Truths) -> Imputed:
+    def take(self, chosen: Indices | Mask) -> Imputed:
         return Imputed(self.factors.take(chosen), self.missing[chosen])
 
     def at(self, values: Array) -> Array:
@@ -318,7 +318,7 @@ class Powers(Family):
     center: Array
 
     @classmethod
-    def first(cls, columns: Positions) -> Powers:
+    def first(cls, columns: Indices) -> Powers:
         """The columns themselves."""
         ones = np.ones(len(columns), np.intp)
         return cls(columns, ones, np.zeros(len(columns)))
@@ -360,7 +360,7 @@ class Tables(Family):
     other: Array  # (U,): the values elsewhere
     missing: Array  # shape (U,)
 
-    def take(self, chosen: Positions | Truths) -> Tables:
+    def take(self, chosen: Indices | Mask) -> Tables:
         own = (self.entries, self.other, self.missing)
         return Tables(self.column[chosen], self.keys, *(part[chosen] for part in own))
 

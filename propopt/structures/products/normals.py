@@ -14,7 +14,7 @@ from typing import Final, final
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri, roots_legendre
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 
 
 NARROW_INTERVAL: Final = 0.1
@@ -73,7 +73,7 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
     return sign * reference, sign * rest
 
 
-def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Truths:
+def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Mask:
     """Whether h (1 + |m|) < limit, for the length h and the middle m."""
     with np.errstate(invalid="ignore"):
         h, m = _length_and_middle(low, high)
@@ -228,7 +228,7 @@ class Quantiles:
 
     normals: Normals  # the laws, (B,)
 
-    def at(self, which: Positions, uniforms: Array) -> Array:
+    def at(self, which: Indices, uniforms: Array) -> Array:
         """F⁻¹(u) of law ``which`` for each u in [0, 1), both of shape (S,)."""
         special = self._straight | self._far
         if not special.any():
@@ -251,11 +251,11 @@ class Quantiles:
         return normals.standardised(normals.low), normals.standardised(normals.high)
 
     @cached_property
-    def _straight(self) -> Truths:
+    def _straight(self) -> Mask:
         return is_narrow(*self._ends, _STRAIGHT)
 
     @cached_property
-    def _far(self) -> Truths:
+    def _far(self) -> Mask:
         low, high = self._ends
         return (np.maximum(low, -high) > -FAR_INTERVAL) & ~self._straight
 
@@ -265,7 +265,7 @@ class Quantiles:
         low, high = self._ends
         return ndtr(low), np.exp(self.normals.log_mass), ndtr(-high)
 
-    def _between(self, which: Positions, u: Array) -> Array:
+    def _between(self, which: Indices, u: Array) -> Array:
         below, within, above = (mass[which] for mass in self._masses)
         left, right = below + u * within, above + (1.0 - u) * within
         z = np.where(left < right, 1.0, -1.0) * ndtri(np.minimum(left, right))
@@ -273,7 +273,7 @@ class Quantiles:
         values = normals.mean[which] + normals.sd[which] * z
         return np.clip(values, normals.low[which], normals.high[which])
 
-    def _along(self, which: Positions, u: Array) -> Array:
+    def _along(self, which: Indices, u: Array) -> Array:
         """Low + h s with a density ∝ exp(−m h s) of s in [0, 1]."""
         a, b = (ends[which] for ends in self._ends)
         v = 0.5 * (b - a) * (a + b)
@@ -283,7 +283,7 @@ class Quantiles:
         low, high = self.normals.low[which], self.normals.high[which]
         return np.asarray(np.clip(low + (high - low) * s, low, high))
 
-    def _in_tail(self, which: Positions, u: Array) -> Array:
+    def _in_tail(self, which: Indices, u: Array) -> Array:
         """From the end nearer to the mean, by Newton's method."""
         # with y = |z| at that end and R = (1 − Φ)/φ, the distance t beyond it solves
         # log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond

@@ -9,7 +9,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.structures.products.families import (
     Bumps,
     ClosedFactors,
@@ -106,7 +106,7 @@ def _knots(run: _Run) -> Array:
 
 
 def _of_x(
-    factors: Factors, column: Positions, slope: Array, center: Array
+    factors: Factors, column: Indices, slope: Array, center: Array
 ) -> tuple[ClosedFactors, Array]:
     """g(s (x − c)) as a multiple of a function of x of the same family."""
     ones = np.ones(len(column))
@@ -133,7 +133,7 @@ def _each_at(factors: Factors, values: Array) -> Array:
 # ---- Sums of products of what a model sees, by the columns of the table
 
 
-_Part: TypeAlias = tuple[Sequence[Factors], Positions, Positions]
+_Part: TypeAlias = tuple[Sequence[Factors], Indices, Indices]
 """Families of new factors, and, entry by entry, a product and its factor among them."""
 
 
@@ -173,9 +173,7 @@ def by_table(
     )
 
 
-def _are_joint(
-    product: Positions, column: Positions, is_line: Truths, is_bent: Truths
-) -> Truths:
+def _are_joint(product: Indices, column: Indices, is_line: Mask, is_bent: Mask) -> Mask:
     """Which are bent, or of a column that their product has again, as a line."""
     pairs = np.stack([product, column])
     _, place, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
@@ -188,8 +186,8 @@ def _are_joint(
 def _lines(
     function: SumOfProducts,
     seen: Sequence[SeenColumn],
-    product: Positions,
-    factor: Positions,
+    product: Indices,
+    factor: Indices,
     multiple: Array,  # (L,): times what is left over
 ) -> _Part:
     """Factors of columns that are seen as lines, each a factor of the column itself."""
@@ -214,9 +212,9 @@ def _lines(
 def _joint(
     function: SumOfProducts,
     seen: Sequence[SeenColumn],
-    product: Positions,
-    column: Positions,
-    factor: Positions,
+    product: Indices,
+    column: Indices,
+    factor: Indices,
 ) -> _Part:
     """One curve for all factors of a column that are in one product."""
     runs: dict[tuple[int, int], _Run] = {}
@@ -235,9 +233,9 @@ def _joint(
 def _listed(
     function: SumOfProducts,
     seen: Sequence[SeenColumn],
-    product: Positions,
+    product: Indices,
     column: int,
-    factor: Positions,
+    factor: Indices,
 ) -> _Part:
     """Factors of one column of which values are listed; one for each product."""
     numbers, place = np.unique(factor, return_inverse=True)

@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Sparse, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Sparse, Values
 from propopt.base.kernels import kernel
 from propopt.base.resources import Budget
 from propopt.structures.products.families import Factors
 
 
-def padded_paths(product: Positions, factor: Positions, n_products: int) -> Positions:
+def padded_paths(product: Indices, factor: Indices, n_products: int) -> Indices:
     """One row of factors for each product, padded with −1, (L, K)."""
     lengths = np.bincount(product, minlength=n_products)
     paths = np.full((n_products, int(lengths.max(initial=0))), -1)
@@ -27,9 +27,7 @@ def padded_paths(product: Positions, factor: Positions, n_products: int) -> Posi
     return paths
 
 
-def joint_paths(
-    paths: Positions, player: Positions
-) -> tuple[Positions, Positions, Positions]:
+def joint_paths(paths: Indices, player: Indices) -> tuple[Indices, Indices, Indices]:
     """Products of joint factors: those of one player in a product are one.
 
     Of paths (L, K) and the player of each factor (U,): the paths of joint factors, the
@@ -49,7 +47,7 @@ def joint_paths(
     return joined, members[first], own[new][first]
 
 
-def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
+def ranks(parts: Iterable[NDArray[Any]]) -> Indices:
     """Places of rows in their lexicographic order, equal for equal rows."""
     indices = np.zeros(1, np.intp)
     for part in parts:
@@ -74,7 +72,7 @@ ROWS_AT_ONCE: Final = Budget(2**26, 32)
 _NEAR: Final = Budget(2**19)
 """What is multiplied over and over stays near the processor."""
 
-FactorNumbers: TypeAlias = Positions | slice
+FactorNumbers: TypeAlias = Indices | slice
 """Some of the factors, by their numbers."""
 
 Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
@@ -96,7 +94,7 @@ class SumOfProducts:
 
     base: float  # the constant
     values: Array  # (L,): v
-    paths: Positions  # (L, K): the factors u of each product, padded with −1 at the end
+    paths: Indices  # (L, K): the factors u of each product, padded with −1 at the end
     factors: tuple[Factors, ...]  # families of them, numbered one after the other
     n_columns: int  # D
     # how far f may be from the model that it was read of, over the range of f
@@ -122,7 +120,7 @@ class SumOfProducts:
         )
 
     @cached_property
-    def column(self) -> Positions:
+    def column(self) -> Indices:
         """The column of each factor, (U,)."""
         nothing = np.zeros(0, np.intp)
         return np.concatenate([nothing, *(own.column for own in self.factors)])
@@ -133,12 +131,12 @@ class SumOfProducts:
         return len(self.column)
 
     @cached_property
-    def lengths(self) -> Positions:
+    def lengths(self) -> Indices:
         """How many factors each product has, (L,)."""
         return np.asarray((self.paths >= 0).sum(axis=1))
 
     @cached_property
-    def columns(self) -> Positions:
+    def columns(self) -> Indices:
         """The columns that f depends on, increasing."""
         used = np.unique(self.paths)
         return np.unique(self.column[used[used >= 0]])
@@ -156,7 +154,7 @@ class SumOfProducts:
         """The factors of a column: their numbers, and themselves, by families."""
         return [(numbers, own) for k, numbers, own in self.by_column if k == j]
 
-    def chosen(self, numbers: Positions) -> Iterator[tuple[Positions, Factors]]:
+    def chosen(self, numbers: Indices) -> Iterator[tuple[Indices, Factors]]:
         """Some factors by their numbers, by families."""
         start = 0
         for family in self.factors:
@@ -267,7 +265,7 @@ class SumOfProducts:
         return total, np.ascontiguousarray(attributions.T)
 
     @cached_property
-    def _in_order(self) -> tuple[Array, Positions, Positions]:
+    def _in_order(self) -> tuple[Array, Indices, Indices]:
         """Values, paths and columns as compiled kernels take them."""
         paths, columns = (
             np.ascontiguousarray(positions, np.intp)
@@ -319,7 +317,7 @@ class SumOfProducts:
                 )
         return tuple(batches)
 
-    def _batch(self, values: Array, paths: Positions) -> ProductBatch:
+    def _batch(self, values: Array, paths: Indices) -> ProductBatch:
         factors, place = np.unique(paths, return_inverse=True)
         place = place.reshape(paths.shape)
         scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
@@ -337,15 +335,15 @@ class SumOfProducts:
 class ProductBatch(NamedTuple):
     """L products of K factors each."""
 
-    factors: Positions  # (F,): those that occur
-    paths: Positions  # (K, L): those of each product, as positions among them
+    factors: Indices  # (F,): those that occur
+    paths: Indices  # (K, L): those of each product, as positions among them
     sums: Sparse  # (1, L): what sums products, with v
     # (F, K L): v_l where factor k of product l is the one of the row
     scatter: Sparse
     by_column: Sparse  # (D, F): what sums the factors of each column
 
 
-def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
+def _products_of_others(P: Array, paths: Indices) -> tuple[Array, Array]:
     """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N): nothing is divided."""
     own = P[paths]
     others = np.empty(own.shape, own.dtype)
@@ -361,7 +359,7 @@ def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
     return others.reshape(-1, own.shape[-1]), product
 
 
-def _run(numbers: Positions) -> FactorNumbers:
+def _run(numbers: Indices) -> FactorNumbers:
     """Consecutive numbers as a slice: what is assigned there is not scattered."""
     first, stop = int(numbers[0]), int(numbers[-1]) + 1
     return slice(first, stop) if stop - first == len(numbers) else numbers
@@ -377,11 +375,11 @@ class PlayerProducts(SumOfProducts):
     """
 
     read: SumOfProducts = field(kw_only=True)  # f, by its columns
-    members: Positions = field(kw_only=True)  # (V, K): factors of each, padded with −1
-    player: Positions = field(kw_only=True)  # (V,)
+    members: Indices = field(kw_only=True)  # (V, K): factors of each, padded with −1
+    player: Indices = field(kw_only=True)  # (V,)
 
     @classmethod
-    def of_players(cls, read: SumOfProducts, players: Positions) -> Self:
+    def of_players(cls, read: SumOfProducts, players: Indices) -> Self:
         """The same function, by the players of its columns (D,)."""
         paths, members, player = joint_paths(read.paths, players[read.column])
         n_players = int(players.max()) + 1
@@ -393,7 +391,7 @@ class PlayerProducts(SumOfProducts):
         )
 
     @cached_property
-    def column(self) -> Positions:
+    def column(self) -> Indices:
         """The player of each joint factor, (V,)."""
         return self.player
 
@@ -421,7 +419,7 @@ class Game:
     background: Points  # shape (B, D)
     n_blocks: int = 1  # parts of the background that stand in turn, of as many rows
     weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
-    players: Positions | None = None  # (D,) of the columns, where some are one
+    players: Indices | None = None  # (D,) of the columns, where some are one
 
     def __post_init__(self) -> None:
         assert self.weights is None or self.n_blocks == 1, "drawn rows count alike"
@@ -552,7 +550,7 @@ class ProductShapley:
             total += weight * others * step
         return total
 
-    def _blocks(self) -> Iterator[tuple[Positions, Positions]]:
+    def _blocks(self) -> Iterator[tuple[Indices, Indices]]:
         """Some products of as many factors, and their factors (K, L)."""
         lengths = self.structure.lengths
         for length in np.unique(lengths[lengths > 0]).tolist():

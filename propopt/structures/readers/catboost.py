@@ -22,11 +22,11 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask, Points
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import known_as
+from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnSource,
@@ -69,7 +69,7 @@ def trees_of_categories(
     return sum_of_trees(trees, base, seen, lambda numbers: np.asarray(numbers, float))
 
 
-_Levels: TypeAlias = dict[int, Positions]
+_Levels: TypeAlias = dict[int, Indices]
 """Of columns the levels that come to a node: codes, or intervals between borders."""
 
 
@@ -195,7 +195,7 @@ class _Splits:
     # ---- what they answer
 
     @cached_property
-    def _leaves(self) -> dict[tuple[int, ...], Positions]:
+    def _leaves(self) -> dict[tuple[int, ...], Indices]:
         """The leaf of each tree at all combinations of some columns, (..., trees)."""
         together = {self._columns(split) for split in self._all_splits}
         sizes = [[len(self._levels(k)) for k in columns] for columns in together]
@@ -208,7 +208,7 @@ class _Splits:
             )
         return {columns: self._asked(columns) for columns in together}
 
-    def _asked(self, columns: tuple[int, ...]) -> Positions:
+    def _asked(self, columns: tuple[int, ...]) -> Indices:
         levels = [self._levels(k) for k in columns]
         shape = tuple(map(len, levels))
         points = np.tile(self.view.start, (math.prod(shape), 1))
@@ -282,7 +282,7 @@ class _Splits:
         return written((0, 0, {}, None), read, MOST_NODES)
 
     def _parted(
-        self, at: tuple[int, int, _Levels, Any], asked: _Asked, same: Truths
+        self, at: tuple[int, int, _Levels, Any], asked: _Asked, same: Mask
     ) -> Split:
         """A node that sends to the left the levels that are as the first one is."""
         (b, leaf, known, _), (table, columns) = at, asked
@@ -299,7 +299,7 @@ class _Splits:
         low = next(_is_low(f) for f in self._floats if f["flat_feature_index"] == k)
         return Split(k, float(at_most_in_single(border)), low, left, right)
 
-    def _answers(self, place: int, b: int, split: _Saved) -> Truths | None:
+    def _answers(self, place: int, b: int, split: _Saved) -> Mask | None:
         """What split b of a tree answers at the levels of its columns."""
         if split["split_type"] == "FloatFeature":
             return None
@@ -307,7 +307,7 @@ class _Splits:
         return np.asarray((leaves >> b) & 1, bool)
 
 
-_Asked: TypeAlias = tuple[Truths, tuple[int, ...]]
+_Asked: TypeAlias = tuple[Mask, tuple[int, ...]]
 """What a split answers at the levels that come to a node, and of which columns."""
 
 
@@ -350,7 +350,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     scale, biases = saved["scale_and_bias"]
     loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
-    is_value = loss in _CATBOOST_VALUES or known_as(model) in _CATBOOST_SCORES
+    is_value = loss in _CATBOOST_VALUES or class_name_of(model) in _CATBOOST_SCORES
     score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
     kinds = {kind for kind, features in saved["features_info"].items() if features}
     asks_categories = kinds - {"float_features"}
@@ -384,7 +384,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     return sum_of_trees(trees, base, view)
 
 
-_Columns: TypeAlias = tuple[Positions, Truths]
+_Columns: TypeAlias = tuple[Indices, Mask]
 """The places of columns of numbers, and whether what is missing there goes left."""
 
 

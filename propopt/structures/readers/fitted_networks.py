@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from propopt.base.arrays import Array
 from propopt.structures import kernels
-from propopt.structures.kinds import fitted_value, is_a, known_as
+from propopt.structures.kinds import class_name_of, fitted_value, is_a
 from propopt.structures.networks import (
     Activation,
     Affine,
@@ -260,7 +260,7 @@ def _named_kernel(
 
 def _process_kernel(kernel: Any) -> kernels.Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
-    match known_as(kernel):
+    match class_name_of(kernel):
         case "sklearn.Sum" | "sklearn.Product" as kind:
             first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
             if first is None or second is None:
@@ -396,5 +396,5 @@ NETWORKS: Final[Mapping[str, Reader]] = {
 
 def step_map(step: Any) -> Network | None:
     """The map of a fitted step; None if it is none that we differentiate."""
-    reader = NETWORKS.get(known_as(step))
+    reader = NETWORKS.get(class_name_of(step))
     return None if reader is None or reader.link is not None else reader.network(step)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions
+from propopt.base.arrays import Array, Indices
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
@@ -81,7 +81,7 @@ def _finest(model: Any) -> int:
 class _Axis(NamedTuple):
     """Bins of a column in the order of what is seen of it."""
 
-    bins: Positions  # the numbers of bins that occur
+    bins: Indices  # the numbers of bins that occur
     highest: Array  # the largest that is seen in each bin but the last
     missing: bool  # whether the first bin is for NaN alone
 

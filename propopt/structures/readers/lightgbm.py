@@ -201,7 +201,7 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
         margin=MarginRule(
             "predict", {"raw_score": True}, lambda model: _logit(model.booster_)
         ),
-        has_own_objective=lambda model: callable(model.objective),
+        has_custom_objective=lambda model: callable(model.objective),
     ),
     "lightgbm.LGBMModel": ModelReader(
         constant_if=lambda model: (

@@ -43,7 +43,7 @@ class ModelReader:
         ``predict``, ``predict_proba`` and ``decision_function``.
     explains_margin : callable, optional
         Whether ``output="auto"`` is the margin; by default where there is a ``margin``.
-    has_own_objective : callable, optional
+    has_custom_objective : callable, optional
         Whether a user's objective was fitted, so that there is no probability.
     takes_numbers : bool
         Whether arrays give the same answers as the frame that it was fitted on.
@@ -68,7 +68,7 @@ class ModelReader:
     trees: TreeRule | None = None
     margin: MarginRule | None = None
     explains_margin: Callable[[Any], bool] | None = None
-    has_own_objective: Callable[[Any], bool] | None = None
+    has_custom_objective: Callable[[Any], bool] | None = None
     takes_numbers: bool = False
     direct: Callable[[Any], Callable[..., Array] | None] | None = None
     constant_if: Callable[[Any], Sequence[Any] | None] | None = None

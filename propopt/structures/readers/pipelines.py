@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points
-from propopt.structures.kinds import as_step, fitted_value, is_passthrough, known_as
-from propopt.tables.columns import Coded, Numeric, OneHot
+from propopt.structures.kinds import (
+    as_step,
+    class_name_of,
+    fitted_value,
+    is_passthrough,
+)
+from propopt.tables.columns import CategoricalColumn, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
 
@@ -101,11 +106,15 @@ class ColumnView:
         """A table with categories, given to a model as the DataFrame it was."""
         source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
-            source = ColumnSource(j, "codes" if isinstance(column, Coded) else "same")
+            source = ColumnSource(
+                j, "codes" if isinstance(column, CategoricalColumn) else "same"
+            )
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         start = [
-            float(np.argmax(column.frequencies)) if isinstance(column, Coded) else 0.0
+            float(np.argmax(column.frequencies))
+            if isinstance(column, CategoricalColumn)
+            else 0.0
             for column in schema.columns
         ]
         return cls(
@@ -291,7 +300,7 @@ def imputed(step: Any, view: ColumnView) -> Sources | None:
     if not pd.isna(step.missing_values):
         return None  # another number is replaced
     if (
-        known_as(step) == "sklearn.MissingIndicator"
+        class_name_of(step) == "sklearn.MissingIndicator"
     ):  # constant of all that are not missing
         told = [view.sources[k] for k in step.features_]
         return tuple(
@@ -397,7 +406,7 @@ def _sources(step: Any, view: ColumnView) -> Sources | None:
     if is_passthrough(step) or type(step) is Pipeline:
         seen = behind(step, view)
         return None if seen is None else seen.sources
-    rule = STEPS.get(known_as(step))
+    rule = STEPS.get(class_name_of(step))
     return None if rule is None else rule(step, view)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import known_as
+from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnView,
@@ -56,7 +56,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
 
 def _mean_of_label(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The same of one label of a forest."""
-    reader = SKLEARN.get(known_as(model.estimator))
+    reader = SKLEARN.get(class_name_of(model.estimator))
     if reader is None or reader.trees is not _mean:
         return None
     return _mean(model.estimator, output, view, model.position)
@@ -80,11 +80,11 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
-    is_value = known_as(model) == "sklearn.GradientBoostingRegressor"
+    is_value = class_name_of(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
     score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
     first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
-    if score is None or not (isinstance(first, str) or known_as(first) in dummies):
+    if score is None or not (isinstance(first, str) or class_name_of(first) in dummies):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
     rate = score.factor * model.learning_rate
@@ -101,7 +101,7 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     n_scores = 1 if n_classes == 2 else n_classes
     score = TreeScore.of(output, n_scores, logit=1.0)
     plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
-    if score is None or not set(map(known_as, model.estimators_)) <= plain:
+    if score is None or not set(map(class_name_of, model.estimators_)) <= plain:
         return None
     # of two classes the margin is twice the vote for the second
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
@@ -125,7 +125,7 @@ def _histogram_boosting(
 ) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
-    if known_as(model) == "sklearn.HistGradientBoostingClassifier":
+    if class_name_of(model) == "sklearn.HistGradientBoostingClassifier":
         score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
     else:  # counts and positive values have a logarithm as their link
         plain = model.loss not in ("gamma", "poisson")
@@ -156,7 +156,7 @@ def _histograms_tree(predictor: Any, factor: float) -> Tree:
     )
 
 
-def _bits(words: NDArray[np.uint32]) -> Truths:
+def _bits(words: NDArray[np.uint32]) -> Mask:
     """Which bits are set, the lowest of the first word first."""
     little = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
     return np.unpackbits(little, bitorder="little").astype(bool)

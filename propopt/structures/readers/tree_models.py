@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from propopt.base.errors import InvalidInput
-from propopt.base.extras import added, additions, distribution_of
+from propopt.base.extras import distribution_of, load_plugin, plugins
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.fitted_model import (
@@ -19,7 +19,7 @@ from propopt.structures.fitted_model import (
     as_estimator,
     tree_rule,
 )
-from propopt.structures.kinds import has_fitted, is_a, known_as
+from propopt.structures.kinds import class_name_of, has_fitted, is_a
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import (
     ColumnView,
@@ -85,7 +85,7 @@ def behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
 
 def _voting(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
-    classifies = known_as(model) == "sklearn.VotingClassifier"
+    classifies = class_name_of(model) == "sklearn.VotingClassifier"
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
@@ -105,7 +105,7 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
 
 def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
-    classifies = known_as(model) != "sklearn.BaggingRegressor"
+    classifies = class_name_of(model) != "sklearn.BaggingRegressor"
     if output.name not in (("margin", "probability") if classifies else ("value",)):
         return _none_of(model, output)
     array = replace(view, sees=lambda points: plain_array(view.sees(points)))
@@ -131,10 +131,12 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
     from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
 
     final = as_estimator(model.final_estimator_)
-    if known_as(final) in LOGISTIC:
+    if class_name_of(final) in LOGISTIC:
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
-        score = TreeScore.of(output, 1, is_value=known_as(final) in LINEAR_REGRESSORS)
+        score = TreeScore.of(
+            output, 1, is_value=class_name_of(final) in LINEAR_REGRESSORS
+        )
     outputs = _outputs_of_members(model)
     if score is None or not has_fitted(final, "coef_"):
         return Reason(
@@ -236,7 +238,7 @@ SUMS: Final[Mapping[str, SumRule]] = {
 def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
     model = as_estimator(model)
-    sums = SUMS.get(known_as(model))
+    sums = SUMS.get(class_name_of(model))
     if sums is not None:
         return _added(sums(model, output, view), view)
     rule = tree_rule(model)
@@ -262,10 +264,10 @@ model is given, or trees by the columns of the table; or why it is neither."""
 
 def read_by_others(model: Any, output: ModelOutput, view: ColumnView) -> Read | None:
     """By an entry point of its package and class, such as ``theirs.Steps``; or None."""
-    entry = additions("propopt.readers").get(known_as(model))
+    entry = plugins("propopt.readers").get(class_name_of(model))
     if entry is None:
         return None
-    read = added(entry)(model, output, view)
+    read = load_plugin(entry)(model, output, view)
     if not isinstance(read, SumOfProducts | TreeSum | Reason):
         raise InvalidInput(
             f"its reader, of {distribution_of(entry)}, gives a {type(read).__name__}; "

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.pipelines import (
@@ -34,7 +34,7 @@ class Split(NamedTuple):
     missing_left: bool
     left: Any
     right: Any
-    left_codes: Truths | None = None
+    left_codes: Mask | None = None
 
 
 def written(
@@ -42,7 +42,7 @@ def written(
 ) -> Tree | None:
     """The tree of what is read; None where a node is not, or there are too many."""
     places, children = [(root, -1)], list[int]()
-    rows, listed = list[tuple[int, float, bool, float]](), dict[int, Truths]()
+    rows, listed = list[tuple[int, float, bool, float]](), dict[int, Mask]()
     while places:
         subject, child = places.pop()
         node, found = len(rows), read(subject)
@@ -69,12 +69,12 @@ def written(
 MOST_NODES: Final = 50_000
 """Of one tree: one that would have more is not made."""
 
-Fan: TypeAlias = tuple[Array, Truths]
+Fan: TypeAlias = tuple[Array, Mask]
 """What a node does with runs of numbers: where they end, increasing to infinity, and
 whether each goes left, which alternates."""
 
 
-def fan(ends: Array, left: Truths) -> Fan:
+def fan(ends: Array, left: Mask) -> Fan:
     """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
     ends = np.append(ends, np.inf)
     some = np.append(-np.inf, ends[:-1]) < ends
@@ -217,7 +217,7 @@ def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
     return ends
 
 
-def code_runs(listed: Truths) -> tuple[Array, Truths]:
+def code_runs(listed: Mask) -> tuple[Array, Mask]:
     """Ends of runs of numbers, which are truncated, and whether each run is listed."""
     ends = np.nextafter(np.arange(1.0, len(listed) + 1), 0.0)
     return np.append(-1.0, ends), np.concatenate([[False], listed, [False]])
@@ -348,7 +348,7 @@ def resolved(
     return whole
 
 
-_Put: TypeAlias = Callable[["_Asking", Positions], None]
+_Put: TypeAlias = Callable[["_Asking", Indices], None]
 """What makes nodes that ask for a column of the model ask for one of the table."""
 
 
@@ -405,7 +405,7 @@ class _Asking:
         self.model = tree
         self.feature, self.threshold = tree.feature.copy(), tree.threshold.copy()
         self.missing_left = tree.missing_left.copy()
-        self.left_codes: dict[int, Truths] = {}
+        self.left_codes: dict[int, Mask] = {}
         self.fans: dict[int, Fan] = {}
 
     def tree(self) -> Tree:
@@ -418,7 +418,7 @@ class _Asking:
             left_codes=self.left_codes,
         )
 
-    def goes_left(self, node: int, values: Array) -> Truths:
+    def goes_left(self, node: int, values: Array) -> Mask:
         """Whether the model sends what it sees to the left."""
         tree, missing = self.model, np.isnan(values)
         listed = tree.left_codes.get(node)
@@ -431,7 +431,7 @@ class _Asking:
 
     def put_numbers(
         self,
-        nodes: Positions,
+        nodes: Indices,
         column: int,
         missing: float,
         ends: Array,  # (T,): all that is compared with what is seen, increasing
@@ -454,7 +454,7 @@ class _Asking:
 
     def _put_around_gap(
         self,
-        nodes: Positions,
+        nodes: Indices,
         column: int,
         missing: float,
         ends: Array,
@@ -478,7 +478,7 @@ class _Asking:
 
     def put_runs(
         self,
-        nodes: Positions,
+        nodes: Indices,
         column: int,
         missing: float,
         ends: Array,  # (m − 1,): where what is seen changes, increasing
@@ -491,7 +491,7 @@ class _Asking:
             self.missing_left[node] = left[-1]
             self.fans[node] = fan(ends, left[:-1])
 
-    def put_codes(self, nodes: Positions, column: int, seen: Array) -> None:
+    def put_codes(self, nodes: Indices, column: int, seen: Array) -> None:
         """Ask for a category, of whose codes (K,) this is seen."""
         self.feature[nodes] = column
         for node in nodes.tolist():

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
@@ -187,7 +187,7 @@ def _tree(nodes: Mapping[str, Any], place: int, weight: float) -> Tree:
     )
 
 
-def _listed(nodes: Mapping[str, Any]) -> dict[int, Truths]:
+def _listed(nodes: Mapping[str, Any]) -> dict[int, Mask]:
     """Which categories go right, by node."""
     listed = {}
     for node, start, size in zip(
@@ -309,7 +309,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
                 None if callable(model.objective) else _logit(model.get_booster())
             ),
         ),
-        has_own_objective=lambda model: callable(model.objective),
+        has_custom_objective=lambda model: callable(model.objective),
         takes_numbers=True,
         n_labels=_n_labels,
     ),

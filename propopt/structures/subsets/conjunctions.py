@@ -9,7 +9,7 @@ from typing import Any, Final, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
@@ -32,7 +32,7 @@ class Conjunctions(Boxes):
 
     @classmethod
     def of_factors(
-        cls, base: float, values: Array, paths: Positions, n_words: int
+        cls, base: float, values: Array, paths: Indices, n_words: int
     ) -> Conjunctions:
         """Products of factors (L, K), padded with −1; no word is twice in a row."""
         words = np.repeat(np.arange(n_words), 2)
@@ -80,7 +80,7 @@ class Conjunctions(Boxes):
         """The number of words, d."""
         return self.n_columns
 
-    def holding(self, points: Points | Truths) -> Truths:
+    def holding(self, points: Points | Mask) -> Mask:
         """Which factors hold sets of words, (2 d, n), by bits (n, d)."""
         z = np.asarray(points, bool).T
         return np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])
@@ -115,7 +115,7 @@ class Conjunctions(Boxes):
         return np.stack([shares[p, a], shares[p + 1, a]])
 
     @cached_property
-    def _kinds(self) -> tuple[Positions, Positions]:
+    def _kinds(self) -> tuple[Indices, Indices]:
         """The different (p, a) of products, and which each product has."""
         present = ((self.paths >= 0) & (self.paths % 2 == 1)).sum(axis=1)
         sizes = np.column_stack([present, self.lengths - present])
@@ -138,7 +138,7 @@ class Enumerated:
     values: Values  # (2^d,): in the order of all_sets
 
     @classmethod
-    def of(cls, function: Callable[[Truths], Any], n_words: int) -> Enumerated:
+    def of(cls, function: Callable[[Mask], Any], n_words: int) -> Enumerated:
         """A function that is asked for all sets, in one call."""
         if n_words > MOST_ENUMERATED:
             raise InvalidInput(
@@ -160,7 +160,7 @@ class Enumerated:
     def n_words(self) -> int:
         return max(0, self.values.size.bit_length() - 1)
 
-    def value(self, bits: Truths, /) -> Values:
+    def value(self, bits: Mask, /) -> Values:
         powers = 1 << np.arange(self.n_words)
         return np.asarray(self.values[np.asarray(bits, np.intp) @ powers])
 

@@ -10,19 +10,19 @@ from typing import Protocol, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 
 
 # ---- Sets of words: all, all of one size, or some of given sizes
 
 
-def all_sets(n_words: int) -> Truths:
+def all_sets(n_words: int) -> Mask:
     """The bits of all sets of words, (2^d, d): word j is in set i if bit j of i is."""
     indices = np.arange(2**n_words)[:, None]
     return np.asarray((indices >> np.arange(n_words)) & 1, bool)
 
 
-def sets_of_size(n_words: int, size: int) -> Truths:
+def sets_of_size(n_words: int, size: int) -> Mask:
     """All sets of one size as bits, (C(d, m), d)."""
     few = min(size, n_words - size)
     inside = np.array(list(combinations(range(n_words), few)), np.intp)
@@ -31,13 +31,13 @@ def sets_of_size(n_words: int, size: int) -> Truths:
     return bits if few == size else ~bits
 
 
-def random_sets(n_words: int, sizes: Positions, rng: np.random.Generator) -> Truths:
+def random_sets(n_words: int, sizes: Indices, rng: np.random.Generator) -> Mask:
     """Sets of given sizes (n,), all sets of one size alike likely, as bits (n, d)."""
     ranks = rng.random((len(sizes), n_words)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks >= (n_words - sizes)[:, None])
 
 
-def shapley_of_worths(worths: Array) -> Array:
+def shapley_of_coalitions(worths: Array) -> Array:
     """φ (..., D) of what all sets are worth, (..., 2^D); bit j of a place is column j.
 
     φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)).
@@ -94,7 +94,7 @@ class SizeMeans(Protocol):
 class SetFunction(SizeMeans, Protocol):
     """A function of d bits whose means over all sets of one size are known exactly."""
 
-    def value(self, bits: Truths, /) -> Values:
+    def value(self, bits: Mask, /) -> Values:
         """Values at bits (n, d), (n,)."""
 
 
@@ -122,13 +122,13 @@ def word_shapley(function: SetFunction) -> Values:
 class Blocks:
     """G blocks of b words each, with two numbers for each set of words of a block."""
 
-    words: Positions  # (G, b): which words each block has; no word is in two
+    words: Indices  # (G, b): which words each block has; no word is in two
     # (G, 2^b): what each set adds to the value; set s keeps word k if bit k of s is 1
     values: Array
     sizes: Array  # (G, 2^b): what each set adds to the norm's power, ≥ 0
 
     @classmethod
-    def of_words(cls, values: Array, sizes: Array, words: Positions) -> Blocks:
+    def of_words(cls, values: Array, sizes: Array, words: Indices) -> Blocks:
         """Blocks of one word: values (G,) and sizes (G,) of the words kept."""
         nothing = np.zeros(len(words))
         return cls(
@@ -143,7 +143,7 @@ class Blocks:
         return self.words.shape[1]
 
     @cached_property
-    def kept(self) -> Truths:
+    def kept(self) -> Mask:
         """Which words of a block each set keeps, (2^b, b)."""
         return all_sets(self.n_words)
 
@@ -159,7 +159,7 @@ class Blocks:
         """Those of its blocks."""
         return self.shares_of(self.n_words)
 
-    def read(self, table: Array, bits: Truths) -> Array:
+    def read(self, table: Array, bits: Mask) -> Array:
         """Σ over blocks of a table (G, 2^b) at bits (n, d), (n,)."""
         states = np.asarray(bits[:, self.words] @ (1 << np.arange(self.n_words)))
         return np.asarray(table[np.arange(len(table)), states].sum(axis=1))

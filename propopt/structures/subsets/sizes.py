@@ -36,7 +36,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.structures.subsets.sets import Blocks
 
 
@@ -72,7 +72,7 @@ class _Circles:
 
     each: tuple[_Circle, ...]
     p: Values  # (C,): of each circle
-    circle: Positions  # (P,): of each point
+    circle: Indices  # (P,): of each point
     angles: Values  # (P,): φ, above 0 and below π
 
     @classmethod
@@ -117,7 +117,7 @@ def _circles(d: int) -> _Circles:
     return _Circles.of(d)
 
 
-def _angles(d: int, p: float, sizes: Positions) -> tuple[Values, Array]:
+def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
     """The angles of a circle, and their weights for each of the sizes."""
     pmf = _binomial(d, p)
     least = pmf[sizes].min()
@@ -160,7 +160,7 @@ def _product(z: Array) -> Array:
 class _Pairs:
     """n nodes, each with a point of a circle."""
 
-    nodes: Positions  # (n,): increasing
+    nodes: Indices  # (n,): increasing
     rates: Values  # (n,): u
     p: Values  # (n,)
     angles: Values  # (n,): φ
@@ -183,7 +183,7 @@ class _Pairs:
 class _Kind(ABC):
     """Blocks of one number of words."""
 
-    words: Positions  # (G, b)
+    words: Indices  # (G, b)
 
     @property
     @abstractmethod
@@ -394,7 +394,7 @@ class SymmetricMeans:
                     kind.owe(own, pairs, due, V)
         return F
 
-    def _pairs(self, kinds: list[_Kind]) -> tuple[Positions, Positions]:
+    def _pairs(self, kinds: list[_Kind]) -> tuple[Indices, Indices]:
         """Nodes and points that matter: |F| is at most F of |v| at φ = 0."""
         parts = np.zeros((len(self.rates), len(self._circles.p)))
         for k, p in enumerate(self._circles.p):

@@ -10,8 +10,8 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import sealed
+from propopt.base.arrays import Array, Mask, Values
+from propopt.base.checks import read_only
 from propopt.structures.subsets.sets import (
     Blocks,
     SetFunction,
@@ -101,7 +101,7 @@ class NormalisedSum:
         """Numbers that means take at most; 0 for one word."""
         return self._symmetric.n_steps if self.n_words > 1 else 0.0
 
-    def value(self, bits: Truths, /) -> Values:
+    def value(self, bits: Mask, /) -> Values:
         z = np.asarray(bits, bool)
         values, sizes = np.zeros(len(z)), np.zeros(len(z))
         for blocks in self.blocks:
@@ -120,7 +120,7 @@ class NormalisedSum:
         if self.n_words > 1:
             result[1:-1] += self._symmetric.means()
         result[-1] = self._at_all
-        return sealed(result)
+        return read_only(result)
 
     def first_moments(self, weights: Array, /) -> Array:
         d = self.n_words
@@ -188,7 +188,7 @@ class AddedSets:
     def n_words(self) -> int:
         return self.parts[0][1].n_words
 
-    def value(self, bits: Truths, /) -> Values:
+    def value(self, bits: Mask, /) -> Values:
         sizes = np.asarray(bits, bool).sum(axis=1)
         values = np.broadcast_to(self.base, self.n_words + 1)[sizes]
         return np.asarray(values + sum(w * part.value(bits) for w, part in self.parts))

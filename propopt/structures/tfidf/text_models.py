@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.text import Reason
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.fitted_model import FittedModel, unreadable
@@ -51,16 +51,16 @@ _AT_ONCE: Final = 2**13
 class Ways:
     """Σ sign · 1[words are kept and deleted as a way has them], each at a node."""
 
-    node: Positions  # (n,): where each way is
+    node: Indices  # (n,): where each way is
     sign: Array  # (n,): 1 or −1
     # (n, K): 2 j + 1 where word j is kept, 2 j where it is deleted; −1 at the end
-    asked: Positions
+    asked: Indices
 
-    def take(self, chosen: Truths | Positions) -> Ways:
+    def take(self, chosen: Mask | Indices) -> Ways:
         """Those that are chosen."""
         return Ways(self.node[chosen], self.sign[chosen], self.asked[chosen])
 
-    def further(self, way: Positions, literal: Positions) -> Ways:
+    def further(self, way: Indices, literal: Indices) -> Ways:
         """With more literals of some ways, which increase."""
         place = np.arange(len(way)) - np.searchsorted(way, way)
         place += (self.asked >= 0).sum(axis=1)[way]
@@ -152,7 +152,7 @@ class TextTrees:
         whole = Ways.together(done)
         return whole.conjunctions(self.trees.value, self.base, features.n_words)
 
-    def _shown(self, fed: Truths) -> Positions:
+    def _shown(self, fed: Mask) -> Indices:
         """From each node to the next that asks for a feature of the document."""
         every = np.arange(len(self.trees.feature))
         shown = np.where(fed | (self.trees.feature < 0), every, self._without)
@@ -161,12 +161,12 @@ class TextTrees:
         return shown
 
     @cached_property
-    def _without(self) -> Positions:
+    def _without(self) -> Indices:
         """Where each node sends a feature that does not come."""
         every = np.arange(len(self.trees.feature))
         return self._sent(every, np.full(len(every), self.absent))
 
-    def _sent(self, nodes: Positions, seen: Array) -> Positions:
+    def _sent(self, nodes: Indices, seen: Array) -> Indices:
         """Where nodes send what they see."""
         tree = self.trees
         left = seen <= tree.threshold[nodes]
@@ -221,7 +221,7 @@ class TextTrees:
             parts.append(here.further(np.arange(len(others)), 2 * word[first] + kept))
         return Ways.together(parts)
 
-    def _seen(self, features: Positions, counts: Array) -> Array:
+    def _seen(self, features: Indices, counts: Array) -> Array:
         """What the model sees of features that have these counts, (E,)."""
         seen, come = np.full(len(features), self.absent), counts != 0.0
         seen[come] = self.vectoriser.weighed(counts[come], features[come])

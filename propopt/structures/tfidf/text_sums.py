@@ -13,11 +13,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer
 
-from propopt.base.arrays import Positions, Sparse, Values
+from propopt.base.arrays import Indices, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
 from propopt.structures.fitted_model import unreadable
-from propopt.structures.kinds import UNREADABLE, is_passthrough, known_as
+from propopt.structures.kinds import UNREADABLE, class_name_of, is_passthrough
 from propopt.structures.readers.model_products import (
     linear_combination,
     pulled_back,
@@ -78,7 +78,7 @@ class LinearRow:
             intercept=factor * self.intercept,
         )
 
-    def placed(self, columns: Positions, n_features: int) -> LinearRow:
+    def placed(self, columns: Indices, n_features: int) -> LinearRow:
         """The same of a table of which it was given some columns."""
         wide = np.zeros(n_features)
         np.add.at(wide, columns, self.coefficients)
@@ -159,7 +159,7 @@ def word_blocks(
 
 
 def _blocks(
-    vectoriser: Vectoriser, row: LinearRow, counts: Sparse, words: Positions
+    vectoriser: Vectoriser, row: LinearRow, counts: Sparse, words: Indices
 ) -> Blocks:
     """Blocks (G, b) of words, with what each set of them has."""
     shape = (len(words), 2 ** words.shape[1])
@@ -221,9 +221,12 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
             for part in result.parts
         ]
         return ModelSum(tuple(parts), result.base)
-    if known_as(model) in ("sklearn.BaggingClassifier", "sklearn.BaggingRegressor"):
+    if class_name_of(model) in (
+        "sklearn.BaggingClassifier",
+        "sklearn.BaggingRegressor",
+    ):
         return None  # members have columns of their own
-    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(known_as(model))
+    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(class_name_of(model))
     return None if rule is None else rule(model, output, _NO_TABLE)
 
 
@@ -265,7 +268,7 @@ RowRule: TypeAlias = Callable[[Any, ModelOutput], Found]
 
 def linear_row(model: Any, output: ModelOutput) -> Found:
     """The row of an output of a fitted model; None of models that are not linear."""
-    rule = _RULES.get(known_as(model), _of_members)
+    rule = _RULES.get(class_name_of(model), _of_members)
     return rule(model, output)
 
 

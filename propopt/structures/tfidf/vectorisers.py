@@ -21,7 +21,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
-from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import has_fitted
@@ -58,7 +58,7 @@ class Vectoriser:
     # (V,): the inverse document frequencies; None where they are not used
     idf: Array | None
     norm: str | None  # what features are divided by at last
-    chosen: Positions | None = None  # (F,): those that are passed on; None of all
+    chosen: Indices | None = None  # (F,): those that are passed on; None of all
     rest: Any = None  # the model behind; None where the vectoriser stands alone
 
     @classmethod
@@ -100,7 +100,7 @@ class Vectoriser:
         return len(self.counter.vocabulary_)
 
     @property
-    def columns(self) -> Positions:
+    def columns(self) -> Indices:
         """The features that are passed on, (F,)."""
         return np.arange(self.n_features) if self.chosen is None else self.chosen
 
@@ -122,7 +122,7 @@ class Vectoriser:
         result.data = self.weighed(result.data, result.indices)
         return result
 
-    def weighed(self, counts: Array, features: Positions) -> Array:
+    def weighed(self, counts: Array, features: Indices) -> Array:
         """G of counts of features (n,), none of which is 0."""
         result = np.array(counts, self._dtype)
         if self.binary:
@@ -254,19 +254,19 @@ _LETTER: Final = re.compile(r"\w")
 class DocumentFeatures:
     """Counts of features as sums over the words that are kept: n_v = Σ_j M_vj z_j."""
 
-    feature: Positions  # (E,): v and j where M is not 0, sorted by v, then by j
-    word: Positions  # shape (E,)
+    feature: Indices  # (E,): v and j where M is not 0, sorted by v, then by j
+    word: Indices  # shape (E,)
     # (E,): m_vj: how often all occurrences of word j count for feature v together
     count: Values
     n_features: int  # V
     n_words: int  # d
 
     @cached_property
-    def shared(self) -> Positions:
+    def shared(self) -> Indices:
         """The features that several words feed, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
-    def feeding(self, features: Positions) -> tuple[Positions, Positions, Values]:
+    def feeding(self, features: Indices) -> tuple[Indices, Indices, Values]:
         """Whose the words of features (n,) are, they, and how often each counts."""
         start = np.searchsorted(self.feature, features)
         size = np.searchsorted(self.feature, features, side="right") - start
@@ -274,7 +274,7 @@ class DocumentFeatures:
         which = np.arange(len(whose)) + (start - np.cumsum(size) + size)[whose]
         return whose, self.word[which], self.count[which]
 
-    def counts(self, bits: Truths) -> Sparse:
+    def counts(self, bits: Mask) -> Sparse:
         """The counts of features (n, V) where the words with these bits are kept."""
         kept = sp.csr_array(np.asarray(bits, np.float64))
         shape = (self.n_words, self.n_features)
@@ -327,7 +327,7 @@ def _of_words(
     place = {text: k for k, text in enumerate(words)}
     which = np.array([place[text] for text in written], np.intp)
     often = sp.csr_array(
-        (np.ones(len(which)), (document.places, which)),
+        (np.ones(len(which)), (document.word_indices, which)),
         shape=(document.n_words, len(words)),
     )
     table = sp.csr_array(often @ counts).tocoo()
@@ -358,7 +358,7 @@ def _touches(document: TextDocument) -> bool:
     return _LETTER.search("".join(neighbouring)) is not None
 
 
-def _some_bits(document: TextDocument, n_checks: int) -> Truths:
+def _some_bits(document: TextDocument, n_checks: int) -> Mask:
     """All words, none, and random sets of any size that are the same in each run."""
     d = document.n_words
     if 2**d <= n_checks:

@@ -45,7 +45,7 @@ FRONTS = {
 
 def optimum(task, c):
     """The losses of the optimum at weights c, and a lower bound of its objective."""
-    if task.knows_curve(c):
+    if task.has_curve(c):
         measured = task.measure(c, 1e-9)
         return measured.losses, c @ measured.losses - measured.excess
     best = task.best(c, 1e-6, 0.0)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from propopt.base.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
+from propopt.base.errors import InterruptedWarning, InvalidInput, Refused, WriteFailure
 from propopt.base.resources import Budget
 from propopt.interactions import fitting
 from propopt.interactions.fitting import hash_of
@@ -298,7 +298,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
     learner = Once(str(marks))
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez", full)
-        with pytest.raises(Unwritten, match="No space left on device; what is fin"):
+        with pytest.raises(WriteFailure, match="No space left on device; what is fin"):
             fitted(many(folder=place), X, Y, learner)
     n_fits(marks)
     fitted(many(folder=place), X, Y, learner)
@@ -316,9 +316,9 @@ def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
         errors = [own.errors(pairs).rows for own in (model, alone)]
         np.testing.assert_allclose(*errors, rtol=1e-12, atol=1e-14)
     kept = fitted(many(keep=True), X, Y)
-    judged = kept.judged_on(np.tile(X, (2, 1)), np.tile(Y, 2))
+    judged = kept.evaluate_on(np.tile(X, (2, 1)), np.tile(Y, 2))
     assert isinstance(judged.predictions, np.memmap)
-    small = alone.judged_on(X, Y)
+    small = alone.evaluate_on(X, Y)
     np.testing.assert_array_equal(judged.predictions[:, :90], small.predictions)
 
 

@@ -16,10 +16,10 @@ from scipy.stats import binom
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import Budget
 from propopt.interactions import minipatches, patch_draws
-from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError, read_error
 from propopt.interactions.features import Features
-from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.refits import inclusion_exclusion, set_scores
+from propopt.interactions.row_errors import ABSOLUTE, SQUARED, RowError, read_error
 
 
 # Each of the checks of frequencies is wrong in 1 of 10^6 seeds: |z| < 5.6 of at most
@@ -42,7 +42,7 @@ def test_sizes_of_patches():
     assert (patches.rows.min(), patches.rows.max()) == (0, 39)
     assert (patches.features.sum(axis=1) == 3).all()
     assert (patches.out.sum(axis=1) == 30).all()
-    new = patches.part(slice(5)).seen_by_none(7).out
+    new = patches.part(slice(5)).for_new_rows(7).out
     assert new.shape == (5, 7)
     assert new.all()
 
@@ -117,9 +117,9 @@ def test_shares_of_classes(counts, n_rows, sizes):
 NAMES = list("abcdefgh")
 
 
-def usable(columns="fixed", n_kept=3, n_features=8):
-    return patch_draws.Usable(
-        row_share=10 / 40, n_features=n_features, n_kept=n_kept, columns=columns
+def usable(columns="fixed", n_in_patch=3, n_features=8):
+    return patch_draws.PatchCoverage(
+        row_share=10 / 40, n_features=n_features, n_in_patch=n_in_patch, columns=columns
     )
 
 
@@ -193,10 +193,10 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
 def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
     words = "never co-occur" if m < order else f"never leaves out {order}"
     with pytest.raises(InvalidInput, match=words):
-        patch_draws.check_order(usable(n_kept=m), order)
-    patch_draws.check_order(usable("bernoulli", n_kept=m), order)
+        patch_draws.check_order(usable(n_in_patch=m), order)
+    patch_draws.check_order(usable("bernoulli", n_in_patch=m), order)
     with pytest.raises(InvalidInput, match="3 features are too few for that: take Da"):
-        patch_draws.check_order(usable(n_kept=2, n_features=3), 2)
+        patch_draws.check_order(usable(n_in_patch=2, n_features=3), 2)
 
 
 SETTINGS = [  # of no scheme, and of one that fits no table
@@ -244,7 +244,7 @@ def random_source(
     n_features: int = 7,
     *,
     n_rows: int = 4,
-    n_kept: float = 2,
+    n_in_patch: float = 2,
     columns: Any = "fixed",
     n_known: int = 1,
     error: RowError | None = None,
@@ -254,7 +254,7 @@ def random_source(
     """Patches with random predictions; what must not be read is not a number."""
     rng = np.random.default_rng(seed)
     patches = patch_draws.draw_patches(
-        n_patches, n_table, n_rows, n_features, n_kept, columns, seed
+        n_patches, n_table, n_rows, n_features, n_in_patch, columns, seed
     )
     predictions = 100.0 + rng.normal(size=(n_patches, n_table, n_known))
     predictions[~patches.out] = np.nan
@@ -317,11 +317,11 @@ OF_THREE = read_error(log_loss, np.arange(3))
 SOURCES = {
     "fixed": random_source(),
     "bernoulli": random_source(columns="bernoulli", seed=1),
-    "many features": random_source(300, 9, 30, n_kept=3, seed=2),
-    "half of the features": random_source(400, n_kept=3, seed=3),
+    "many features": random_source(300, 9, 30, n_in_patch=3, seed=2),
+    "half of the features": random_source(400, n_in_patch=3, seed=3),
     "absolute": random_source(error=ABSOLUTE, seed=4),
     "three outputs": random_source(n_known=3, error=OF_THREE, seed=5),
-    "blocks of rows": random_source(80, 150, 5, n_kept=2, n_rows=30, seed=6),
+    "blocks of rows": random_source(80, 150, 5, n_in_patch=2, n_rows=30, seed=6),
 }
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 each_order = pytest.mark.parametrize("order", [0, 1, 2])
@@ -396,8 +396,8 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     assert np.isfinite(scores["estimates"]).all()
     assert_array_equal(np.isfinite(scores["monte_carlo"]), whole)
     # a set that no patch leaves out is named with what would do
-    source = random_source(12, 14, 7, n_kept=4)
-    needed = patch_draws.Usable.of(source.patches).patches_needed(3, 35 * 14)
+    source = random_source(12, 14, 7, n_in_patch=4)
+    needed = patch_draws.PatchCoverage.of(source.patches).patches_needed(3, 35 * 14)
     told = rf"of 12 patches none is without .*; with {needed} each set is left out"
     with pytest.raises(InvalidInput, match=told):
         source.errors(source.features.all_sets(3))
@@ -418,9 +418,9 @@ def test_blocks_never_change_a_result(order, monkeypatch):
     sizes.clear()
     set_scores(source, source.features.all_sets(1))
     assert not sizes  # these are known
-    monkeypatch.setattr(minipatches, "AT_ONCE", Budget(1))
-    monkeypatch.setattr(minipatches, "KNOWN_AT_ONCE", Budget(1))
-    monkeypatch.setattr("propopt.interactions.left_out.AT_ONCE", Budget(1))
+    monkeypatch.setattr(minipatches, "BATCH_BUDGET", Budget(1))
+    monkeypatch.setattr(minipatches, "PREDICTION_BUDGET", Budget(1))
+    monkeypatch.setattr("propopt.interactions.refits.BATCH_BUDGET", Budget(1))
     other = again(source)
     parts = other.errors(sets)
     assert max(sizes) == 8  # rows, of one set
@@ -432,11 +432,11 @@ def test_blocks_never_change_a_result(order, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n_patches", "n_table", "n_features", "n_kept", "n_known"),
+    ("n_patches", "n_table", "n_features", "n_in_patch", "n_known"),
     [(800, 1300, 40, 8, 1), (800, 1300, 40, 20, 1), (300, 400, 30, 6, 6)],
 )
-def test_memory_is_as_stated(n_patches, n_table, n_features, n_kept, n_known):
-    sizes = n_patches, n_table, n_table // 5, n_features, n_kept
+def test_memory_is_as_stated(n_patches, n_table, n_features, n_in_patch, n_known):
+    sizes = n_patches, n_table, n_table // 5, n_features, n_in_patch
     source = PatchErrors(
         patches=patch_draws.draw_patches(*sizes, "fixed", 0),
         predictions=np.zeros((n_patches, n_table, n_known)),

@@ -11,8 +11,8 @@ from propopt.base.errors import FewPatchesWarning, InterruptedWarning, InvalidIn
 from propopt.base.resources import Budget
 from propopt.interactions import ILOCO, Minipatches, Screen, fitting, patch_draws
 from propopt.interactions.features import Features
-from propopt.interactions.left_out import Refits
 from propopt.interactions.patch_draws import looks
+from propopt.interactions.refits import Refits
 
 
 X, Y = small_table()

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import Budget
 from propopt.interactions import fitting
-from propopt.interactions.left_out import set_scores
+from propopt.interactions.refits import set_scores
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(kept, 
     predictions = np.array([predict(NEW) for predict in kept.predictors])
     assert len(predictions) == 500
     assert_allclose(kept.predict(NEW), predictions.mean(axis=0), rtol=1e-13)
-    judged = kept.judged_on(NEW, TARGET)
+    judged = kept.evaluate_on(NEW, TARGET)
     result = judged.errors(np.asarray(sets))
     for k, own in enumerate(np.asarray(sets)):
         absent = ~kept.patches.features[:, own].any(axis=1)
@@ -162,7 +162,7 @@ def test_patches_without_features_are_fitted_too():
     mean = Y[source.patches.rows[b]].mean()
     out = source.patches.out[b]
     assert_allclose(source.predictions[b, out, 0], mean, rtol=1e-13)
-    for ask in (lambda: source.predict(X), lambda: source.judged_on(X, Y)):
+    for ask in (lambda: source.predict(X), lambda: source.evaluate_on(X, Y)):
         with pytest.raises(InvalidInput, match=r"fit with Minipatches\(keep=True\)"):
             ask()
 

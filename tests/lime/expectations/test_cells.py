@@ -173,7 +173,7 @@ def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
 @pytest.mark.parametrize("edges", [[], [2.5], [1.5, 3.5]])
 def test_each_bin_has_a_value_of_its_own(edges):
     column = BinnedColumn.of_data(np.array([1.0, 2.0, 3.0, 4.0]), np.array(edges))
-    places = column.place(values_in_bins(column))
+    places = column.bin_index(values_in_bins(column))
     np.testing.assert_array_equal(places, np.arange(len(edges) + 1))
 
 

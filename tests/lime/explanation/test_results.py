@@ -238,7 +238,7 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
 def test_profiles_cells_paths_and_runs_are_those_of_the_explanation(lime):
     subject, X = lime.subject, grid(2)
     for j, (means,) in enumerate(subject.profiles(lime.points)):
-        own = lime.law.columns[j].place(lime.points[:, j])[0]
+        own = lime.law.columns[j].bin_index(lime.points[:, j])[0]
         others = np.delete(means, own).mean()  # bins have equal shares
         assert means[own] - others == pytest.approx(lime.coefficients[0, j], rel=1e-9)
     cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
@@ -411,17 +411,17 @@ def test_odd_laws_and_letters_are_saved(words, tmp_path):
 # ---- files that say what cannot be, beside those of the contract
 
 
-def forged(path, result, place, value):
+def forged(path, result, bin_index, value):
     """A file that is signed again; a place is a path in the header, or an array's."""
     result.save(path)
     members = members_of(path)
     whole = header_of(members)
-    if f"{place}.npy" in members:
+    if f"{bin_index}.npy" in members:
         with np.load(path) as archive:
-            array = value(archive[place]) if callable(value) else value
-        members[f"{place}.npy"] = npy(array)
+            array = value(archive[bin_index]) if callable(value) else value
+        members[f"{bin_index}.npy"] = npy(array)
     else:
-        inner, (*outer, last) = whole, place.split()
+        inner, (*outer, last) = whole, bin_index.split()
         for key in outer:
             inner = inner[int(key) if isinstance(inner, list) else key]
         inner[int(last) if isinstance(inner, list) else last] = value
@@ -434,12 +434,15 @@ def rolled(array):
 
 ODD_TEXTS = {
     "rows: expected as many of each field": ("rows source", ["exact"]),
-    "places: expected each word": ("rows document words 0 0", "food"),
+    "word_indices: expected each word": ("rows document words 0 0", "food"),
     "law: bandwidth: expected a finite number >= 0": ("law bandwidth", -1.0),
     "document 0: coefficients: expected finite": ("rows value 0", None),
     "document 1: coefficients: expected finite": ("rows source 1", "exact"),
     "document 2: standard_errors: expected none": ("rows source 2", "exact"),
-    "starts, ends, places: expected one": ("rows.document.places.sizes", rolled),
+    "starts, ends, word_indices: expected one": (
+        "rows.document.word_indices.sizes",
+        rolled,
+    ),
     "coefficients: expected one for each": ("rows.coefficients.sizes", rolled),
     "scatter: it is that of other documents": ("scatter.means.sizes", rolled),
 }

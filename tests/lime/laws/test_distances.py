@@ -58,7 +58,7 @@ def test_bins_end_where_the_normal_law_does_or_where_it_is_said(rng):
     given = GaussianLaw.from_data(X, n_bins=[[0.5, 2.0]]).columns[0]
     np.testing.assert_array_equal(given.edges, [0.5, 2.0])
     assert given.bins == ("< 0.5", "≥ 0.5 and < 2", "≥ 2")
-    np.testing.assert_array_equal(given.place(np.array([0.5, 1.9, 2.0])), [1, 1, 2])
+    np.testing.assert_array_equal(given.bin_index(np.array([0.5, 1.9, 2.0])), [1, 1, 2])
 
 
 def test_categories_constants_and_missing_numbers_of_a_table(table):
@@ -116,7 +116,10 @@ def test_rows_far_from_the_samples_are_noted():
         (lambda: GaussianLaw.of([0.0], np.inf), "scale: expected a finite number"),
         (lambda: GaussianLaw.of([[0.0]], 1.0), "mean: expected 1 dimensions"),
         (lambda: GlimeLaw(GlimeLaw(LAW)), "another law"),
-        (lambda: LAW.columns[0].place(np.array([np.nan])), "no sample of its column"),
+        (
+            lambda: LAW.columns[0].bin_index(np.array([np.nan])),
+            "no sample of its column",
+        ),
         (lambda: SmoothLaw.of(BINS, kernel_width=0.0), "kernel_width"),
         (lambda: SmoothLaw.of(SmoothLaw.of(BINS)), "the bins of a TabularLaw"),
     ],
@@ -179,6 +182,6 @@ def test_a_number_that_is_missing_on_one_side_is_as_far_as_one():
     around = own.tilt(np.array([np.nan]), np.array([NU]))
     assert np.exp(around.log_weight[0]) == pytest.approx(0.2 + 0.8 * far)
     around = own.tilt(np.array([0.3]), np.array([NU]))
-    share = around.outside[own.place(np.array([np.nan]))[0], 0]
+    share = around.outside[own.bin_index(np.array([np.nan]))[0], 0]
     weight = share * around.complement[0] * np.exp(around.log_weight[0])
     assert weight == pytest.approx(0.2 * far, rel=1e-12)

@@ -14,10 +14,10 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
-from propopt.base.arrays import Array, Positions, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, TabularLaw
-from propopt.lime.exact_limits import nearest_edges, own_widths
+from propopt.lime.exact_limits import bin_widths, nearest_edges
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
 from propopt.structures.products.families import Pieces
 
@@ -220,7 +220,7 @@ def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
     (code,) = (block for block in blocks if "class SwitchedLaw" in block)
     uses = [Array, LimeLaw, Pieces, Tilt, dataclass, final, tilt_of_masses]
     names = {one.__name__: one for one in uses}
-    names |= {"Positions": Positions, "Values": Values, "Array": Array, "np": np}
+    names |= {"Positions": Indices, "Values": Values, "Array": Array, "np": np}
     exec(code.removeprefix("python\n"), names)
     baseline, row, width = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 0.3, -0.7]]), 0.8
     columns = tuple(map(names["SwitchedColumn"], baseline.tolist()))
@@ -250,7 +250,9 @@ def test_a_missing_number_has_the_last_probability_and_they_may_miss_one_by_roun
     (own,) = law.columns
     assert own.bins == ("≤ 0", "> 0", "missing")
     np.testing.assert_array_equal(own.shares, shares[0])
-    np.testing.assert_array_equal(own.place(np.array([np.nan, -1.0, 3.0])), [2, 0, 1])
+    np.testing.assert_array_equal(
+        own.bin_index(np.array([np.nan, -1.0, 3.0])), [2, 0, 1]
+    )
     tenth = {"a": np.full(10, 0.1)}
     assert float(np.cumsum(tenth["a"])[-1]) != 1.0
     edges, ones = {"a": np.arange(9.0)}, {"a": np.ones(10)}
@@ -263,7 +265,7 @@ def test_bins_without_ends_are_as_wide_as_their_law():
     moments = {"a": [2.0, 0.5, 3.0]}
     law = of_bins({"a": [0.0, 1.0]}, means=moments, deviations=moments)
     (own,) = law.columns
-    assert own_widths(own, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
+    assert bin_widths(own, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
     distance, edge, _ = nearest_edges(own, np.array([7.0]))[:, 0]
     assert (distance, edge) == (2.0, 1.0)
     assert law.notes(np.array([[-1e9], [1e9]])) == ()

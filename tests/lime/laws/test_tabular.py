@@ -114,10 +114,10 @@ def test_categories_are_bins_by_schema_or_by_position():
     assert own.bins[:2] == ("= blue", "= red")
     np.testing.assert_array_equal(own.shares[:2], [0.25, 0.75])
     points, _ = schema.encode(table)
-    np.testing.assert_array_equal(own.place(points[:, 1]), [1, 0, 1, 1])
+    np.testing.assert_array_equal(own.bin_index(points[:, 1]), [1, 0, 1, 1])
     codes = [[1.0, 5.0], [2.0, 9.0], [3.0, 9.0]]
     own = TabularLaw.from_data(codes, categorical=[1]).columns[1]
-    np.testing.assert_array_equal(own.place(np.array([9.0, 5.0])), [1, 0])
+    np.testing.assert_array_equal(own.bin_index(np.array([9.0, 5.0])), [1, 0])
     np.testing.assert_allclose(own.shares, [1 / 3, 2 / 3])
 
 
@@ -126,7 +126,7 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
     values = st.sampled_from([-1.5, 0.0, 0.1, 0.3, 2.0, 1e6, np.nan])
     column = np.array(data.draw(st.lists(values, min_size=1, max_size=20)))
     own = column_of(column, n_bins=data.draw(st.integers(2, 6)))
-    indices, pieces = own.place(column), own.pieces
+    indices, pieces = own.bin_index(column), own.pieces
     counts = np.bincount(indices, minlength=len(pieces))
     np.testing.assert_allclose(own.shares, counts / len(column))
     for x, b in zip(column, indices, strict=True):
@@ -160,9 +160,9 @@ def test_settings_outside_their_range_are_refused(settings, message, X):
 
 def test_what_the_data_had_not_is_in_no_bin(X):
     with pytest.raises(InvalidInput, match="missing"):
-        TabularLaw.from_data(X).columns[0].place(np.array([0.0, np.nan]))
+        TabularLaw.from_data(X).columns[0].bin_index(np.array([0.0, np.nan]))
     with pytest.raises(InvalidInput, match=r"there is 1\.5"):
-        column_of([1.0, 2.0], categorical=[0]).place(np.array([1.5]))
+        column_of([1.0, 2.0], categorical=[0]).bin_index(np.array([1.5]))
 
 
 @pytest.fixture
@@ -268,10 +268,10 @@ def test_draws_have_the_bits_of_their_bins_and_weights_of_the_kernel(settings):
         for seed in (1, 1, 2)
     )
     for j, column in enumerate(law.columns):
-        own = column.place(points[:, j])
+        own = column.bin_index(points[:, j])
         for n in range(len(points)):
-            place = column.place(first.samples[n, :, j])
-            np.testing.assert_array_equal(first.bits[n, :, j], place == own[n])
+            bin_index = column.bin_index(first.samples[n, :, j])
+            np.testing.assert_array_equal(first.bits[n, :, j], bin_index == own[n])
     expected = np.exp(-0.5 * (1.0 - first.bits).sum(axis=-1) / law.kernel_width**2)
     np.testing.assert_allclose(first.weights, expected, rtol=1e-12)
     # the package has the row itself first
@@ -344,10 +344,10 @@ def test_the_package_draws_from_the_law(package):
     explainer.explain_instance(X[0], recorded, num_samples=20_000)
     samples = drawn[0][1:]  # but for the row itself
     for j, column in enumerate(law_of_package(explainer).columns):
-        own = column.place(X[:1, j])[0]
+        own = column.bin_index(X[:1, j])[0]
         share = column.shares[own]
         if not column.pieces.single.all() or column.coded:
-            bits = column.place(samples[:, j]) == own
+            bits = column.bin_index(samples[:, j]) == own
             spread = np.sqrt(share * (1 - share) / len(samples))
             assert abs(bits.mean() - share) <= 5 * spread
         means = column.pieces.mean.copy()

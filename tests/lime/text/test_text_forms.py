@@ -8,7 +8,7 @@ import pytest
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExchangeableBits, Limits
 from propopt.lime.paths import TabledMeans, word_path
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
@@ -139,7 +139,7 @@ def test_moments_and_penalised_systems_are_those_of_all_sets(kind):
         log_weight = np.log(masses.sum(axis=1))
         np.testing.assert_allclose(bits.log_weight, log_weight, atol=1e-12)
     penalty, x = np.array([1e-3, 0.5, 40.0]), RNG.normal(size=(3, 2, D))
-    solved, left = bits.solved(x, penalty), bits.share_left(penalty)
+    solved, left = bits.solved(x, penalty), bits.shrinkage(penalty)
     for n in range(3):
         inverse = np.linalg.inv(covariance[n] + penalty[n] * np.eye(D))
         np.testing.assert_allclose(solved[n], x[n] @ inverse, rtol=1e-9, atol=1e-12)

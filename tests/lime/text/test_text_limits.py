@@ -23,13 +23,13 @@ from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
 from propopt.lime.diagnosis.evidence import ObservedWords
 from propopt.lime.finite_samples import single_text_run
-from propopt.lime.text.text_reading import (
+from propopt.lime.text.sampled_words import SizePlan, estimate_words
+from propopt.lime.text.word_limits import (
     WordRegression,
+    check_documents,
     checked_subsets,
     compared_sets,
-    read_documents,
 )
-from propopt.lime.text.text_samples import SizePlan, estimate_words
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
 from propopt.tables.documents import PatternWords, TextDocument
@@ -95,7 +95,7 @@ def test_one_documents_problem_does_not_lose_the_others(linear):
     series = pd.Series(["", "good", "?!", "not good food"], index=list("abcd"))
     result = text_limits(linear, series)
     assert result.sources[:3] == ("none",) * 3
-    assert result.rows[3].is_known
+    assert result.rows[3].has_coefficients
     assert [len(words) for words in result.words] == [0, 1, 0, 3]
     assert "LIME says nothing of document 'a': there is no word in it" in result.notes
     assert any("'b'" in note and "always deletes it" in note for note in result.notes)
@@ -117,7 +117,7 @@ def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
         return [np.inf if "evil" in t else v for t, v in pairs]
 
     result = text_limits(g, ["a b!", "evil deeds!", "c d!"])
-    assert [row.is_known for row in result.rows] == [True, False, True]
+    assert [row.has_coefficients for row in result.rows] == [True, False, True]
     assert "the value is inf for the text" in result.reasons[1]
     with pytest.raises(InvalidInput, match="LIME says nothing of any; of document 0"):
         text_limits(f, ["a b", "c d"])
@@ -245,9 +245,9 @@ def test_documents_are_looked_at_in_one_call_and_compared_at_once():
 
     f = po.wrap(called, data=[words(20, f"v{n}") for n in range(50)])
     documents = list(f.text_schema.documents)
-    read_documents(f, documents[:1])  # the first call is tried twice
+    check_documents(f, documents[:1])  # the first call is tried twice
     sizes.clear()
-    assert len(read_documents(f, documents)) == 50
+    assert len(check_documents(f, documents)) == 50
     assert sizes == [50]
     texts = [words(5, f"v{n}", "good") for n in range(40)]
     model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())

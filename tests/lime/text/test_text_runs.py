@@ -21,7 +21,7 @@ from propopt.lime.finite_samples import (
     required_samples,
     single_text_run,
 )
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
 

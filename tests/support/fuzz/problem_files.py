@@ -64,7 +64,7 @@ model: {kind: linear}
 objective:
   gradient_matching: {norm: l1}
   pairwise_robustness:
-    {beside: own_value, graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
+    {offset: main_effects, graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
   sparsity: 0.1
 limits: {sparsity: [1, 2]}
 baselines:

@@ -1,4 +1,4 @@
-"""Own value against context: against scikit-learn, closed forms and Clarabel."""
+"""Main effects and interactions: against scikit-learn, closed forms and Clarabel."""
 
 import re
 
@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.proofs.nearby_optima import families
+from propopt.proofs.nearby_optima import setting_variations
 
 
 N, D = 40, 4
@@ -24,7 +24,7 @@ Y = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(2.0 * X[:, 3])
 GRAPH = po.graphs.knn_graph(X, 4)
 
 
-# ---- own values: what a column's value says by itself
+# ---- main effects: what a column's value says by itself
 
 MODELS = {
     "trees": GradientBoostingRegressor(n_estimators=30, random_state=0),
@@ -35,9 +35,9 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
     model = MODELS[name].fit(X, Y)
-    own = po.explainers.own_values(model, X, data=B)
+    own = po.explainers.main_effects(model, X, data=B)
     assert own.explanation.evaluations <= 2 * N + 2 * len(B)  # to compare what was read
-    called = po.explainers.own_values(lambda x: model.predict(x), X, data=B)
+    called = po.explainers.main_effects(lambda x: model.predict(x), X, data=B)
     assert 0 < called.explanation.evaluations <= N * len(B) * D + len(B) + N
     np.testing.assert_allclose(
         own.explanation.attributions, called.explanation.attributions, atol=1e-12
@@ -48,9 +48,9 @@ def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
         )
         rows = np.tile(B[:1], (9, 1))
         rows[:, j] = known["grid_values"][0]
-        found = po.explainers.own_values(model, rows, data=B).explanation.attributions[
-            :, j
-        ]
+        found = po.explainers.main_effects(
+            model, rows, data=B
+        ).explanation.attributions[:, j]
         expected = known["average"][0] - model.predict(B).mean()
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -64,7 +64,7 @@ def test_categories_and_missing_values_have_values_of_their_own():
         size = rows["b"].fillna(3.0).to_numpy()
         return (rows["a"] == "low") * size + size**2
 
-    own = po.explainers.own_values(f, table, data=table)
+    own = po.explainers.main_effects(f, table, data=table)
     for j, name in enumerate(table):
         for n in (0, 1, 7):
             moved = table.copy()
@@ -78,7 +78,7 @@ def test_categories_and_missing_values_have_values_of_their_own():
 
 
 def test_of_slopes_they_are_mean_slopes():
-    own = po.explainers.own_values(
+    own = po.explainers.main_effects(
         po.wrap(lambda x: x[:, 0] ** 2 * x[:, 1] + x[:, 2], data=X),
         X, data=B, units="gradient",
     )  # fmt: skip
@@ -87,15 +87,15 @@ def test_of_slopes_they_are_mean_slopes():
     expected[:, 1] = (B[:, 0] ** 2).mean()
     expected[:, 2] = 1.0
     np.testing.assert_allclose(own.explanation.attributions, expected, atol=1e-6)
-    assert own.context(own.explanation.attributions, GRAPH).needed == 0.0
+    assert own.difference_shares(own.explanation.attributions, GRAPH).needed == 0.0
 
 
 def test_a_background_is_drawn_where_there_are_more_rows():
-    own = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
+    own = po.explainers.main_effects(lambda x: x[:, 0], X, data=B, n_background=20)
     assert "20 draws of 60 background rows of data" in " ".join(
         x.sentence for x in own.findings()
     )
-    again = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20)
+    again = po.explainers.main_effects(lambda x: x[:, 0], X, data=B, n_background=20)
     np.testing.assert_array_equal(
         own.explanation.attributions, again.explanation.attributions
     )
@@ -107,21 +107,23 @@ MIRRORED = np.concatenate([B, B * [-1, 1, 1, 1], B * [1, -1, 1, 1], B * [-1, -1,
 
 
 def shares_of(f, background=MIRRORED):
-    own = po.explainers.own_values(f, X, data=background, n_background=len(background))
+    own = po.explainers.main_effects(
+        f, X, data=background, n_background=len(background)
+    )
     shap = po.explainers.Shap(data=background)
     phi = shap.explain(po.wrap(f, data=background), X).attributions
-    return own.context(phi, GRAPH), phi
+    return own.difference_shares(phi, GRAPH), phi
 
 
 def test_additive_stumps_have_no_context_and_a_product_nothing_else():
     stumps = GradientBoostingRegressor(max_depth=1, random_state=0).fit(X, Y)
-    own = po.explainers.own_values(stumps, X, data=B)
+    own = po.explainers.main_effects(stumps, X, data=B)
     exact = po.explainers.TreeShap(data=B).explain(po.wrap(stumps, data=B), X)
-    share = own.context(exact, GRAPH)
-    assert abs(share.context) < 1e-10
-    assert share.half_costs == 0.0
+    share = own.difference_shares(exact, GRAPH)
+    assert abs(share.difference_shares) < 1e-10
+    assert share.halving_cost == 0.0
     share, _ = shares_of(lambda x: x[:, 0] * x[:, 1])
-    assert share.context == pytest.approx(1.0, abs=1e-12)
+    assert share.difference_shares == pytest.approx(1.0, abs=1e-12)
     assert share.own == pytest.approx(0.0, abs=1e-12)
 
 
@@ -132,30 +134,30 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
     full = own + np.column_stack([pairs, pairs, np.zeros((N, 2))])
     np.testing.assert_allclose(phi, full, atol=1e-12)
     left, whole = (GRAPH.differences.energy(V) for V in (full - own, full))
-    assert share.context == pytest.approx(left / whole, rel=1e-12)
+    assert share.difference_shares == pytest.approx(left / whole, rel=1e-12)
     # both halves of a product are alike, and the other two columns are not used: what
     # sums need, spread over two, is all that there is
-    assert share.needed == pytest.approx(share.context, rel=1e-12)
+    assert share.needed == pytest.approx(share.difference_shares, rel=1e-12)
     assert share.own + share.needed + share.could_go == pytest.approx(1.0)
 
 
 def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
-    own = po.explainers.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
-    share = own.context(-own.explanation.attributions, GRAPH)
+    own = po.explainers.main_effects(lambda x: 3.0 * x[:, 0], X, data=B)
+    share = own.difference_shares(-own.explanation.attributions, GRAPH)
     assert share.own == pytest.approx(-3.0)
     assert "-300 %" in next(iter(share.findings())).sentence
-    alike = own.context(np.ones((N, D)), GRAPH)
+    alike = own.difference_shares(np.ones((N, D)), GRAPH)
     assert np.isnan([alike.own, alike.needed, alike.could_go]).all()
     assert len(list(alike.findings())) == 1
 
 
 def test_half_of_what_could_go_costs_what_clarabel_says():
     model = MODELS["trees"].fit(X, Y)
-    own = po.explainers.own_values(model, X, data=B)
+    own = po.explainers.main_effects(model, X, data=B)
     shap = po.explainers.TreeShap(data=B)
     phi = shap.explain(po.wrap(model, data=B), X).attributions
     share, G, S = (
-        own.context(phi, GRAPH),
+        own.difference_shares(phi, GRAPH),
         own.explanation.attributions,
         GRAPH.incidence.toarray(),
     )
@@ -172,22 +174,22 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
     limits = [sums, rough <= (here + least) / 2.0]
     cost = cp.Problem(cp.Minimize(cp.sum_squares(W - phi)), limits)
     cost = cost.solve(solver="CLARABEL", **TIGHT)
-    assert share.half_costs == pytest.approx(cost / (phi**2).sum(), rel=1e-4)
+    assert share.halving_cost == pytest.approx(cost / (phi**2).sum(), rel=1e-4)
     assert share.gap < 1e-6
 
 
 def test_sentences_have_definition_background_rows_and_neighbours():
     model = MODELS["trees"].fit(X, Y)
-    own = po.explainers.own_values(model, X, data=B)
+    own = po.explainers.main_effects(model, X, data=B)
     shap = po.explainers.TreeShap(data=B).explain(po.wrap(model, data=B), X)
-    share = own.context(shap, GRAPH)
+    share = own.difference_shares(shap, GRAPH)
     said = [x.sentence for x in share.findings("customer")]
     told = " ".join(said)
     for words in (
         rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
         "With 2 to 8 neighbours it is",
         rf"{100 * share.could_go:.0f} % could go",
-        rf"costs {100 * share.half_costs:.1f} % of the squared sum",
+        rf"costs {100 * share.halving_cost:.1f} % of the squared sum",
         "40 customers, 4 neighbours",
         "60 background rows of data",
         "centred partial dependence, read from the model",
@@ -196,13 +198,15 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     assert all(len(sentence.split()) <= 20 for sentence in said)
     kinds = {x.basis for x in share.findings()}
     assert kinds == {"checked", "proved", "chosen"}
-    other = po.explainers.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
-    compared = own.context(shap, GRAPH, another=other)
+    other = po.explainers.main_effects(lambda x: 0.0 * x[:, 0], X, data=B)
+    compared = own.difference_shares(shap, GRAPH, another=other)
     assert compared.another[0] == pytest.approx(0.0)
     assert any(
         "By another definition it is 0 %" in x.sentence for x in compared.findings()
     )
-    near = {k: own.context(shap, po.graphs.knn_graph(X, k)).own for k in (2, 8)}
+    near = {
+        k: own.difference_shares(shap, po.graphs.knn_graph(X, k)).own for k in (2, 8)
+    }
     assert share.of_neighbors == pytest.approx(near)
 
 
@@ -220,9 +224,9 @@ def test_curves_of_other_rows_are_near_what_the_model_says():
     others, rows = table.iloc[200:], table.iloc[:200]
     order = ["k", "c", "a", "b"]
     shuffled = others[order], phi[200:, [3, 2, 0, 1]]
-    own = po.explainers.own_values(X=rows, fitted_on=shuffled)
+    own = po.explainers.main_effects(X=rows, fitted_on=shuffled)
     named = pd.DataFrame(phi[200:], columns=table.columns, index=others.index)
-    same = po.explainers.own_values(X=rows, fitted_on=(others[order], named))
+    same = po.explainers.main_effects(X=rows, fitted_on=(others[order], named))
     np.testing.assert_array_equal(
         own.explanation.attributions, same.explanation.attributions
     )
@@ -260,39 +264,39 @@ words = {
 def test_what_cannot_be_told_is_refused(name):
     given, told = words[name]
     with pytest.raises(InvalidInput, match=told):
-        po.explainers.own_values(**given)
+        po.explainers.main_effects(**given)
 
 
 def test_attributions_of_another_shape_have_no_share():
-    own = po.explainers.own_values(lambda x: x[:, 0], X)
-    with pytest.raises(InvalidInput, match=r"shape of the own values, \(40, 4\)"):
-        own.context(np.ones((N, 3)), GRAPH)
-    few = po.explainers.own_values(lambda x: x[:, 0], X[:3])
+    own = po.explainers.main_effects(lambda x: x[:, 0], X)
+    with pytest.raises(InvalidInput, match=r"shape of the main effects, \(40, 4\)"):
+        own.difference_shares(np.ones((N, 3)), GRAPH)
+    few = po.explainers.main_effects(lambda x: x[:, 0], X[:3])
     with pytest.raises(InvalidInput, match="another: expected the shape"):
-        own.context(np.ones((N, D)), GRAPH, another=few)
+        own.difference_shares(np.ones((N, D)), GRAPH, another=few)
 
 
-# ---- the loss beside own values: sweeps, bounds, sums
+# ---- the loss without main effects: sweeps, bounds, sums
 
 T, G = rng.normal(size=(2, N, D)) + 1.0
 TOTALS = rng.normal(size=N)
-matching, beside = po.GradientMatching(T), po.PairwiseRobustness(GRAPH, beside=G)
+matching, offset = po.GradientMatching(T), po.PairwiseRobustness(GRAPH, offset=G)
 smooth, complete = (
     po.Smoothness(po.graphs.chain_graph(D)),
     po.losses.Completeness(TOTALS),
 )
 PROGRAMS = {
-    "sums": (matching + 0.7 * beside, [complete], "spectral, complete, shifted"),
-    "limit": (1.0 * matching, [beside <= 9.0], "one_bound, shifted"),
-    "faithful": (1.0 * beside, [matching <= 3.0], "one_bound, shifted"),
-    "zero": (1.0 * matching, [beside <= 0.0], "spectral, restricted, shifted"),
+    "sums": (matching + 0.7 * offset, [complete], "spectral, complete, shifted"),
+    "limit": (1.0 * matching, [offset <= 9.0], "one_bound, shifted"),
+    "faithful": (1.0 * offset, [matching <= 3.0], "one_bound, shifted"),
+    "zero": (1.0 * matching, [offset <= 0.0], "spectral, restricted, shifted"),
     "smooth sums": (
-        matching + 0.7 * beside + 0.2 * smooth,
+        matching + 0.7 * offset + 0.2 * smooth,
         [complete],
         "normal_equations, complete",
     ),
     "smooth zero": (
-        matching + 0.7 * beside,
+        matching + 0.7 * offset,
         [smooth <= 0.0],
         "normal_equations, restricted",
     ),
@@ -320,7 +324,7 @@ def test_optima_beside_own_values_are_those_of_clarabel(name):
 
 
 def test_a_sweep_beside_own_values_is_that_of_what_is_left():
-    objective = matching + beside
+    objective = matching + offset
     plain = po.GradientMatching(T - G) + po.PairwiseRobustness(GRAPH)
     weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 7)}
     curve, left = po.sweep(objective, weights), po.sweep(plain, weights)
@@ -330,12 +334,13 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         np.testing.assert_allclose(best.attributions, other.attributions + G, atol=1e-9)
         assert best.shares().kept == pytest.approx(other.shares().kept)
         assert best.shares().removed == pytest.approx(other.shares().removed)
-    assert "between neighbours beside own values" in curve.shares_in_words()
+    assert "between neighbours without main effects" in curve.shares_in_words()
     best = curve.optimized[3]
     assert po.proofs.certify(objective, best).gap < 1e-6
     assert best.certain().to_frame().shape[0] > 0
     settings, others = (
-        dict(families(one, one.program, None)) for one in (best, left.optimized[3])
+        dict(setting_variations(one, one.program, None))
+        for one in (best, left.optimized[3])
     )
     for name, moved in settings["neighbours in pairwise_robustness"].items():
         there = others["neighbours in pairwise_robustness"][name]
@@ -346,23 +351,23 @@ def test_names_of_own_values_are_aligned_or_refused():
     rows, columns = [f"r{n}" for n in range(N)], list("abcd")
     frame = pd.DataFrame(G, index=rows, columns=columns)
     graph = po.graphs.knn_graph(pd.DataFrame(X, index=rows), 4)
-    loss = po.PairwiseRobustness(graph, beside=frame.iloc[::-1])
-    np.testing.assert_array_equal(loss.beside, G)
+    loss = po.PairwiseRobustness(graph, offset=frame.iloc[::-1])
+    np.testing.assert_array_equal(loss.offset, G)
     wanted = po.GradientMatching(pd.DataFrame(T, index=rows, columns=columns)) + loss
     assert po.solve(wanted).labels.features == tuple(columns)
     for given in (frame.rename(columns={"a": "z"}), frame.rename(index={"r0": "q"})):
         with pytest.raises(InvalidInput):
             po.solve(
                 po.GradientMatching(pd.DataFrame(T, index=rows, columns=columns))
-                + po.PairwiseRobustness(graph, beside=given)
+                + po.PairwiseRobustness(graph, offset=given)
             )
     with pytest.raises(InvalidInput, match=r"^pairwise_robustness: expected W with 40"):
-        po.PairwiseRobustness(GRAPH, beside=G[:3])
+        po.PairwiseRobustness(GRAPH, offset=G[:3])
     with pytest.raises(Refused, match="give a small limit in place of zero"):
-        po.solve(matching + smooth, subject_to=[beside <= 0.0])
+        po.solve(matching + smooth, subject_to=[offset <= 0.0])
 
 
-# ---- po.explain beside own values
+# ---- po.explain without main effects
 
 
 @pytest.mark.parametrize("metric", ["uniform", "effects"])
@@ -370,9 +375,9 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
     model = MODELS["trees"].fit(X, Y)
     graph = po.graphs.knn_graph(X / B.std(axis=0), 8)
     asked = {"data": B, "graph": graph, "metric": metric, "robustness": 2.0}
-    best = po.explain(model, X, beside="own_value", **asked)
-    own = po.explainers.own_values(po.wrap(model, data=B), X, data=B)
-    same = po.explain(model, X, beside=own, **asked)
+    best = po.explain(model, X, offset="main_effects", **asked)
+    own = po.explainers.main_effects(po.wrap(model, data=B), X, data=B)
+    same = po.explain(model, X, offset=own, **asked)
     np.testing.assert_allclose(best.attributions, same.attributions, atol=1e-12)
     phi = best.contributions
     roots = np.ones(D)
@@ -383,13 +388,13 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
     by_hand = po.solve(
         po.GradientMatching(phi / roots)
         + 2.0
-        * po.PairwiseRobustness(graph, beside=own.explanation.attributions / roots),
+        * po.PairwiseRobustness(graph, offset=own.explanation.attributions / roots),
         subject_to=[po.losses.Completeness(totals, roots)],
     )
     expected = by_hand.attributions * roots
     np.testing.assert_allclose(best.attributions, expected, atol=1e-9)
     assert best.gap < 1e-6
-    assert "% of the differences between similar rows" in best.parameters["own value"]
+    assert "% of the differences between similar rows" in best.parameters["main effect"]
 
 
 def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
@@ -397,18 +402,18 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
         X * [1, 1, 1, 0], X[:, 0] * X[:, 1] + X[:, 2]
     )
     told = {"data": B, "kind": "contributions", "graph": GRAPH}
-    best = po.explain(model, X, beside="own_value", **told)
+    best = po.explain(model, X, offset="main_effects", **told)
     assert not best.contributions[:, 3].any()
     assert not best.attributions[:, 3].any()
     assert best.attributions[:, :3].any()
     # what sums need is what is left of the flattest that is zero there
-    own = po.explainers.own_values(model, X, data=B)
-    share = own.context(best.contributions, GRAPH)
+    own = po.explainers.main_effects(model, X, data=B)
+    share = own.difference_shares(best.contributions, GRAPH)
     G = own.explanation.attributions
     lacking = (best.contributions - G).sum(axis=1, keepdims=True)
-    flattest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
+    smoothest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
     energy = GRAPH.differences.energy
-    least = energy(flattest - G) / energy(np.asarray(best.contributions))
+    least = energy(smoothest - G) / energy(np.asarray(best.contributions))
     assert share.needed == pytest.approx(least, rel=1e-9)
     audit = po.audit(best.contributions, model, X, data=B, graph=GRAPH)
     assert audit["predictions"].number == pytest.approx(share.needed, abs=1e-9)
@@ -416,7 +421,9 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
 
 def test_explain_refuses_own_values_that_have_no_meaning():
     model = MODELS["trees"].fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"^beside: .*kind='contributions'"):
-        po.explain(model, X, beside="own_value", kind="slopes")
-    with pytest.raises(InvalidInput, match=r"^beside: expected 'auto' or 'own_value'"):
-        po.explain(model, X, beside="own", kind="contributions")
+    with pytest.raises(InvalidInput, match=r"^offset: .*kind='contributions'"):
+        po.explain(model, X, offset="main_effects", kind="slopes")
+    with pytest.raises(
+        InvalidInput, match=r"^offset: expected 'auto' or 'main_effects'"
+    ):
+        po.explain(model, X, offset="own", kind="contributions")

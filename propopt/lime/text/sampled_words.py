@@ -15,13 +15,13 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.special import comb, ndtr, stdtrit
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.finite_samples import WordDraws
 from propopt.lime.sampled_limits import DRAWS_PER_TERM, LIME_BLOCKS
-from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
@@ -42,8 +42,8 @@ _POWERS: Final = 3
 
 
 def controls(
-    bits: Sequence[Truths],  # shape (s, d)
-    sizes: Sequence[Positions],  # shape (s,)
+    bits: Sequence[Mask],  # shape (s, d)
+    sizes: Sequence[Indices],  # shape (s,)
     values: Sequence[Values],  # shape (s,)
     base: float,
 ) -> list[AddedSets]:
@@ -63,7 +63,7 @@ def controls(
     paths = np.concatenate([words, np.stack([one, other], axis=1)])
     paths = np.where(paths >= 0, 2 * paths + 1, -1)  # factors of words that are kept
 
-    def equations(block: tuple[Truths, Positions, Values]) -> LeastSquares:
+    def equations(block: tuple[Mask, Indices, Values]) -> LeastSquares:
         z, m, f = block
         parts = [powers[m]]
         if with_words:
@@ -112,7 +112,7 @@ class SizePlan:
     """
 
     n_words: int  # d
-    full: Truths  # (d,): which of the sizes 0, ..., d − 1 are asked for in full
+    full: Mask  # (d,): which of the sizes 0, ..., d − 1 are asked for in full
     chances: Values  # (d,): of each size for a sample; 0 where it is full
     block_size: int  # samples in each of 20 blocks
 
@@ -161,7 +161,7 @@ class SizePlan:
             )
         return plan
 
-    def draw(self, rng: np.random.Generator) -> tuple[Truths, Positions]:
+    def draw(self, rng: np.random.Generator) -> tuple[Mask, Indices]:
         """One block, evenly over the chances of sizes: bits (s, d), and sizes (s,)."""
         even = (np.arange(self.block_size) + rng.random()) / self.block_size
         sizes = np.searchsorted(self.chances.cumsum(), even, side="right")
@@ -173,7 +173,7 @@ class SizePlan:
 # ---- Coefficients of functions of words that can only be called, with standard errors
 
 
-Answered: TypeAlias = tuple[Truths, Positions, Values]
+Answered: TypeAlias = tuple[Mask, Indices, Values]
 """Sets (n, d), their sizes (n,), and f there (n,), or f times factors of E_m f."""
 
 
@@ -182,7 +182,7 @@ Answered: TypeAlias = tuple[Truths, Positions, Values]
 class SampledWords(Sampler):
     """Samples of a function of words: what they tell at any bandwidth."""
 
-    evaluate: Callable[[Truths], Values]  # f of sets
+    evaluate: Callable[[Mask], Values]  # f of sets
     seed: int  # of the samples; a stream for each time that they grow
     bandwidth: float  # at which their error is looked at
     plan: SizePlan  # which sets were asked for
@@ -325,7 +325,7 @@ def _kept(sets: Answered, weights: Array) -> Array:
 
 
 def estimate_words(
-    evaluate: Callable[[Truths], Values],
+    evaluate: Callable[[Mask], Values],
     plan: SizePlan,
     seed: int = 0,
     bandwidth: float = TextLaw().bandwidth,
@@ -352,7 +352,7 @@ def estimate_words(
 
 
 def _answered(
-    sets: Sequence[tuple[Truths, Positions]], values: Values
+    sets: Sequence[tuple[Mask, Indices]], values: Values
 ) -> tuple[Answered, ...]:
     """Samples of each block, with their values, which came together."""
     parts = np.split(np.asarray(values, float), len(sets))

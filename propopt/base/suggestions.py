@@ -12,7 +12,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import NoSuchName, UnknownArgument
 
 
-WordKind: TypeAlias = Literal["argument", "explanation", "explainer", "name", "key"]
+NameKind: TypeAlias = Literal["argument", "explanation", "explainer", "name", "key"]
 """Arguments of calls, attributes of results and of explainers, names of modules, and
 keys of problem files."""
 
@@ -97,7 +97,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
 )
 """By argument what would do: the first that the call has, or that names none."""
 
-WORDS: Final[Mapping[WordKind, Mapping[str, str]]] = {
+WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
     "explanation": _by_word(
         (
             "values shap_values W local_exp as_map",
@@ -180,13 +180,13 @@ WORDS: Final[Mapping[WordKind, Mapping[str, str]]] = {
 """By kind: what is asked for, and what would do."""
 
 
-def meant_by(kind: WordKind, word: object) -> str:
+def suggestion(kind: NameKind, word: object) -> str:
     """What a word of another library means here, behind a sentence; else nothing."""
     meaning = WORDS[kind].get(str(word))
     return "" if meaning is None else f"; what would do: {meaning}"
 
 
-def meant_by_argument(word: str, names: Sequence[str]) -> str:
+def suggested_argument(word: str, names: Sequence[str]) -> str:
     """What an unknown argument means in a call that has these; else a near name."""
     for meaning in ARGUMENTS.get(word, ()):
         argument, sign, _ = meaning.partition("=")
@@ -195,25 +195,27 @@ def meant_by_argument(word: str, names: Sequence[str]) -> str:
     return did_you_mean(word, names)
 
 
-def no_such_name(owner: object, name: str, kind: WordKind | None) -> AttributeError:
+def missing_attribute(
+    owner: object, name: str, kind: NameKind | None
+) -> AttributeError:
     """The error of an attribute that is not there, which other packages may have."""
     called = type(owner).__name__
     if kind is not None and name in WORDS[kind]:
-        return NoSuchName(f"{called} has no {name!r}{meant_by(kind, name)}")
+        return NoSuchName(f"{called} has no {name!r}{suggestion(kind, name)}")
     return AttributeError(f"{called!r} object has no attribute {name!r}")
 
 
-def no_name_of_module(
+def missing_module_name(
     module: str, name: str, known: Sequence[str], error: Exception | None = None
 ) -> AttributeError:
     """The error of a name that a module has not, which other packages may have."""
     if name.startswith("_"):  # Python looks for these itself
         return AttributeError(error or f"module {module!r} has no attribute {name!r}")
-    meaning = meant_by("name", name) or did_you_mean(name, known)
+    meaning = suggestion("name", name) or did_you_mean(name, known)
     return NoSuchName(f"{module} has no {name!r}{meaning}")
 
 
-def other_words(
+def suggesting_getattr(
     module: str, known: Sequence[str], load: Callable[[str], object] | None = None
 ) -> Callable[[str], object]:
     """A module's ``__getattr__``: what is loaded when used, and words of others."""
@@ -222,10 +224,10 @@ def other_words(
         try:
             return load(name) if load is not None else None
         except AttributeError as error:
-            raise no_name_of_module(module, name, known, error) from None
+            raise missing_module_name(module, name, known, error) from None
 
     def missing(name: str) -> object:
-        raise no_name_of_module(module, name, known)
+        raise missing_module_name(module, name, known)
 
     return loaded if load is not None else missing
 
@@ -233,7 +235,7 @@ def other_words(
 Called = TypeVar("Called", bound=Callable[..., Any])
 
 
-def knows_other_words(called: Called) -> Called:
+def suggests_arguments(called: Called) -> Called:
     """Have a function or class refuse arguments that it has not, in words of ours.
 
     Of a class this is its ``__init__``; it stays the same class.
@@ -279,7 +281,7 @@ def _misfit(function: Any, args: tuple[Any, ...], named: Any) -> str | None:
     given = args[1:] if bound else args
     for word in named:
         if word not in names and len(names) == len(kinds):
-            reason = f"has no argument {word!r}{meant_by_argument(word, names)}"
+            reason = f"has no argument {word!r}{suggested_argument(word, names)}"
             break
     else:
         if len(given) > len(placed):

@@ -12,9 +12,9 @@ from propopt.base.document import Chapter, Table, table_chapter
 from propopt.base.text import plural
 from propopt.proofs.optimum import Optimum, is_sampled
 from propopt.results.reasons import Reasons
-from propopt.results.report.explorer import Explorer, Trail
+from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
-from propopt.results.report.signing import Sheet
+from propopt.results.report.review_sheet import ReviewSheet
 
 
 def explanation_chapters(best: Optimum) -> list[Chapter]:
@@ -38,7 +38,7 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         words = f"{best.units_in_words}."
         yield table_chapter("Attributions", best.to_frame(), words)
         return
-    yield from Sheet(
+    yield from ReviewSheet(
         result=best,
         noun="optimized",
         unit=best.units_in_words,
@@ -71,7 +71,7 @@ _ROWS_WITH_REASONS: Final = 500
 def rows_and_pairs(
     best: Optimum,
     neighbours: Neighbours | None,
-    trail: Trail | None = None,
+    trail: FrontPath | None = None,
 ) -> Iterator[Chapter]:
     """The part that moves, and the pairs of similar rows that differ most."""
     pairs, first = None, list[int]()

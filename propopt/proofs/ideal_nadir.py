@@ -28,8 +28,8 @@ import pandas as pd
 import scipy.sparse.linalg as sla
 
 from propopt.base.arrays import Attributions
-from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput, NothingTraded, Refused
+from propopt.base.declared import field
+from propopt.base.errors import InvalidInput, NoTradeOff, Refused
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,
@@ -54,9 +54,9 @@ from propopt.losses.restricted import (
     EntryRestriction,
     Restriction,
     Shift,
-    counted,
-    has_known_zeros,
-    is_complete,
+    entry_support,
+    has_exact_zeros,
+    is_completeness,
 )
 from propopt.proofs.hessian import smoothest
 from propopt.proofs.optimum import Optimum
@@ -76,36 +76,36 @@ _EXACT = 1e-12
 
 @final
 @dataclass(frozen=True)
-class Ends:
+class IdealNadir:
     """Losses at both ends, by name; NaN where they are not known."""
 
     # which losses are of faithfulness: the others are what is to be removed
     faithful: tuple[str, ...]
     # of the losses at G, and least ones of faithfulness
-    at_target: Mapping[str, float] = stored(missing=True, infinite=True)
+    at_target: Mapping[str, float] = field(missing=True, infinite=True)
     # of the losses at W_∞
-    far: Mapping[str, float] = stored(missing=True, infinite=True)
+    far: Mapping[str, float] = field(missing=True, infinite=True)
     # of the faithfulness losses at zero attributions, ‖G‖²
-    sizes: Mapping[str, float] = stored(missing=True, infinite=True)
+    sizes: Mapping[str, float] = field(missing=True, infinite=True)
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
-    # losses that are of what is left beside own values
-    beside: tuple[str, ...] = ()
+    # losses that are of what is left without main effects
+    offset: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.at_target.keys() & self.far.keys()
         faithful = set(self.faithful)
-        named = {*self.at_target, *self.far, *faithful, *self.roots, *self.beside}
+        named = {*self.at_target, *self.far, *faithful, *self.roots, *self.offset}
         if not named <= known:
             raise InvalidInput("losses of one end are not those of the other")
         if not faithful <= self.sizes.keys():
             raise InvalidInput("sizes: not of all losses of faithfulness")
 
     @classmethod
-    def of(cls, program: Program, weighted: Collection[str]) -> Ends:
+    def of(cls, program: Program, weighted: Collection[str]) -> IdealNadir:
         """Those of a program, of whose losses some have weights, or bounds."""
         every = program.all_losses
-        beside = tuple(loss.name for loss in every if loss.beside is not None)
+        offset = tuple(loss.name for loss in every if loss.offset is not None)
         sizes = {
             loss.name: loss.value_at_zero
             for loss in every
@@ -114,7 +114,7 @@ class Ends:
         shift = Shift.of(every)
         if isinstance(shift, Shift):  # the ends are those of what is left
             program = shift.program(program)
-        totals = [bound.loss for bound in program.bounds if is_complete(bound)]
+        totals = [bound.loss for bound in program.bounds if is_completeness(bound)]
         losses = [loss for loss in program.all_losses if loss not in totals]
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
@@ -130,7 +130,7 @@ class Ends:
                 for loss in others
                 if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
             ),
-            beside=beside,
+            offset=offset,
         )
 
     def share(self, name: str, loss: float) -> float:
@@ -167,7 +167,7 @@ class Ends:
                 "shares of it mean nothing; give limits instead"
             )
         if worst - best <= _EXACT * self.sizes.get(name, worst):
-            raise NothingTraded(
+            raise NoTradeOff(
                 f"{name} is {best:.4g} at both ends of the front: nothing of it is "
                 "traded"
             )
@@ -209,10 +209,10 @@ def _both(
 
         return complete_at_target, lambda loss: _value(loss, farthest)
     # where no others than some entries count, by losses of these
-    support, target, shape = counted(program), G, program.shape
+    support, target, shape = entry_support(program), G, program.shape
     if support is not None:
         target = None if G is None else support.values(G)
-        shape = len(support.places), 1
+        shape = len(support.positions), 1
 
     def inner(loss: PropertyLoss) -> PropertyLoss:
         return loss if support is None else support.loss(loss)
@@ -227,7 +227,7 @@ def _both(
     def far(loss: PropertyLoss) -> float:
         if loss in faithful:
             return _least(inner(loss), others, shape)
-        free = not any(other.beside is not None for other in joined)
+        free = not any(other.offset is not None for other in joined)
         return 0.0 if free and loss in joined else math.nan
 
     return at_target, far
@@ -245,7 +245,7 @@ def _far_complete(
     With W = V + z uᵀ the losses of V are zero for constants, if u is one of these.
     """
     inner = [totals.loss(loss) for loss in joined]
-    if G is None or not all(map(has_known_zeros, inner)):
+    if G is None or not all(map(has_exact_zeros, inner)):
         return None
     if not inner:
         return totals.expanded(G)
@@ -271,7 +271,7 @@ def _least(
     free: Restriction | EntryRestriction | None = None
     if any(isinstance(other.map, OverEntries) for other in others):
         free = EntryRestriction.to_zero(others, shape)
-    elif others and all(map(has_known_zeros, others)):
+    elif others and all(map(has_exact_zeros, others)):
         free = Restriction.to_zero(others, shape)
     if others and free is None:
         return math.nan

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Truths
+from propopt.base.arrays import Array, Mask
 from propopt.base.document import (
     CELLS_ON_PAGE,
     Chapter,
@@ -36,7 +36,7 @@ _COLUMNS: Final = 10
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sheet:
+class ReviewSheet:
     """Numbers of all rows beside the exact ones, and what somebody sets for them."""
 
     result: Optimum
@@ -73,7 +73,7 @@ class Sheet:
         return _DUST * float(max(sizes))
 
     @cached_property
-    def _fails(self) -> Truths:
+    def _fails(self) -> Mask:
         """Which rows do not keep the tolerance, (N,)."""
         wrong = np.abs(self._missed) > (self.tolerance or 0.0)
         if self._apart is not None:

@@ -1,4 +1,4 @@
-"""The exact front beside own values: what is nearest, and what is most alike.
+"""The exact front without main effects: what is nearest, and what is most alike.
 
 Among attributions whose rows have the same sums as E,
 
@@ -6,7 +6,7 @@ Among attributions whose rows have the same sums as E,
     most alike   min R(W)       subject to  ‖W − E‖² ≤ d
 
 with the roughness R = Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² over similar rows, beside
-what their own values contribute. Each is one constrained solve, with its certificate.
+what their main effects contribute. Each is one constrained solve, with its certificate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from propopt.solvers import solve
 
 @final
 @dataclass(frozen=True, eq=False)
-class NearestFront:
+class FidelityRoughnessFront:
     """Attributions with the row sums of E, the nearest to E for each roughness.
 
     Columns in which E is zero in all rows are not used, and do not count in sums.
@@ -56,12 +56,12 @@ class NearestFront:
     @cached_property
     def least(self) -> float:
         """The roughness that no attributions with these sums are below."""
-        return self.robust.value(self.flattest)
+        return self.robust.value(self.smoothest)
 
     @cached_property
-    def flattest(self) -> Attributions:
-        """Own values, and of what rows lack the same for each used column."""
-        own = self.robust.beside
+    def smoothest(self) -> Attributions:
+        """Main effects, and of what rows lack the same for each used column."""
+        own = self.robust.offset
         return self.completed(np.zeros(self.aim.shape) if own is None else own)
 
     @cached_property
@@ -71,7 +71,7 @@ class NearestFront:
 
     @cached_property
     def plain(self) -> float:
-        """The roughness with that of own values."""
+        """The roughness with that of main effects."""
         return self.robust.map.energy(self.aim)
 
     @property
@@ -97,7 +97,7 @@ class NearestFront:
         bounds: list[Constraint] = [self.totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
-    def most_alike(self, distance: float) -> Attributions:
+    def smoothest_within(self, distance: float) -> Attributions:
         """W of the least R(W) with ‖W − E‖² ≤ d."""
         if distance == 0.0:
             return self.aim

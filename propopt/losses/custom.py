@@ -145,7 +145,7 @@ class Custom(PropertyLoss):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OwnConstraints:
+class CustomConstraints:
     """Constraints of cvxpy as a function of W."""
 
     function: Callable[[CvxpyExpression], Any]
@@ -182,22 +182,24 @@ class OwnConstraints:
         return list(found)
 
 
-OwnFunction: TypeAlias = Callable[[Any], Any]
+ConstraintFunction: TypeAlias = Callable[[Any], Any]
 """From W to constraints of cvxpy."""
 
 
-def own_constraints(subject_to: Any) -> tuple[tuple[OwnConstraints, ...], list[Any]]:
+def split_custom_constraints(
+    subject_to: Any,
+) -> tuple[tuple[CustomConstraints, ...], list[Any]]:
     """Functions in ``subject_to``, and the rest of it."""
     if _is_function(subject_to):
         subject_to = [subject_to]
     if not isinstance(subject_to, Iterable):
         return (), subject_to  # which is then refused as what it is
     given = list(subject_to)
-    own = (OwnConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
+    own = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
     return tuple(own), [x for x in given if not _is_function(x)]
 
 
-def is_own(losses: Iterable[PropertyLoss], bounds: Sequence[Bound] = ()) -> bool:
+def has_custom(losses: Iterable[PropertyLoss], bounds: Sequence[Bound] = ()) -> bool:
     """Whether only cvxpy knows one of these losses."""
     every = (*losses, *(bound.loss for bound in bounds))
     return any(isinstance(loss, Custom) for loss in every)

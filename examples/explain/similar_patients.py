@@ -31,7 +31,7 @@ print(f"correct of {len(X_new)} unseen tumors: {model.score(X_new, y_new):.1%}")
 # explained together, at the knee of the trade-off. The default moves values less.
 function = po.wrap(model, target="malignant", output="margin", data=X_train)
 shap = po.explainers.ExactShap(data=X_train).explain(function, X_new)
-plain = {"contributions": shap, "beside": None, "robustness": "knee"}
+plain = {"contributions": shap, "offset": None, "robustness": "knee"}
 best = po.explain(model, X_new, target="malignant", data=X_train, **plain)
 explanations = {
     "LIME, its limit": po.lime.limits(function, X_new, data=X_train).coefficients,

@@ -9,12 +9,12 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Truths, Values
-from propopt.base.checks import read_positive, sealed
-from propopt.base.declared import stored
+from propopt.base.arrays import Array, Mask, Values
+from propopt.base.checks import read_only, read_positive
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
+from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.base.words_of_others import knows_other_words
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
@@ -32,7 +32,7 @@ _MOST: Final = 1e100
 
 
 @final
-@knows_other_words
+@suggests_arguments
 @dataclass(frozen=True)
 class TextLaw:
     """Words that are deleted at random, as in the package ``lime`` on texts.
@@ -62,7 +62,7 @@ class TextLaw:
     0.646
     """
 
-    bandwidth: float = stored(default=0.25, infinite=True)
+    bandwidth: float = field(default=0.25, infinite=True)
 
     def __post_init__(self) -> None:
         given: object = self.bandwidth
@@ -133,7 +133,7 @@ class TextLaw:
 
     def draw(
         self, n_words: int, n_samples: int, rng: np.random.Generator
-    ) -> tuple[Truths, Array]:
+    ) -> tuple[Mask, Array]:
         """Bits (S, d) of samples, and their weights (S,).
 
         Parameters
@@ -232,43 +232,44 @@ NOTHING: Final = "none"
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExplainedDocument:
+class LimeRecord:
     """The coefficients that LIME tends to for one document, with their error."""
 
     document: TextDocument  # the text, and its d words
     # (d,): β of its words; NaN where there are none
-    coefficients: Array = stored("d", missing=True)
-    intercept: float = stored(missing=True)  # β_0
-    value: float = stored(missing=True, infinite=True)  # f of the document
+    coefficients: Array = field("d", missing=True)
+    intercept: float = field(missing=True)  # β_0
+    value: float = field(missing=True, infinite=True)  # f of the document
     # (d,): of estimated coefficients; None where they are exact
-    standard_errors: Array | None = stored("d", low=0.0, default=None)
-    intercept_error: float = stored(missing=True, default=0.0)
+    standard_errors: Array | None = field("d", low=0.0, default=None)
+    intercept_error: float = field(missing=True, default=0.0)
     # "exact", how they were estimated, or "none"
-    source: str = stored(default=EXACT)
+    source: str = field(default=EXACT)
     # why they are not exact, or why there are none; empty where they are exact
-    reason: str = stored(default="")
+    reason: str = field(default="")
 
     def __post_init__(self) -> None:
-        sealed(self.coefficients)
+        read_only(self.coefficients)
         if self.standard_errors is not None:
-            sealed(self.standard_errors)
+            read_only(self.standard_errors)
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse numbers that are not one for each word, or not there."""
-        self.document.contradictions()
+        self.document.validate()
         of_words = [self.coefficients, self.errors]
         if any(len(part) != self.document.n_words for part in of_words):
             raise InvalidInput("coefficients: expected one for each word")
         alone = np.array([self.intercept, self.value, self.intercept_error])
-        if self.is_known and not np.isfinite(np.concatenate([*of_words, alone])).all():
+        if (
+            self.has_coefficients
+            and not np.isfinite(np.concatenate([*of_words, alone])).all()
+        ):
             raise InvalidInput("coefficients: expected finite numbers")
         if self.is_exact and self.standard_errors is not None:
             raise InvalidInput("standard_errors: expected none of what is exact")
 
     @classmethod
-    def without(
-        cls, document: TextDocument, value: float, reason: str
-    ) -> ExplainedDocument:
+    def without(cls, document: TextDocument, value: float, reason: str) -> LimeRecord:
         """Of a document that LIME says nothing of."""
         return cls(
             document=document,
@@ -291,7 +292,7 @@ class ExplainedDocument:
         return self.source.startswith(EXACT)
 
     @property
-    def is_known(self) -> bool:
+    def has_coefficients(self) -> bool:
         """Whether there are coefficients."""
         return self.source != NOTHING
 
@@ -320,7 +321,7 @@ _TOLERANCE: Final = 1e-5
 
 @final
 @dataclass(frozen=True, eq=False)
-class DocumentReading:
+class CheckedDocument:
     """What is known of a function at a document before more of it is asked."""
 
     document: TextDocument
@@ -340,16 +341,16 @@ def checked_subsets(
     function: TextFunction, document: TextDocument
 ) -> SetFunction | Reason:
     """The function of a document's words, if it is what the model answers there."""
-    (result,) = read_documents(function, [document])
+    (result,) = check_documents(function, [document])
     result.refuse()
     return result.words
 
 
-def read_documents(
+def check_documents(
     function: TextFunction,
     documents: Sequence[TextDocument],
     told: Callable[[int], object] = lambda _: None,
-) -> list[DocumentReading]:
+) -> list[CheckedDocument]:
     """What is known of documents, for which the model is called together.
 
     A model that is read is given 34 texts of each, any other the document itself.
@@ -381,29 +382,29 @@ def _believed(
     function: TextFunction,
     document: TextDocument,
     words: SetFunction | Reason,
-    bits: Truths,
+    bits: Mask,
     values: Values,
-) -> DocumentReading:
+) -> CheckedDocument:
     """What was read, if it is what the model answered."""
     value = float(values[0]) if np.isfinite(values[0]) else np.nan
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong) > 0:
         text = document.without(bits[wrong[0]])
-        refusal = function.no_value(values[wrong[0]], text)
-        return DocumentReading(document, value, words, refusal)
+        refusal = function.nonfinite_message(values[wrong[0]], text)
+        return CheckedDocument(document, value, words, refusal)
     if isinstance(words, Reason):
-        return DocumentReading(document, value, words)
+        return CheckedDocument(document, value, words)
     errors = np.abs(words.value(bits) - values)
     allowed = allowed_difference(values, _TOLERANCE, precision_of(values))
     worst = int(np.argmax(errors - allowed))
     if errors[worst] <= allowed[worst]:
-        return DocumentReading(document, value, words)
+        return CheckedDocument(document, value, words)
     reason = (
         f"what the model was read as, {words!r}, differs from its answer by "
         f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
         f"{int(bits[worst].sum())} of {document.n_words} words kept"
     )
-    return DocumentReading(document, value, Reason(reason))
+    return CheckedDocument(document, value, Reason(reason))
 
 
 def enumerated_words(function: TextFunction, document: TextDocument) -> Enumerated:
@@ -413,7 +414,7 @@ def enumerated_words(function: TextFunction, document: TextDocument) -> Enumerat
     )
 
 
-def compared_sets(n_words: int) -> Truths:
+def compared_sets(n_words: int) -> Mask:
     """Sets of words at which what was read is compared with the model, as bits."""
     rng = np.random.default_rng(0)
     alone = ~np.eye(n_words, dtype=bool)[rng.permutation(n_words)[:_N_COMPARED]]

@@ -1,4 +1,4 @@
-"""How own values of any row are made: centred partial dependence over a background.
+"""How main effects of any row are made: centred partial dependence over a background.
 
 g_j(x) = mean_b f(x_j, b elsewhere) − mean_b f(b). Of a sum of products Σ_l v_l Π_u g_u
 it is Σ_{u of j} c_u g_u(x_j) less its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple, Self, cast, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.resources import AT_ONCE
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.resources import BATCH_BUDGET
 from propopt.functions import Function
-from propopt.functions.means import Checked
+from propopt.functions.means import CheckedStructure
 from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
@@ -29,27 +29,27 @@ from propopt.tables.frames import Labels
 
 
 _MOST_CELLS: Final = 2**26
-"""Cells times sets of which tables of own values are made."""
+"""Cells times sets of which tables of main effects are made."""
 
 
 class _JoinedTables(NamedTuple):
-    """Own values by cells of C columns, in E cells; each begins with an end at −∞."""
+    """Main effects by cells of C columns, in E cells; each begins with an end at −∞."""
 
-    columns: Positions  # (C,)
-    column: Positions  # (E,): the column of each end
+    columns: Indices  # (C,)
+    column: Indices  # (E,): the column of each end
     ends: Array  # (E,): the upper ends of cells but for the last
-    starts: Positions  # (C,): the first end of each column
+    starts: Indices  # (C,): the first end of each column
     values: Values  # (E,): those of cells, the last one's too
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class OwnValueRule:
-    """How own values of any row are made, with the means that all rows share."""
+class MainEffectRule:
+    """How main effects of any row are made, with the means that all rows share."""
 
     function: Function  # f
     background: Background
-    checked: Checked  # what f is read as
+    checked: CheckedStructure  # what f is read as
     players: Players | None = None  # of the columns, where groups of them are one
 
     @classmethod
@@ -61,14 +61,14 @@ class OwnValueRule:
         players: Players | None = None,
     ) -> Self:
         """Of a function that is compared with what it is read as, on its background."""
-        checked = Checked.of(function, background.points.shape[1])
+        checked = CheckedStructure.of(function, background.points.shape[1])
         checked.at(background.points, labels.of_columns())
         return cls(function, background, checked, players)
 
     @property
     def by(self) -> str:
         """Where they come from."""
-        is_read = isinstance(self.checked.read, SumOfProducts)
+        is_read = isinstance(self.checked.structure, SumOfProducts)
         return "read from the model" if is_read else "by its answers"
 
     def at(self, points: Points, labels: Labels) -> Attributions:
@@ -79,7 +79,7 @@ class OwnValueRule:
                 return self._of_players(points)
             return self._of_products(read, points)
         names = labels.of_columns()
-        G = replaced(
+        G = partial_dependence(
             lambda x, _: self.function.value_at(x, names),
             points,
             self.background,
@@ -89,7 +89,7 @@ class OwnValueRule:
 
     def of_rows(self, points: Points, labels: Labels) -> Attributions:
         """The same of each row as if it was asked alone."""
-        if isinstance(self.checked.read, SumOfProducts):
+        if isinstance(self.checked.structure, SumOfProducts):
             return self.at(points, labels)
         # a model may answer many rows in other digits than one asked alone
         return np.concatenate([self.at(row, labels) for row in points[:, None]])
@@ -102,7 +102,7 @@ class OwnValueRule:
     @cached_property
     def _read(self) -> SumOfProducts:
         """The sum of products, by players where groups are one."""
-        read = self.checked.read
+        read = self.checked.structure
         assert isinstance(read, SumOfProducts), "it is read"
         if self.players is None:
             return read
@@ -112,7 +112,7 @@ class OwnValueRule:
     def _shared(self) -> tuple[Array, Array]:
         """Of each factor u its mean slope c_u, and the mean of slope times factor."""
         read, rows = self._read, self.background.points
-        weights, own = self.background.weights, self.checked.read
+        weights, own = self.background.weights, self.checked.structure
         if isinstance(own, Boxes):
             players = None if self.players is None else self.players.of_column
             return OrderedBoxes.of(own, players).shares(rows, weights)
@@ -170,7 +170,7 @@ class OwnValueRule:
         )
 
     def _of_column(self, j: int, values: Values) -> Values:
-        """Own values of column j, each as if it was asked alone."""
+        """Main effects of column j, each as if it was asked alone."""
         (c, mean), g = self._shared, np.zeros(len(values))
         for numbers, factors in self._read.of_column(j):
             # sums along rows of their own: no product of matrices, which adds in
@@ -181,9 +181,9 @@ class OwnValueRule:
 
     @cached_property
     def _tables(self) -> dict[int, tuple[Array, Values]] | None:
-        """Of trees by column the ends of cells in which own values are the same.
+        """Of trees by column the ends of cells in which main effects are the same.
 
-        With the own value of each cell; None where rows are as quickly asked.
+        With the main effect of each cell; None where rows are as quickly asked.
         """
         read = self._read
         if not isinstance(read, Boxes):
@@ -198,7 +198,7 @@ class OwnValueRule:
         tables = {}
         for j, x in cells.items():
             values = np.empty(len(x))
-            for some in AT_ONCE.blocks(len(x), 24 * int(counts[j])):
+            for some in BATCH_BUDGET.blocks(len(x), 24 * int(counts[j])):
                 values[some] = self._of_column(j, x[some])
             tables[j] = x[:-1], values  # the last cell is behind all ends
         return tables
@@ -220,13 +220,13 @@ def _sets_of(read: Boxes, j: int) -> list[Sets]:
     return [cast(Sets, own) for _, own in read.of_column(j)]
 
 
-def distinct_values(values: Values) -> tuple[Values, Positions]:
+def distinct_values(values: Values) -> tuple[Values, Indices]:
     """The distinct values of a column, missing ones as one, and where each stands."""
     distinct, place = np.unique(values, return_inverse=True)
     return distinct, place.reshape(values.shape)
 
 
-def _distinct_rows(values: Points) -> tuple[Positions, Positions]:
+def _distinct_rows(values: Points) -> tuple[Indices, Indices]:
     """A place of each distinct row of values (N, d), and which each row is."""
     codes = np.zeros(len(values), np.intp)
     for column in values.T:
@@ -236,11 +236,11 @@ def _distinct_rows(values: Points) -> tuple[Positions, Positions]:
     return first, codes
 
 
-def replaced(
+def partial_dependence(
     ask: Callable[[Points, int], Values],
     points: Points,
     background: Background,
-    players: Positions | None = None,  # (D,): of the columns, where some are one
+    players: Indices | None = None,  # (D,): of the columns, where some are one
 ) -> Attributions:
     """The mean over the background with each column's value of each point, (N, D)."""
     own = np.arange(points.shape[1]) if players is None else players

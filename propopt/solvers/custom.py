@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from propopt.base.checks import refuse_overflow, sealed
+from propopt.base.checks import read_only, refuse_overflow
 from propopt.base.errors import Infeasible, Refused, SolverFailure, UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Objective, Program
 from propopt.losses.algebra import Faithfulness
+from propopt.losses.custom import CustomConstraints
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.losses.own import OwnConstraints
-from propopt.proofs.conic_bound import OwnProgram, Solved, told_to_clarabel
-from propopt.proofs.problem_data import posed_of
+from propopt.proofs.conic_bound import CustomProgram, Solved, clarabel_options
+from propopt.proofs.problem_data import problem_data_of
 from propopt.proofs.target_error import (
     TargetError,
+    exact_source,
     exact_target,
-    known_exactly,
     unknown_target,
 )
 from propopt.results.explanation import Explanation
@@ -39,17 +39,17 @@ NOT_PROVED = "not proved"
 """The parameter of a result that says why it has no gap."""
 
 
-def solve_own(
+def solve_custom(
     objective: Objective,
     bounds: tuple[Bound, ...],
-    own: tuple[OwnConstraints, ...],
+    own: tuple[CustomConstraints, ...],
     solver: str | Solver,
     tolerance: float,
 ) -> Explanation:
     """The optimum of a program that only cvxpy knows, with its proof."""
     began = time.perf_counter()
     conic = _conic(find_solver(solver))
-    program = OwnProgram(objective, bounds, own)
+    program = CustomProgram(objective, bounds, own)
     known = program.known
     too_large = too_large_refusal(known)
     if too_large is not None:
@@ -85,7 +85,7 @@ def solve_own(
                 stacklevel=3,
             )
     return Explanation(
-        attributions=sealed(W),
+        attributions=read_only(W),
         method="optimized",
         labels=known.labels,
         parameters=told,
@@ -98,7 +98,7 @@ def solve_own(
         },
         losses=values,
         target=_target(known, scale),
-        posed=posed_of(known, known.shape),
+        problem_data=problem_data_of(known, known.shape),
         units=units_of_target(known.all_losses) or "gradient",
         quantity=quantity_of_target(known.all_losses),
         solver=backend,
@@ -119,7 +119,7 @@ def _conic(solver: Solver) -> Conic:
 
 
 def _run(
-    program: OwnProgram, backend: str, tolerance: float, options: Mapping[str, Any]
+    program: CustomProgram, backend: str, tolerance: float, options: Mapping[str, Any]
 ) -> Solved:
     """W by the backend, and what Clarabel says of the same program."""
     import cvxpy as cp
@@ -148,14 +148,14 @@ def _run(
     if program.W.value is None:
         raise SolverFailure(f"{backend} stopped with status {status!r}, without W")
     if backend != "CLARABEL":
-        solved = Solved(program.problem, told_to_clarabel(accuracy))
+        solved = Solved(program.problem, clarabel_options(accuracy))
     return solved
 
 
 def _target(known: Program, scale: float) -> TargetError:
     """What is known of the error of the target."""
     aims = [loss for loss in known.all_losses if isinstance(loss, Faithfulness)]
-    sources = [known_exactly(loss) for loss in aims]
+    sources = [exact_source(loss) for loss in aims]
     if None in sources:
         given = any(
             isinstance(x, GradientMatching) and x.estimate is None for x in aims

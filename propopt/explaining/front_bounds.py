@@ -40,8 +40,8 @@ import scipy.spatial as spatial
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import Program
-from propopt.losses.restricted import is_complete
-from propopt.proofs.ends import Ends
+from propopt.losses.restricted import is_completeness
+from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation
 
 
@@ -54,7 +54,7 @@ _ROUNDING = 1e-9
 
 @final
 @dataclass(frozen=True, eq=False)
-class Between:
+class FrontBounds:
     """What P optima prove of other weights of the same k losses."""
 
     weights: Array  # (P, k): c_i ≥ 0
@@ -63,7 +63,7 @@ class Between:
     least: Array  # (k,): what no explanation is below, where rows have to add up
 
     @classmethod
-    def of(cls, optimized: Sequence[Explanation], names: Sequence[str]) -> Between:
+    def of(cls, optimized: Sequence[Explanation], names: Sequence[str]) -> FrontBounds:
         """Of optima that have weights alone; those with limits of a loss are left out.
 
         Raises
@@ -182,7 +182,7 @@ class Sandwich:
         return self.reached is not None and self.reached <= self.error
 
     @classmethod
-    def of(cls, program: Program, ends: Ends, error: float) -> Self:
+    def of(cls, program: Program, ends: IdealNadir, error: float) -> Self:
         """Of the losses of a program.
 
         Raises
@@ -203,7 +203,7 @@ class Sandwich:
                 f"are {len(own)}"
             )
         pairs = [ends.range_of(loss.name) for loss in losses]
-        if not all(map(is_complete, program.bounds)):
+        if not all(map(is_completeness, program.bounds)):
             raise Refused(
                 "error: beside it subject_to takes po.losses.Completeness alone"
             )
@@ -223,7 +223,7 @@ class Sandwich:
         c /= self.ranges
         return np.asarray(c / c[self.faithful])
 
-    def widest(self, known: Between) -> tuple[float, Array]:
+    def widest(self, known: FrontBounds) -> tuple[float, Array]:
         """The error of the front so far, and the weights (k,) that lessen it most."""
         k = len(self.ranges)
         Y = (known.losses - known.least) / self.ranges

@@ -27,8 +27,8 @@ def _xgboost() -> tuple[Any, Any]:
     model = xgboost.XGBClassifier(n_estimators=15, max_depth=3, base_score=0.5)
     model.fit(X, CLASS, base_margin=OFFSET)
 
-    def margin(rows: pd.DataFrame, offset: Any) -> Any:
-        return model.predict(rows, output_margin=True, base_margin=offset)
+    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
+        return model.predict(rows, output_margin=True, base_margin=base_margin)
 
     return model, margin
 
@@ -38,9 +38,9 @@ def _lightgbm() -> tuple[Any, Any]:
     model = lightgbm.LGBMClassifier(n_estimators=15, verbose=-1, n_jobs=1)
     model.fit(X, CLASS, init_score=OFFSET)
 
-    def margin(rows: pd.DataFrame, offset: Any) -> Any:
+    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
         # predictions of LightGBM are without the offset; users add it
-        return model.predict(rows, raw_score=True) + offset
+        return model.predict(rows, raw_score=True) + base_margin
 
     return model, margin
 
@@ -50,8 +50,8 @@ def _catboost() -> tuple[Any, Any]:
     model = catboost.CatBoostClassifier(iterations=15, verbose=0, thread_count=1)
     model.fit(catboost.Pool(X, CLASS, baseline=OFFSET))
 
-    def margin(rows: pd.DataFrame, offset: Any) -> Any:
-        pool = catboost.Pool(rows, baseline=offset)
+    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
+        pool = catboost.Pool(rows, baseline=base_margin)
         return model.predict(pool, prediction_type="RawFormulaVal")
 
     return model, margin
@@ -63,7 +63,7 @@ def test_base_and_contributions_add_up_to_the_margin_of_a_user(make: Any) -> Non
     model, margin = make()
     rows, own = X[:10], OFFSET[:10]
     seen = np.asarray(margin(rows, own), float)
-    found = po.explain(model, rows, data=X, offset=own)
+    found = po.explain(model, rows, data=X, base_margin=own)
     plain = po.explain(model, rows, data=X)
     assert found.prediction == pytest.approx(seen, abs=2e-5)
     sums = found.base_value + found.attributions.sum(axis=1)
@@ -72,7 +72,7 @@ def test_base_and_contributions_add_up_to_the_margin_of_a_user(make: Any) -> Non
     assert np.array_equal(found.contributions, plain.contributions)
     assert found.base_value == pytest.approx(plain.base_value + own, abs=1e-12)
     assert np.abs(found.completeness_gap).max() < 1e-9
-    assert "offset" in found.parameters
+    assert "base_margin" in found.parameters
 
 
 def test_of_a_margin_with_a_link_by_a_function() -> None:
@@ -81,23 +81,23 @@ def test_of_a_margin_with_a_link_by_a_function() -> None:
     def margin(rows: Any) -> Any:
         return np.log(model.predict(rows))
 
-    found = po.explain(margin, X[:5], data=X, offset=OFFSET[:5])
+    found = po.explain(margin, X[:5], data=X, base_margin=OFFSET[:5])
     seen = np.log(model.predict(X[:5])) + OFFSET[:5]
     assert found.prediction == pytest.approx(seen, abs=1e-12)
     with pytest.raises(InvalidInput, match="a link such as exp"):
-        po.explain(model, X[:5], data=X, offset=OFFSET[:5])
+        po.explain(model, X[:5], data=X, base_margin=OFFSET[:5])
 
 
 def test_explainers_and_rows_together_take_them_too(tmp_path: Any) -> None:
     model = LogisticRegression().fit(X, CLASS)
     explainer = po.Explainer(model, X, output="log_odds").fit()
-    whole = po.explain(model, X, output="log_odds", offset=OFFSET)
+    whole = po.explain(model, X, output="log_odds", base_margin=OFFSET)
     explainer.save(tmp_path / "e.npz")
     again = po.Explainer.load(tmp_path / "e.npz", model)
     rows = X[:4]
     seen = model.decision_function(rows) + OFFSET[:4]
     for one in (explainer, again):
-        found = one.explain(rows, offset=OFFSET[:4])
+        found = one.explain(rows, base_margin=OFFSET[:4])
         assert found.prediction == pytest.approx(seen, abs=1e-9)
         assert np.abs(found.completeness_gap).max() < 1e-9
     assert whole.prediction[:4] == pytest.approx(seen, abs=1e-9)
@@ -110,8 +110,8 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
     model = LogisticRegression().fit(X, CLASS)
     named = pd.Series(OFFSET, index=X.index)
     asked: dict[str, Any] = {"data": X, "output": "log_odds"}
-    one = po.explain(model, X[:6], offset=named[:6], **asked)
-    other = po.explain(model, X[:6], offset=named[5::-1], **asked)
+    one = po.explain(model, X[:6], base_margin=named[:6], **asked)
+    other = po.explain(model, X[:6], base_margin=named[5::-1], **asked)
     assert np.array_equal(one.prediction, other.prediction)
 
 
@@ -120,13 +120,19 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
     [
         ({"output": "probability"}, "the output explained is a probability"),
         ({"output": "log_odds", "kind": "slopes"}, "slopes have none"),
-        ({"output": "log_odds", "offset": OFFSET}, "one for each of the 5 rows of X"),
-        ({"output": "log_odds", "offset": "w"}, "give that column itself, as X['w']"),
-        ({"output": "log_odds", "offset": [np.inf] * 5}, "not finite"),
+        (
+            {"output": "log_odds", "base_margin": OFFSET},
+            "one for each of the 5 rows of X",
+        ),
+        (
+            {"output": "log_odds", "base_margin": "w"},
+            "give that column itself, as X['w']",
+        ),
+        ({"output": "log_odds", "base_margin": [np.inf] * 5}, "not finite"),
     ],
 )
 def test_what_has_no_offset_is_refused(how: dict[str, Any], told: str) -> None:
     model = LogisticRegression().fit(X, CLASS)
-    asked: dict[str, Any] = {"data": X, "offset": OFFSET[:5], **how}
+    asked: dict[str, Any] = {"data": X, "base_margin": OFFSET[:5], **how}
     with pytest.raises(InvalidInput, match=re.escape(told)):
         po.explain(model, X[:5], **asked)

@@ -1,7 +1,7 @@
-"""Own value against context: what a column contributes by its value alone.
+"""Main effects and interactions: what a column contributes by its value alone.
 
 Two customers who differ in one column may well get different attributions there: that
-follows from their own values. What a column contributes by its value alone is centred
+follows from their main effects. What a column contributes by its value alone is centred
 partial dependence over background rows b,
 
     g_j(x) = v({j}) − v(∅),   v({j}) = mean_b f(x_j, b elsewhere),   v(∅) = mean_b f(b),
@@ -9,10 +9,10 @@ partial dependence over background rows b,
 by distinct values, at most N·B·D evaluations; of a sum of products Σ_l v_l Π_u g_u it
 is Σ_{u of j} c_u g_u(x_j) less its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
 g_w(b): exact, and without evaluations. An additive f has g_j = its own term, so that
-nothing of it is context; of x₀x₁ over a symmetric background nothing is own value.
+nothing of it is context; of x₀x₁ over a symmetric background nothing is main effect.
 
 With R(V) = Σ S_nn' ‖v_n − v_n'‖² the share of context in the differences of Φ is
-R(Φ − G)/R(Φ), and that of own value the rest; G is no projection, so that a share may
+R(Φ − G)/R(Φ), and that of main effect the rest; G is no projection, so that a share may
 be negative. Of the context, contributions that add up need R of the rows' sums
 t = (Φ − G)1, spread evenly: R(t)/D, for V ↦ R(V) is least at V = t1ᵀ/D.
 """
@@ -30,18 +30,18 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.cards import N_ON_CARD, to_text
-from propopt.base.checks import known_word, read_count
-from propopt.base.declared import stored
+from propopt.base.checks import read_count, read_option
+from propopt.base.declared import field
 from propopt.base.document import Basis, Document, Finding, Table
 from propopt.base.errors import InvalidInput
-from propopt.base.text import explained, in_percent, printable
-from propopt.base.words_of_others import WordKind, knows_other_words
-from propopt.explaining.nearest_front import NearestFront
-from propopt.explaining.own_rule import OwnValueRule, replaced
+from propopt.base.suggestions import NameKind, suggests_arguments
+from propopt.base.text import for_quantity, in_percent, printable
+from propopt.explaining.fidelity_front import FidelityRoughnessFront
+from propopt.explaining.main_effect_rule import MainEffectRule, partial_dependence
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import Reference
 from propopt.losses import GradientMatching, PairwiseRobustness
@@ -60,7 +60,7 @@ FOLDS: Final = 5
 FEWEST_OTHERS: Final = 600
 """Steps of a fitted curve; folds of its R²; other rows that it takes."""
 
-OwnUnits: TypeAlias = Literal["output", "gradient"]
+MainEffectUnits: TypeAlias = Literal["output", "gradient"]
 """Parts of the output, or slopes."""
 
 
@@ -68,10 +68,12 @@ OwnUnits: TypeAlias = Literal["output", "gradient"]
 
 
 @final
-class OwnValues(Result, kind="propopt own values", noun="saved own values", version=2):
+class MainEffects(
+    Result, kind="propopt main effects", noun="saved main effects", version=2
+):
     """What each column of some rows contributes by its value alone.
 
-    ``beside`` of :class:`propopt.PairwiseRobustness` takes it.
+    ``offset`` of :class:`propopt.PairwiseRobustness` takes it.
 
     Parameters
     ----------
@@ -89,14 +91,14 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         That of all columns together.
     """
 
-    explanation: Explanation = stored()
-    background: str = stored()
-    n_background: int = stored(low=1)
-    r_squared: Array | None = stored("D", default=None, high=1.0, missing=True)
-    r_squared_of_all: float | None = stored(default=None, high=1.0, missing=True)
+    explanation: Explanation = field()
+    background: str = field()
+    n_background: int = field(low=1)
+    r_squared: Array | None = field("D", default=None, high=1.0, missing=True)
+    r_squared_of_all: float | None = field(default=None, high=1.0, missing=True)
 
     rows_are_named = True
-    _words: ClassVar[WordKind | None] = "explanation"
+    _words: ClassVar[NameKind | None] = "explanation"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +106,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         if fit is not None and len(fit) != n_columns:
             raise InvalidInput(f"r_squared: expected {n_columns}, got {len(fit)}")
 
-    def contradictions(self) -> None:
+    def validate(self) -> None:
         """Refuse half a fit."""
         if (self.r_squared is None) != (self.r_squared_of_all is None):
             raise InvalidInput("r_squared: of columns and of all, or of neither")
@@ -112,7 +114,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
     def __repr__(self) -> str:
         n_points, n_features = self.explanation.shape
         told = printable(self.explanation.method)
-        return f"OwnValues({n_points} rows, {n_features} columns, {told})"
+        return f"MainEffects({n_points} rows, {n_features} columns, {told})"
 
     def to_frame(self) -> pd.DataFrame:
         """G, with the names of rows and columns."""
@@ -121,7 +123,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
     def findings(self) -> Iterator[Finding]:
         """How it was made, each sentence with what it rests on."""
         noun = "Background" if self.r_squared is None else "Fitted on"
-        yield Finding(f"Own value is {self.explanation.method}.", "chosen")
+        yield Finding(f"Main effect is {self.explanation.method}.", "chosen")
         yield Finding(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
@@ -142,7 +144,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         _, *others = self.findings()
         return Document(
             title=f"What {D} columns contribute by their value alone"
-            f"{explained(self.explanation.quantity)}",
+            f"{for_quantity(self.explanation.quantity)}",
             subtitle=f"{N:,} rows; {self.explanation.method}",
             blocks=[Table.of(head, rows), *others],
             trust=[
@@ -154,10 +156,10 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
             names=names,
         )
 
-    def context(
-        self, attributions: object, graph: Graph, *, another: OwnValues | None = None
-    ) -> ContextShare:
-        """How much of the differences between similar rows is own value, and context.
+    def difference_shares(
+        self, attributions: object, graph: Graph, *, another: MainEffects | None = None
+    ) -> DifferenceShares:
+        """How much of the differences between similar rows is main effect, and context.
 
         Parameters
         ----------
@@ -167,26 +169,26 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         graph : Graph
             Who is similar. One of nearest neighbours is also taken with half and with
             twice as many.
-        another : OwnValues, optional
-            Own values of the same rows by another definition, to compare with.
+        another : MainEffects, optional
+            Main effects of the same rows by another definition, to compare with.
 
         Returns
         -------
-        ContextShare
-            ``own``, ``context`` = ``needed`` + ``could_go`` and ``half_costs``, which
+        DifferenceShares
+            ``own``, ``context`` = ``needed`` + ``could_go`` and ``halving_cost``, which
             are shares, and their ``statements()``.
 
         Raises
         ------
         InvalidInput
-            If there are other rows or columns than own values are of.
+            If there are other rows or columns than main effects are of.
 
         Examples
         --------
         >>> import numpy as np, propopt as po
         >>> X = np.random.default_rng(0).normal(size=(30, 2))
         >>> function = po.wrap(lambda x: x[:, 0] ** 2 + x[:, 1], data=X)
-        >>> own = po.explainers.own_values(function, X)
+        >>> own = po.explainers.main_effects(function, X)
         >>> phi = po.explainers.Shap(data=X).explain(function, X)
         >>> own.context(phi, po.graphs.knn_graph(X, 8)).context < 1e-20
         True
@@ -196,15 +198,15 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
             W, labels = self._read(another, "another"), self.explanation.labels
             same = replace(another.explanation, attributions=W, labels=labels)
             another = replace(another, explanation=same)
-        return ContextShare.of(phi, self, graph, another)
+        return DifferenceShares.of(phi, self, graph, another)
 
     def _read(self, carrier: object, label: str) -> Attributions:
         """Attributions of the same rows and columns, in their order."""
         own = self.explanation
-        array = aligned(carrier, own.labels, label, "own values")
+        array = aligned(carrier, own.labels, label, "main effects")
         if array.shape != own.shape:
             raise InvalidInput(
-                f"{label}: expected the shape of the own values, {own.shape}, got "
+                f"{label}: expected the shape of the main effects, {own.shape}, got "
                 f"{array.shape}"
             )
         return array
@@ -212,25 +214,25 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ContextShare:
-    """Of the squared differences between similar rows: own value, context, its price.
+class DifferenceShares:
+    """Of the squared differences between similar rows: main effect, context, its price.
 
     Shares of Σ S ‖φ_n − φ_n'‖²; own + needed + could go is one. None is clipped.
     """
 
-    own: float  # follows from the rows' own values; may be negative
+    own: float  # follows from the rows' main effects; may be negative
     needed: float  # of the context, what sums of rows need; zero of slopes
     could_go: float  # the rest of the context
-    half_costs: float  # ‖W − Φ‖²/‖Φ‖² of the nearest without half of that
+    halving_cost: float  # ‖W − Φ‖²/‖Φ‖² of the nearest without half of that
     gap: float  # the certified one of that optimum
     of_neighbors: dict[int, float]  # own, by the number of neighbours
     n_rows: int
     n_neighbors: int | None  # None of a graph that is none of nearest neighbours
-    made: tuple[Finding, ...]  # how own values were made
+    made: tuple[Finding, ...]  # how main effects were made
     another: tuple[float, str] | None = None  # own by another definition, which is told
 
     @property
-    def context(self) -> float:
+    def difference_shares(self) -> float:
         """Needed, and what could go."""
         return self.needed + self.could_go
 
@@ -238,14 +240,17 @@ class ContextShare:
     def of(
         cls,
         phi: Attributions,
-        own: OwnValues,
+        own: MainEffects,
         graph: Graph,
-        another: OwnValues | None = None,
-    ) -> ContextShare:
-        """Of contributions Φ (N, D) beside their own values."""
+        another: MainEffects | None = None,
+    ) -> DifferenceShares:
+        """Of contributions Φ (N, D) beside their main effects."""
         G = own.explanation.attributions
-        loss = PairwiseRobustness(graph, beside=G)
-        front, adds_up = NearestFront(phi, loss), own.explanation.units == "output"
+        loss = PairwiseRobustness(graph, offset=G)
+        front, adds_up = (
+            FidelityRoughnessFront(phi, loss),
+            own.explanation.units == "output",
+        )
         total, left = front.plain, front.roughness
         needed = front.least if adds_up else 0.0
         needed = min(needed, left)  # but for rounding
@@ -272,7 +277,7 @@ class ContextShare:
             own=1.0 - _share(left, total),
             needed=_share(needed, total),
             could_go=_share(left - needed, total),
-            half_costs=_share(cost, float(np.vdot(phi, phi))),
+            halving_cost=_share(cost, float(np.vdot(phi, phi))),
             gap=gap,
             of_neighbors=others,
             n_rows=len(phi),
@@ -290,7 +295,7 @@ class ContextShare:
         found: Basis = "estimated" if is_fitted else "checked"
         yield Finding(
             f"{_percent(self.own)} of the differences between similar {noun}s follow "
-            "from their own values.",
+            "from their main effects.",
             found,
         )
         if self.of_neighbors:
@@ -309,8 +314,8 @@ class ContextShare:
             "could go.",
             found,
         )
-        if self.half_costs > 0.0:
-            cost = in_percent(self.half_costs)
+        if self.halving_cost > 0.0:
+            cost = in_percent(self.halving_cost)
             text = f"Removing half of that costs {cost} of the squared sum."
             yield Finding(text, "proved")
         near = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
@@ -345,8 +350,8 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
 
 
-@knows_other_words
-def own_values(
+@suggests_arguments
+def main_effects(
     model: Any = None,
     X: Any = None,
     *,
@@ -354,9 +359,9 @@ def own_values(
     fitted_on: tuple[Any, Any] | None = None,
     target: Target = None,
     output: Output = "auto",
-    units: OwnUnits = "output",
+    units: MainEffectUnits = "output",
     n_background: int | None = None,
-) -> OwnValues:
+) -> MainEffects:
     """What each column contributes by its value alone, at the rows of X.
 
     Of a model it is centred partial dependence over background rows b of ``data``,
@@ -390,7 +395,7 @@ def own_values(
 
     Returns
     -------
-    OwnValues
+    MainEffects
         ``explanation.attributions`` are G (N, D).
 
     Raises
@@ -403,10 +408,10 @@ def own_values(
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-    >>> additive = po.explainers.own_values(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
+    >>> additive = po.explainers.main_effects(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
     >>> additive.explanation.attributions[:, 0]
     array([-2., -2.,  2.,  2.])
-    >>> joint = po.explainers.own_values(lambda x: x[:, 0] * x[:, 1], X)
+    >>> joint = po.explainers.main_effects(lambda x: x[:, 0] * x[:, 1], X)
     >>> np.abs(joint.explanation.attributions).max()
     np.float64(0.0)
     """
@@ -421,8 +426,8 @@ def own_values(
         )
     if fitted_on is not None:
         return _fitted(X, fitted_on)
-    known_word(units, OwnUnits, "units")
-    function, told = wrapped_and_told(model, X, target, output, data)
+    read_option(units, MainEffectUnits, "units")
+    function, told = wrap_with_table(model, X, target, output, data)
     points, labels = told.read(function, X, "X")
     table, own = (points, labels), "X"
     if isinstance(data, Sized):
@@ -433,17 +438,17 @@ def own_values(
     if n_background is not None:
         most = read_count(n_background, "n_background")
     background = Background(reference.points, reference.n_rows).thinned(most)
-    return own_values_of(function, points, labels, background, own, units)
+    return main_effects_of(function, points, labels, background, own, units)
 
 
-def own_values_of(
+def main_effects_of(
     function: Function,
     points: Points,
     labels: Labels,
     background: Background,
     whose: str = "",
-    units: OwnUnits = "output",
-) -> OwnValues:
+    units: MainEffectUnits = "output",
+) -> MainEffects:
     """Those of rows that are read, over a background, of a table in words."""
     if isinstance(function, TextFunction):
         raise InvalidInput("X: words of documents are there or not, and have no values")
@@ -454,15 +459,15 @@ def own_values_of(
         )
     before, names = function.calls.rows, labels.of_columns()
     if units == "gradient":
-        G = replaced(
+        G = partial_dependence(
             lambda x, j: function.gradient_at(x, names)[:, j], points, background
         )
         how = "the mean slope of its column over the background"
     else:
-        rule = OwnValueRule.of(function, background, labels)
+        rule = MainEffectRule.of(function, background, labels)
         G = rule.at(points, labels)
         how = f"centred partial dependence, {rule.by}"
-    return OwnValues(
+    return MainEffects(
         explanation=Explanation(
             attributions=G,
             method=how,
@@ -480,7 +485,7 @@ def own_values_of(
 # ---- Without a model: curves that were fitted to attributions of other rows
 
 
-def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
+def _fitted(X: Any, fitted_on: Sequence[Any]) -> MainEffects:
     """Steps and means of other rows, at the rows of X."""
     if len(fitted_on) != 2:
         raise InvalidInput("fitted_on: expected (other rows, their attributions)")
@@ -506,7 +511,7 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
         errors[j] = ((own - _held_out(column, own)) ** 2).sum()
         sizes[j] = ((own - own.mean()) ** 2).sum()
     known = np.where(sizes > 0.0, sizes, np.nan)
-    return OwnValues(
+    return MainEffects(
         explanation=Explanation(
             attributions=G,
             method=f"steps of {LEAVES} leaves, and means of categories, of fitted "
@@ -533,7 +538,7 @@ def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
     if len(others) < FEWEST_OTHERS:
         raise InvalidInput(
             f"fitted_on: expected {FEWEST_OTHERS} other rows or more, got "
-            f"{len(others)}; give the model instead, as own_values(model, X)"
+            f"{len(others)}; give the model instead, as main_effects(model, X)"
         )
     known = set(_rows(others))
     there = sum(row in known for row in _rows(table))

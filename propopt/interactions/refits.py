@@ -16,19 +16,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Quantity
-from propopt.interactions.errors_of_rows import (
-    PROBABILITY,
-    ErrorChoice,
-    RowError,
-    read_error,
-)
 from propopt.interactions.features import (
     WHOLE,
     FeatureGroups,
     Features,
-    Places,
+    FeatureSets,
     subsets_of,
 )
 from propopt.interactions.inference import ErrorRange, moments
@@ -52,9 +46,20 @@ from propopt.interactions.learning import (
     unfitted_copy,
     weight_name,
 )
+from propopt.interactions.row_errors import (
+    PROBABILITY,
+    ErrorChoice,
+    RowError,
+    read_error,
+)
 from propopt.interactions.scores import InteractionScores
 from propopt.structures.kinds import has_method
-from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
+from propopt.tables.frames import (
+    column_names,
+    listed,
+    select_rows,
+    with_permuted_columns,
+)
 
 
 # ---- Errors of predictions that are made without some features: what all else reads
@@ -62,7 +67,7 @@ from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
 
 @final
 @dataclass(frozen=True, eq=False)
-class LeftOutErrors:
+class SetErrors:
     """Of q sets T of features, the errors of f^(−T), the predictor without them."""
 
     # (N, q): err(y_i, f^(−T)(x_i)), where row i had no part in that predictor
@@ -74,7 +79,7 @@ class LeftOutErrors:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LeftOut(ABC):
+class RefitErrors(ABC):
     """Predictors without any set of features, judged on rows that they did not see."""
 
     features: Features  # the M features that may be left out
@@ -89,22 +94,22 @@ class LeftOut(ABC):
     notes: tuple[str, ...] = ()  # what a reader of the scores has to know
 
     @abstractmethod
-    def errors(self, sets: Places) -> LeftOutErrors:
+    def errors(self, sets: FeatureSets) -> SetErrors:
         """Errors without each of q sets of one size t; sets (q, t)."""
 
     @abstractmethod
-    def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
+    def evaluate_on(self, table: Any, y: NDArray[Any]) -> RefitErrors:
         """The same predictors, judged on new rows: the target of intervals."""
 
     @abstractmethod
     def predict(self, table: Any) -> Array:
         """What the explained predictor says of rows (n, D): (n, K)."""
 
-    def check(self, sets: Places, order: int) -> None:
+    def check(self, sets: FeatureSets, order: int) -> None:
         """Refuse sets of which predictors fitted for sets of a size say nothing."""
         del sets, order
 
-    def leak(self, effects: Values, sets: Places) -> Values:
+    def leak(self, effects: Values, sets: FeatureSets) -> Values:
         """What main effects (M,) alone make of the scores of Q sets, (Q,)."""
         del effects
         return np.zeros(len(sets))
@@ -126,7 +131,7 @@ class LeftOut(ABC):
 
     def scores(
         self,
-        sets: Places,  # (Q, r)
+        sets: FeatureSets,  # (Q, r)
         main: InteractionScores | None,
         *,
         n_candidates: int | None = None,  # by default Q
@@ -178,7 +183,7 @@ class LeftOut(ABC):
 # ---- Scores of sets: signed sums of errors, their means, and the errors of these
 
 
-def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
+def inclusion_exclusion(source: RefitErrors, sets: FeatureSets) -> SetErrors:
     """Scores Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) of q sets S of one size, at each row.
 
     ``counts`` are the fewest of any T.
@@ -194,17 +199,17 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
             rows += sign * part.rows.T[own]
             replicates = replicates + sign * part.replicates[:, own]
             counts = np.minimum(counts, part.counts[own])
-    return LeftOutErrors(rows.T, replicates, counts)
+    return SetErrors(rows.T, replicates, counts)
 
 
-def set_scores(source: LeftOut, sets: Places) -> dict[str, Values]:
+def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
     """What :class:`InteractionScores` has of Q sets of one size, by its names there.
 
     Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
-    for own in list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]:
+    for own in list(BATCH_BUDGET.blocks(len(sets), row_bytes)) or [slice(0)]:
         z = inclusion_exclusion(source, sets[own])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))
@@ -273,7 +278,7 @@ class Refits:
             _ = refits._weight  # refused before anything is fitted
         if mentions_columns(estimator) and len(names) > 1:
             kept = np.arange(len(names)) > 0
-            restricted(unfitted_copy(estimator), SomeColumns(names_of(table), kept))
+            restricted(unfitted_copy(estimator), SomeColumns(column_names(table), kept))
         return refits
 
     @property
@@ -328,7 +333,7 @@ class Refits:
         weights = self.sample_weight
         return replace(
             self,
-            table=rows_of(self.table, rows.tolist()),
+            table=select_rows(self.table, rows.tolist()),
             y=self.y[rows],
             sample_weight=None if weights is None else weights[rows],
         )
@@ -394,7 +399,9 @@ class Refits:
             table = self.seen
             for place in indices:
                 order = np.random.default_rng(place).permutation(self.n_rows)
-                table = with_exchanged(table, self.features.columns[place], order)
+                table = with_permuted_columns(
+                    table, self.features.columns[place], order
+                )
             return not np.array_equal(predict(table), before)
 
         if not changes(suspects):
@@ -438,7 +445,7 @@ class Refits:
         kept = np.isin(np.arange(sum(map(len, self.features.columns))), columns)
         if not self._mentions_columns or kept.all():
             return model
-        return restricted(model, SomeColumns(names_of(self.table), kept, table))
+        return restricted(model, SomeColumns(column_names(self.table), kept, table))
 
     @cached_property
     def _alone(self) -> Any:

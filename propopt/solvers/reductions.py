@@ -23,7 +23,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Infeasible
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.losses.algebra import _Recast
+from propopt.losses.algebra import _RecastLoss
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -37,13 +37,13 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import Restriction, Shift, zeros
 from propopt.proofs.curvature import bounds_refusal
 from propopt.solvers.solver import (
-    Elsewhere,
-    Posed,
     Prepared,
-    Ready,
+    PreparedFunction,
+    PreparedReduction,
+    Reduction,
     Solution,
     Solver,
-    with_infinite,
+    restored_multipliers,
 )
 
 
@@ -73,7 +73,7 @@ def prepare_centred(
         duals = _exact_duals(program, solution.W, M, weights)
         return replace(solution, W=solution.W + M, duals={**duals, **solution.duals})
 
-    return Ready(answer)
+    return PreparedFunction(answer)
 
 
 def _exact_duals(
@@ -136,7 +136,7 @@ def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
     """φ(A(W + M) − T) as a loss of W."""
     if not loss.has_target:
         return loss
-    return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
+    return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(M)))
 
 
 # ---- Losses beside G: the program of W − G (:class:`propopt.losses.restricted.Shift`)
@@ -144,7 +144,7 @@ def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
 
 @final
 @dataclass(frozen=True)
-class Shifted(Posed):
+class ShiftReduction(Reduction):
     """Another solver, given the program of W − G; duals and multipliers are the same.
 
     Where a loss would get a target by it, such as sparsity, there is no such program.
@@ -152,7 +152,7 @@ class Shifted(Posed):
 
     how = "shifted"
 
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         shift = Shift.of(program.all_losses)
         return shift if isinstance(shift, Reason) else shift.program(program)
 
@@ -160,7 +160,7 @@ class Shifted(Posed):
         shift = Shift.of(program.all_losses)
         assert isinstance(shift, Shift), "see posed"
         G = shift.G
-        return Elsewhere.of(
+        return PreparedReduction.of(
             self.inner(program),
             lambda start: replace(start, W=start.W - G),
             lambda solution: replace(solution, W=solution.W + G),
@@ -172,17 +172,17 @@ class Shifted(Posed):
 
 @final
 @dataclass(frozen=True)
-class Transposed(Posed):
+class TransposeReduction(Reduction):
     """Another solver, given the program with points and features exchanged."""
 
     how = "transposed"
 
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         reason = bounds_refusal(program) or _loss_refusal(program.losses)
-        return exchanged(program) if reason is None else Reason(reason)
+        return transposed_program(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        return Elsewhere.of(self.inner(program), _transposed, _transposed)
+        return PreparedReduction.of(self.inner(program), _transposed, _transposed)
 
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -195,23 +195,23 @@ def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     return None
 
 
-def exchanged(program: Program) -> Program:
-    """The program of V = Wᵀ; :meth:`Transposed.take` tells whether there is one."""
+def transposed_program(program: Program) -> Program:
+    """The program of V = Wᵀ; :meth:`TransposeReduction.take` tells whether there is one."""
     n_points, n_features = program.shape
     return Program(tuple(map(_exchanged, program.losses)), sizes=(n_features, n_points))
 
 
-def _exchanged(loss: PropertyLoss) -> _Recast:
+def _exchanged(loss: PropertyLoss) -> _RecastLoss:
     """φ(A(Vᵀ) − T) as a loss of V."""
     target = loss.target
     turned = target.T.copy() if isinstance(target, np.ndarray) else target
     match loss.map:
         case OverPoints(matrix=B, components=components, lattice=lattice):
-            return _Recast(loss, OverFeatures(B, components, lattice), turned)
+            return _RecastLoss(loss, OverFeatures(B, components, lattice), turned)
         case OverFeatures(matrix=C, components=components, lattice=lattice):
-            return _Recast(loss, OverPoints(C, components, lattice), turned)
+            return _RecastLoss(loss, OverPoints(C, components, lattice), turned)
         case other:
-            return _Recast(loss, other, turned)
+            return _RecastLoss(loss, other, turned)
 
 
 def _transposed(solution: Solution) -> Solution:
@@ -224,7 +224,7 @@ def _transposed(solution: Solution) -> Solution:
 
 @final
 @dataclass(frozen=True)
-class Restricted(Posed):
+class ZeroBoundReduction(Reduction):
     """Another solver, given the program on what limits of zero leave of W.
 
     Their multipliers are infinite. Without ``solver`` one W is left, and nothing is to
@@ -233,7 +233,7 @@ class Restricted(Posed):
 
     how = "restricted"
 
-    def posed(self, program: Program) -> Program | Reason:
+    def reduced(self, program: Program) -> Program | Reason:
         restriction = Restriction.of(program.bounds, program.shape)
         if restriction is None:
             return Reason("no limit is zero")
@@ -242,7 +242,7 @@ class Restricted(Posed):
     def take(self, program: Program) -> Solver | Reason:
         restriction = Restriction.of(program.bounds, program.shape)
         if restriction is not None and restriction.only is not None:
-            return Restricted(None)
+            return ZeroBoundReduction(None)
         return super().take(program)
 
     def prepare(self, program: Program) -> Prepared:
@@ -255,14 +255,14 @@ class Restricted(Posed):
             bound in zero or restriction.bound(bound, zero) is None
             for bound in program.bounds
         )
-        return Elsewhere(
+        return PreparedReduction(
             self.inner(program),
             lambda start: replace(start, W=restriction.coordinates(start.W)),
             # duals are those of the restricted program: so is the certificate
             lambda solution: replace(
                 solution,
                 W=restriction.expanded(solution.W),
-                multipliers=with_infinite(solution.multipliers, is_gone),
+                multipliers=restored_multipliers(solution.multipliers, is_gone),
             ),
         )
 
@@ -283,4 +283,4 @@ def _prepared_alone(program: Program, only: Attributions) -> Prepared:
                 )
         return Solution(W=only.copy(), multipliers=prices)
 
-    return Ready(answer)
+    return PreparedFunction(answer)
