@@ -37,7 +37,6 @@ from propopt.base.html import (
 from propopt.base.resources import format_bytes
 from propopt.base.terminal import PlainConsole, progress_bar
 from propopt.base.text import (
-    drawn,
     in_html,
     in_percent,
     percent,

@@ -11,7 +11,7 @@ from propopt.losses.linear_algebra import is_symmetric
 from propopt.losses.maps import Squared
 from propopt.proofs import hessian
 from propopt.proofs.curvature import Eigenbasis
-from propopt.proofs.hessian import EntryHessian, Iterated, QuadraticPart, smoothest
+from propopt.proofs.hessian import CgHessian, EntryHessian, QuadraticPart, smoothest
 
 
 def basis_of(S):
@@ -128,7 +128,7 @@ def test_inverses_are_those_of_the_matrix(name, monkeypatch):
     X = (inverse @ E.ravel()).reshape(N, D)
     np.testing.assert_allclose(H.solve(E), X, rtol=0, atol=1e-11)
     every, some = inverse.reshape(N, D, N, D), np.array([3, 1])
-    assert isinstance(H, Iterated) == (name == "conjugate gradients")
+    assert isinstance(H, CgHessian) == (name == "conjugate gradients")
     if name == "words, conjugate gradients":
         with pytest.raises(Refused, match=r"inverse of \d+ numbers"):
             H.inverse_diagonal()
