@@ -64,7 +64,7 @@ def assert_harmless(text):
 
 def test_what_acts_becomes_visible_and_nothing_else():
     for name in ("plain", "größe × μ", "価格", "a b", "👩\u200d🔬", ""):
-        for shown in (printable, printable_lines, drawn, in_html):
+        for shown in (printable, printable_lines, matplotlib_text, in_html):
             assert shown(name) == name
     assert printable(NASTY).startswith(SAFE)
     assert printable_lines("one\ntwo\x00") == "one\ntwo\\x00"
