@@ -39,6 +39,7 @@ from propopt.base.terminal import PlainConsole, progress_bar
 from propopt.base.text import (
     in_html,
     in_percent,
+    matplotlib_text,
     percent,
     plural,
     printable,
