@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import pydoc
 import re
+import sys
 import typing
 import zlib
 from collections import Counter
@@ -30,7 +31,10 @@ def module_of(*path: str):
     return module
 
 
-TABLES = module_of("_ext", "reference.py").TABLES if PAGES.is_dir() else {}
+sys.path.append(str(PAGES.parent / "_ext"))  # as Sphinx has it
+REFERENCE = module_of("_ext", "reference.py") if PAGES.is_dir() else None
+TABLES = REFERENCE.TABLES if REFERENCE else {}
+GROUPS = REFERENCE.GROUPS if REFERENCE else {}
 OBJECTS = set(TABLES.get("objects", ()))
 PLACES = sorted({place for table in TABLES.values() for place in table})
 THINGS = {place: pydoc.locate(place) for place in PLACES}
@@ -121,6 +125,32 @@ def test_first_lines_stand_in_the_tables_as_a_sentence():
             line = (inspect.getdoc(thing) or "").partition("\n")[0]
             assert line.endswith((".", "?")), place
             assert re.search(r"Eq\.|\.\.\.", line) is None, place
+
+
+def parameters_of(place: str) -> list[str]:
+    sections = REFERENCE.sections_of(inspect.getdoc(THINGS[place]) or "")
+    entries = re.findall(r"^(\S.*?)(?: : .*)?$", sections.get("Parameters", ""), re.M)
+    return [name for entry in entries for name in entry.split(", ")]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_more_than_eight_parameters_are_in_groups(place):
+    names = parameters_of(place)
+    groups = [
+        name for group in GROUPS.get(place, {}).values() for name in group.split()
+    ]
+    assert (len(names) > 8) is (place in GROUPS)
+    assert sorted(groups) == (sorted(names) if len(names) > 8 else [])
+
+
+def test_a_page_has_its_example_before_its_parameters_and_its_details_last():
+    text = REFERENCE.arranged(
+        "One line.\n\nOne paragraph.\n\nDetails.\n\nParameters\n----------\nx : int\n"
+        "    A number.\n\nExamples\n--------\n>>> 1\n1\n\nSee Also\n--------\ny"
+    )
+    parts = "One line", "One par", "Example", ">>> 1", "Parameters", "See", "Details"
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("name", FLAT)

@@ -4,7 +4,10 @@ import pydoc
 import re
 import sys
 import types
+from itertools import pairwise
 from pathlib import Path
+
+from groups import GROUPS
 
 import propopt as po
 from propopt.results.result import Result
@@ -156,6 +159,79 @@ def _words(match: re.Match[str]) -> str:
     return rf"\;\text{{{words}}}\;" if " " in words else rf"\text{{{words}}}"
 
 
+# ---- the order of a page: summary, example, parameters in groups, notes
+
+
+HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """A docstring by the headings of numpydoc; the text above them has the name ""."""
+    parts = HEADING.split(text)
+    return dict(
+        zip(["", *parts[1::2]], (x.strip("\n") for x in parts[::2]), strict=True)
+    )
+
+
+def arranged(text: str) -> str:
+    """A docstring with its example below the first paragraph and its details last."""
+    sections = sections_of(text)
+    summary, *rest = re.split(r"\n\n+", sections.pop("").strip())
+    shown = [x for x in rest if x.startswith(">>>")]
+    example = "\n\n".join([*shown, sections.pop("Examples", "")]).strip()
+    rest = [x for x in rest if x not in shown]
+    if not example:
+        return text
+    head = [summary]
+    if rest and re.match(r"\w", rest[0]) and not rest[0].endswith(":"):
+        head.append(rest.pop(0))
+    head += [".. rubric:: Example", example]
+    notes = "\n\n".join([*rest, sections.pop("Notes", "")]).strip()
+    references = sections.pop("References", "")
+    parts = {**sections, "Notes": notes, "References": references}
+    for title, body in parts.items():
+        if body:
+            head.append(f"{title}\n{'-' * len(title)}\n{body}")
+    return "\n\n".join(head)
+
+
+def arrange(app, what, name, member, options, lines):  # noqa: ARG001
+    """Put each part of a docstring in the order of a page, before numpydoc reads it."""
+    lines[:] = arranged("\n".join(lines)).split("\n")
+
+
+def group_parameters(app, what, name, member, options, lines):  # noqa: ARG001
+    """Put long lists of parameters under the titles of their groups."""
+    for field in (":Parameters:", ":Attributes:"):
+        if field in lines and name in GROUPS:
+            start = lines.index(field)
+            fields = (
+                at for at in range(start + 1, len(lines)) if lines[at][:1].strip()
+            )
+            stop = next(fields, len(lines))
+            lines[start:stop] = grouped(name, lines[start + 1 : stop])
+
+
+ENTRY = re.compile(r"^    \*\*(.+?)\*\*(?: : |$)")
+
+
+def grouped(name: str, lines: list[str]) -> list[str]:
+    """The entries of a field, in the order of the groups of their page."""
+    starts = [at for at, line in enumerate(lines) if ENTRY.match(line)]
+    entries = {}
+    for start, stop in pairwise([*starts, len(lines)]):
+        first = ENTRY.match(lines[start])[1].replace("\\", "").split(", ")[0]
+        entries[first] = [*lines[start:stop], ""]
+    result = []
+    for title, names in GROUPS[name].items():
+        result += [f":{title}:", ""]
+        for parameter in names.split():
+            result += entries.pop(parameter, [])
+    if entries:
+        raise ValueError(f"{name}: parameters of no group: {', '.join(entries)}")
+    return result
+
+
 BAR = re.compile(r"(``.*?``)|(?<!\\)\|")
 
 
@@ -228,7 +304,9 @@ def setup(app):
     app.connect("source-read", expand_chapters)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-signature", hide_signature, priority=100)
+    app.connect("autodoc-process-docstring", arrange, priority=50)
     app.connect("autodoc-process-docstring", escape, priority=100)
+    app.connect("autodoc-process-docstring", group_parameters, priority=600)
     app.connect("autodoc-process-docstring", set_formulas, priority=900)
     app.connect("missing-reference", find_name, priority=300)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,139 @@
+"""Long lists of parameters in groups: by page the title of each group and its names."""
+
+GROUPS = {
+    "propopt.Explainer": {
+        "What is explained": "model data target output outcome kind scale groups",
+        "What is optimised": "robustness contributions offset metric graph",
+        "How it is computed": "sample_weight law sampling",
+    },
+    "propopt.audit": {
+        "What is audited": "attributions model X target output outcome base",
+        "What it is compared with": "data sample_weight graph n_neighbors rng",
+    },
+    "propopt.compare": {
+        "What is compared": "before after X rows data",
+        "How large a change by chance may be": "level n_permutations",
+        "How it is computed": "progress **settings",
+    },
+    "propopt.sweep": {
+        "What is solved": "objective weights limits error baselines",
+        "How it is computed": "solver subject_to tolerance n_jobs progress",
+    },
+    "propopt.wrap": {
+        "What is explained": "model target output outcome",
+        "What the model takes": "data input_shape batch_rows",
+        "How it is differentiated": "step gradient",
+    },
+    "propopt.explainers.ExactLime": {
+        "Where inputs are drawn": "law data kernel_width n_bins weights units",
+        "How it is computed": "n_samples precision max_evaluations",
+    },
+    "propopt.explainers.Lime": {
+        "Where inputs are drawn": "law scale distribution kernel_width first_row",
+        "What is fitted": "n_samples ridge fit_intercept relative",
+    },
+    "propopt.inductive.GaussianProcessExplainer": {
+        "Properties of the function": "robustness smoothness features mean",
+        "Its kernel": "kernel lengthscale scale jitter optimize",
+        "How it is computed": "inducing random_state",
+    },
+    "propopt.interactions.ILOCO": {
+        "What is scored": "estimator order sets groups error",
+        "How it is computed": "scheme n_jobs random_state progress",
+    },
+    "propopt.interactions.Minipatches": {
+        "How many patches": "n_patches until",
+        "What is in a patch": "rows n_features columns row_sampling n_groups",
+        "What is saved": "keep folder",
+    },
+    "propopt.lime.LimeExplainer": {
+        "What is explained": "model target output outcome",
+        "Where inputs are drawn": "data law",
+        "How it is computed": "n_samples precision max_evaluations rng",
+    },
+    "propopt.lime.limits": {
+        "What is explained": "function X target output outcome",
+        "Where inputs are drawn": "law data",
+        "How it is computed": "n_samples precision max_evaluations rng progress",
+    },
+    "propopt.lime.text_limits": {
+        "What is explained": "function documents words target output outcome",
+        "How it is computed": "law n_samples precision max_evaluations max_enumerated "
+        "rng progress",
+    },
+    "propopt.plots.plot_trade_offs": {
+        "What is drawn": "frame x y nearest",
+        "How it is drawn": "scale ends units quantity ax",
+    },
+    "propopt.problems.subject.subject.Subject": {
+        "The rows": "points others columns target others_target sample_weight unscaled",
+        "The model": "make make_learner seed",
+    },
+    # ---- fields of results
+    "propopt.TradeOffs": {
+        "Explanations": "optimized baselines",
+        "Their losses": "losses units ends bounds error",
+        "The run": "failures interrupted problem_data",
+    },
+    "propopt.results.Explanation": {
+        "The numbers": "attributions labels units standard_errors base_value "
+        "prediction points categories",
+        "What they are compared with": "gradient contributions effects target "
+        "quantity background",
+        "The optimum": "losses weights certificate multipliers metric row_size",
+        "How it was made": "method parameters details solver seconds evaluations "
+        "problem_data program scaled_program",
+    },
+    "propopt.results.Reasons": {
+        "The reasons": "names rows ranks features values contributions attributions "
+        "best_ranks worst_ranks small more",
+        "What a reason is": "k towards are_groups n_features least_share meaning",
+        "What is explained": "predictions quantity unit source notes",
+    },
+    "propopt.results.NearOptimalConclusions": {
+        "What is certain": "attributions signs half_widths prices best_ranks "
+        "worst_ranks order order_prices",
+        "Among which explanations": "budget rate optimum",
+        "What is explained": "labels present quantity notes",
+    },
+    "propopt.results.Clear": {
+        "What is clear": "attributions signs best_ranks worst_ranks",
+        "After which changes": "by delta unit ends",
+        "What is explained": "labels quantity notes",
+    },
+    "propopt.results.Audit": {
+        "What was found": "findings pairs rows front",
+        "What was audited": "explanation exact settings record",
+        "For review": "tolerance decision",
+    },
+    "propopt.results.Comparison": {
+        "What was compared": "kind names before after labels units quantity "
+        "base_values",
+        "How large changes are": "level optimized prices",
+        "How it was made": "sources parameters",
+    },
+    "propopt.results.Shares": {
+        "Shares": "kept removed losses",
+        "Sizes": "differences target_differences rms target_rms n_zero size",
+        "What is explained": "quantity",
+    },
+    "propopt.interactions.InteractionScores": {
+        "The scores": "sets names estimates standard_errors leak main not_used",
+        "What they are scores of": "method error units quantity columns error_range",
+        "How they were computed": "monte_carlo counts n_rows n_candidates n_patches "
+        "n_row_groups n_groups effective_rows notes",
+    },
+    "propopt.lime.LimeExplanation": {
+        "The numbers": "coefficients intercept standard_errors alpha log_weight "
+        "effective_share",
+        "What is explained": "labels points values cells bins quantity subject",
+        "How they were computed": "source reason law_in_words n_samples ridge "
+        "first_row evaluations scatter notes",
+    },
+    "propopt.lime.TextLimeExplanation": {
+        "The numbers": "rows names scatter",
+        "What is explained": "quantity subject law",
+        "How they were computed": "n_samples evaluations notes",
+    },
+}
+"""A page of more than eight parameters has an entry here; a test holds them together."""
