@@ -277,7 +277,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     def require_subject(self, label: str) -> AskedAbout:
         """The model and the law."""
         if self.subject is None:
-            reason = self.why_not("subject", self._left_behind)
+            reason = self.missing_reason("subject", self._left_behind)
             raise Refused(f"{label}: {reason}")
         return self.subject
 

@@ -680,7 +680,7 @@ class Explanation(
         """
         if objective is None:
             return super().load(path)
-        return cls.read(path).certified(objective, subject_to=subject_to)
+        return cls.load_unvalidated(path).certified(objective, subject_to=subject_to)
 
     def validate(self) -> None:
         """Refuse other losses, codes of no category, and parts that do not add up."""

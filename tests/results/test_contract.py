@@ -46,7 +46,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.declared import parts_of
+from propopt.base.codecs import codecs_of
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import unescape_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
@@ -670,7 +670,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("trade_offs", "optimized: .* list", lambda h, _: h.update(optimized=True)),
     ("trade_offs", "baselines.0: .* fields", lambda h, _: h.update(baselines=[1])),
     ("trade_offs", "no optimized.0.labels.f", lambda h, _: h["shared"][0].popitem()),
-    ("trade_offs", "shared: expected a place", lambda h, _: first(h).update(labels=1)),
+    ("trade_offs", "shared: expected an index", lambda h, _: first(h).update(labels=1)),
     ("trade_offs", "optimized.0.units: exp", lambda h, _: first(h).update(units="m")),
     ("trade_offs", "optimized.0: cert.*: it is", lambda h, a: heavier(first(h), a)),
     ("trade_offs", "d.0: losses: there is no", lambda h, _: h["losses"].append("a")),
@@ -834,7 +834,7 @@ def test_a_report_of_it_escapes_names_and_says_what_each_sentence_rests_on(name)
 def test_a_card_says_what_is_explained_and_folds_its_settings(name):
     result = made(name)
     document = result.document()
-    if "quantity" in parts_of(type(result)):
+    if "quantity" in codecs_of(type(result)):
         assert result.quantity.in_words() in document.title
     head, _, _ = result._repr_html_().partition("<details")
     texts = (document.title, document.subtitle, *(x.sentence for x in document.trust))

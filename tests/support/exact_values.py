@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from propopt.base.declared import parts_of
+from propopt.base.codecs import codecs_of
 
 
 def same(one: Any, other: Any) -> bool:
@@ -18,7 +18,7 @@ def same(one: Any, other: Any) -> bool:
         same_form = (one.dtype, one.shape) == (other.dtype, other.shape)
         return same_form and one.tobytes() == other.tobytes()
     if dataclasses.is_dataclass(one):
-        keys = parts_of(type(one))
+        keys = codecs_of(type(one))
         return all(same(getattr(one, k), getattr(other, k)) for k in keys)
     if isinstance(one, Mapping):
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
