@@ -3,7 +3,7 @@
 GROUPS = {
     "propopt.Explainer": {
         "What is explained": "model data target output outcome kind scale groups",
-        "What is optimised": "robustness contributions offset metric graph",
+        "What is optimized": "robustness contributions offset metric graph",
         "How it is computed": "sample_weight law sampling",
     },
     "propopt.audit": {
