@@ -57,7 +57,7 @@ are."""
 LIMITS = {
     "mean": 14.0,
     "long": 4.0,
-    "passive": 22.0,
+    "passive": 10.0,
     "inverted": 2.0,
     "banned": 2.0,
     "undefined": 20,
@@ -77,14 +77,14 @@ class Text:
         """Words of a sentence; shares in per cent; banned words per 1,000."""
         texts = [s for _, s in self.sentences]
         lengths = [len(s.split()) for s in texts]
-        n, words = max(len(texts), 1), max(sum(lengths), 1)
+        n, words = max(len(texts), 1), sum(lengths)
         return {
             "sentences": len(texts),
             "mean": words / n,
             "long": 100 * sum(length > LONG for length in lengths) / n,
             "passive": 100 * sum(bool(PASSIVE.search(s)) for s in texts) / n,
             "inverted": 100 * sum(bool(INVERTED.search(s)) for s in texts) / n,
-            "banned": 1000 * sum(len(BANNED.findall(s)) for s in texts) / words,
+            "banned": 1000 * sum(len(BANNED.findall(s)) for s in texts) / max(words, 1),
             "undefined": len(self.undefined),
         }
 
