@@ -136,4 +136,4 @@ GROUPS = {
         "How they were computed": "n_samples evaluations notes",
     },
 }
-"""A page of more than eight parameters has an entry here; a test holds them together."""
+"""Each page with more than eight parameters has an entry here, which a test checks."""

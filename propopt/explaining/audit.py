@@ -418,8 +418,8 @@ def _front(
     )
     # it is shown even if a column that is not used gets something
     trail = trail_of(found, found.knee())
-    words = {**trail.words, aim.name: f"faithfulness to {zero} values"}
-    return replace(trail, others=found.baselines, words=words)
+    labels = {**trail.labels, aim.name: f"faithfulness to {zero} values"}
+    return replace(trail, baselines=found.baselines, labels=labels)
 
 
 _REACH: Final = 1e3

@@ -74,14 +74,14 @@ def trail_of(found: Any, best: Explanation) -> FrontPath:
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=found.losses,
         ends=found.ends,
-        words={
+        labels={
             name: "faithfulness"
             if _is_faithful(found, name)
             else found.reduction_label(name)
             for name in found.losses
         },
         front=front,
-        others=list(compress(found.baselines, found.compared)),
+        baselines=list(compress(found.baselines, found.compared)),
     )
 
 

@@ -686,6 +686,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             y or second,
             scale=scale,
             ends=self.ends,
+            labels={name: self.reduction_label(name) for name in self.losses},
             units=units_of_losses(self.optimized),
             quantity=self.quantity,
             nearest=self._nearest_of_families,

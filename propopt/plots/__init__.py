@@ -1,9 +1,9 @@
-"""Pictures: they draw, take ``ax``, return the axes, and never call ``show``."""
+"""Plots on axes of matplotlib: each takes ``ax``, returns it, and never shows it."""
 
 from typing import TYPE_CHECKING
 
 from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
-from propopt.plots.attributions import plot_heatmap, plot_row
+from propopt.plots.attributions import plot_heatmap
 from propopt.plots.blocks import draw
 from propopt.plots.comparisons import plot_changes
 from propopt.plots.documents import highlight
@@ -14,7 +14,8 @@ from propopt.plots.interactions import (
     interaction_network,
 )
 from propopt.plots.lime import lime_coefficients, lime_map, lime_path, lime_profile
-from propopt.plots.trade_offs import plot_agreement, plot_comparison, plot_trade_offs
+from propopt.plots.rows import plot_comparison, plot_row
+from propopt.plots.trade_offs import plot_agreement, plot_trade_offs
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Blocks of documents on axes of matplotlib."""
+"""Blocks of documents drawn on axes of matplotlib."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
-from propopt.base.cards import BAR_LOWERS, BAR_RAISES, N_ON_CARD
-from propopt.base.document import Bars, Block, Finding, Markup, Table, sentence
+from propopt.base.cards import N_ON_CARD
+from propopt.base.document import Bars, Block, Finding, Markup, Table, minus, sentence
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
-from propopt.plots.attributions import CYCLE, OPTIMIZED_COLOUR, axes_or_new, styled
+from propopt.plots.attributions import (
+    CYCLE,
+    LOWERS,
+    OPTIMIZED_COLOUR,
+    RAISES,
+    axes_or_new,
+    legend_below,
+    styled,
+)
 from propopt.results.report.explorer import Explorer, FrontPath
 
 
 @suggests_arguments
 def draw(block: Block, *, ax: Axes | None = None) -> Axes:
-    """Draw a block of a document: bars, a table, a pair of rows, a curve or a sentence.
+    """Draw one block of a result's document on axes of matplotlib.
 
     Parameters
     ----------
     block : Bars, Table, Finding, Markup or PageBlock
-        Of ``result.document()``, or of one of its chapters.
+        A block of ``result.document()``, or of one of its chapters.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -41,98 +50,115 @@ def draw(block: Block, *, ax: Axes | None = None) -> Axes:
     """
     match block:
         case Bars():
-            return _draw_bars(block.first(N_ON_CARD), ax)
-        case Finding():
-            return _draw_text(block.text, ax)
-        case Markup():
+            return draw_bars(block.first(N_ON_CARD), ax)
+        case Finding() | Markup():
             return _draw_text(block.text, ax)
         case Table():
             return _draw_table(block, ax)
-        case Explorer(trail=FrontPath() as trail):
-            return _draw_curve(trail, ax)
+        case Explorer(front_path=FrontPath() as path):
+            return _draw_front(path, ax)
         case _:
-            return _draw_rows(block.as_table(), ax)
+            return draw_columns(block.as_table(), ax)
 
 
-def _draw_bars(bars: Bars, ax: Axes | None) -> Axes:
-    """What raises to the right, what lowers to the left, lines for intervals."""
-    axes = axes_or_new(ax, 6.4, 1.4 + 0.3 * len(bars.rows))
-    places = np.arange(len(bars.rows))
-    ends = np.array([row.reach for row in bars.rows]).reshape(-1, 2).T
+def draw_bars(
+    bars: Bars, ax: Axes | None = None, starts: NDArray[np.float64] | None = None
+) -> Axes:
+    """Draw bars with their numbers and intervals, from zero or from ``starts`` (n,)."""
+    axes = axes_or_new(ax, 6.4, 1.3 + 0.3 * len(bars.rows))
+    positions = np.arange(len(bars.rows))
+    starts = np.zeros(len(positions)) if starts is None else starts
+    sides = np.array([row.reach for row in bars.rows]).reshape(-1, 2).T
+    axes.use_sticky_edges = False  # bars have room on both sides
     for widths, colour, label in zip(
-        ends, (BAR_LOWERS, BAR_RAISES), ("lowers", "raises"), strict=True
+        sides, (LOWERS, RAISES), ("lowers", "raises"), strict=True
     ):
-        axes.barh(places, widths, 0.6, color=colour, label=label)
-    for place, row in enumerate(bars.rows):
+        at = np.flatnonzero(widths)
+        axes.barh(at, widths[at], 0.7, starts[at], color=colour, label=label)
+    for start, position, row in zip(starts, positions, bars.rows, strict=True):
+        ends = [*row.reach, *(row.line or ())]
         if row.line is not None:
-            axes.plot(row.line, (place, place), color="0.25", linewidth=1.2)
-    axes.set_yticks(places, [matplotlib_text(row.name) for row in bars.rows])
+            low, high = np.add(start, row.line)
+            axes.plot((low, high), (position, position), color="0.25", linewidth=1.2)
+        side = -1.0 if row.value < 0.0 else 1.0
+        axes.annotate(
+            minus(row.number),
+            (start + (min(ends) if side < 0.0 else max(ends)), position),
+            xytext=(4.0 * side, 0.0),
+            textcoords="offset points",
+            fontsize="small",
+            ha="right" if side < 0.0 else "left",
+            va="center",
+        )
+    axes.margins(x=0.16)  # room for the numbers
+    axes.set_yticks(positions, [matplotlib_text(row.name) for row in bars.rows])
     axes.invert_yaxis()
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
     axes.set_xlabel(fill(matplotlib_text(bars.caption), 60))
+    if not starts.any():
+        axes.axvline(0.0, color="0.3", linewidth=0.8)
     if bars.has_directions:
-        axes.legend(frameon=False, fontsize="small")
-    return styled(axes)
+        legend_below(axes, 2)
+    styled(axes).grid(False, axis="y")  # bars have names
+    return axes
 
 
-def _draw_rows(table: Table, ax: Axes | None) -> Axes:
-    """The columns of a table as bars beside each other."""
+def draw_columns(table: Table, ax: Axes | None = None) -> Axes:
+    """Draw the columns of a table as bars next to each other, one colour each."""
     frame = table.frame.iloc[:N_ON_CARD]
     axes = axes_or_new(ax, 6.4, 1.4 + 0.4 * len(frame))
-    places, height = np.arange(len(frame)), 0.76 / frame.shape[1]
-    for k, name in enumerate(frame):
+    positions, height = np.arange(len(frame)), 0.76 / frame.shape[1]
+    for k, (name, column) in enumerate(frame.items()):
         shift = height * (k - 0.5 * (frame.shape[1] - 1))
-        values = frame.iloc[:, k].to_numpy(float)
-        label, colour = matplotlib_text(f"row {name}"), CYCLE[k % len(CYCLE)]
-        axes.barh(places + shift, values, height, color=colour, label=label)
-    axes.set_yticks(places, [matplotlib_text(name) for name in frame.index])
+        colour = (OPTIMIZED_COLOUR, *CYCLE)[k % len(CYCLE)]
+        axes.barh(
+            positions + shift,
+            column.to_numpy(float),
+            height,
+            color=colour,
+            label=matplotlib_text(name),
+        )
+    axes.set_yticks(positions, [matplotlib_text(name) for name in frame.index])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     axes.set_xlabel(fill(matplotlib_text(table.caption), 60))
-    axes.legend(frameon=False, fontsize="small")
-    return styled(axes)
+    legend_below(axes, 2)
+    styled(axes).grid(False, axis="y")
+    return axes
 
 
-def _draw_curve(trail: FrontPath, ax: Axes | None) -> Axes:
-    """The best that can be had of two losses, and the optimum that is shown first."""
+def _draw_front(path: FrontPath, ax: Axes | None) -> Axes:
+    """The trade-off curve of two losses, and the optimum that is shown first."""
     axes = axes_or_new(ax, 5.2, 4.0)
-    xs, ys = zip(*trail.curve(), strict=True)
+    xs, ys = zip(*path.curve(), strict=True)
     axes.plot(xs, ys, color=OPTIMIZED_COLOUR, label="the best possible")
-    here = trail.place(trail.optima[trail.start].losses)
-    axes.plot(
-        *here, "o", color=OPTIMIZED_COLOUR, label=matplotlib_text(trail.start_label)
-    )
-    across, up = trail.axis_labels
-    axes.set(xlabel=matplotlib_text(across), ylabel=matplotlib_text(up))
-    axes.legend(frameon=False, fontsize="small")
+    selected = path.position(path.optima[path.start].losses)
+    label = matplotlib_text(path.start_label)
+    axes.plot(*selected, "o", color=OPTIMIZED_COLOUR, label=label)
+    across, up = map(matplotlib_text, path.axis_labels)
+    axes.set(xlabel=across, ylabel=up)
+    legend_below(axes, 2)
     return styled(axes)
 
 
 def _draw_table(table: Table, ax: Axes | None) -> Axes:
-    """The cells as text."""
-    shown = table.first(N_ON_CARD)
-    axes = axes_or_new(ax, 6.4, 0.6 + 0.3 * len(shown.frame))
-    columns = list(shown.columns())
-    cells = [
-        *zip(
-            *([matplotlib_text(x) for x in texts] for _, texts, _ in columns),
-            strict=True,
-        )
-    ]
+    """The cells of a table as text."""
+    table = table.first(N_ON_CARD)
+    axes = axes_or_new(ax, 6.4, 0.6 + 0.3 * len(table.frame))
+    columns = list(table.columns())
+    texts = ([matplotlib_text(cell) for cell in cells] for _, cells, _ in columns)
+    lines = [*zip(*texts, strict=True)]
     axes.axis("off")
-    if cells:
+    if lines:
         heads = [matplotlib_text(head) for head, *_ in columns]
-        axes.table(cellText=cells, colLabels=heads, loc="center")
-    axes.set_title(
-        fill(matplotlib_text(sentence(shown.caption)), 60), fontsize="medium"
-    )
+        axes.table(cellText=lines, colLabels=heads, loc="center")
+    caption = matplotlib_text(sentence(table.caption))
+    axes.set_title(fill(caption, 60), fontsize="medium")
     return axes
 
 
 def _draw_text(text: str, ax: Axes | None) -> Axes:
     axes = axes_or_new(ax, 6.4, 1.0)
     axes.axis("off")
-    axes.text(
-        0.0, 0.5, fill(matplotlib_text(text), 80), va="center", transform=axes.transAxes
-    )
+    words = fill(matplotlib_text(text), 80)
+    axes.text(0.0, 0.5, words, va="center", transform=axes.transAxes)
     return axes

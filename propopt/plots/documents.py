@@ -1,4 +1,4 @@
-"""Texts with their words in shades of what is said of them."""
+"""Texts with their words highlighted in shades of their attributions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from propopt.tables.imported import AttributionsLike
 
 
 _RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
-"""What words are where nothing is said."""
+"""The default rules that split a text into words; the better match is used."""
 
 
 @suggests_arguments
@@ -42,44 +42,44 @@ def highlight(
     n_words: int = 10,
     max_rows: int = 10,
 ) -> HighlightedText:
-    """Show texts with their words in shades of their attributions.
+    """Show texts with their words highlighted in shades of their attributions.
 
-    Positive words are orange and underlined, negative ones blue with dots below; the
-    larger an attribution, the darker its shade, and darker pages have lighter words.
-    All texts share one scale, which a legend gives in numbers. Words below a twentieth
-    of the largest number are plain, and so are those whose sign is not known, within
-    two standard errors of zero. Below each text stands a table of the largest numbers.
-    A notebook shows the result; ``to_html`` writes it as a page.
+    Words that raise the output are orange and underlined; words that lower it are blue
+    and dotted. Larger attributions have stronger shades, on one scale for all texts,
+    with a legend. Words below a twentieth of the largest attribution are plain, and so
+    are words within two standard errors of zero. A table below each text lists the
+    largest attributions. Notebooks show the result; ``to_html`` writes it as a page.
 
-    Texts are escaped, right to left where they are written so, and characters that are
-    not seen or turn the direction of writing are shown as escapes.
+    Texts are escaped and keep their writing direction. Invisible characters, and
+    characters that change the writing direction, appear as escapes.
 
     Parameters
     ----------
     explanation : TextLimeExplanation, Explanation, DataFrame or array (N, D)
-        Of :func:`propopt.lime.text_limits`; or attributions of the words of documents,
-        such as those of :func:`propopt.explain`, with words as names of columns.
+        A result of :func:`propopt.lime.text_limits`; or attributions of the words of
+        documents, such as those of :func:`propopt.explain`, with words as column names.
     documents : sequence of str or Series (N,), optional
         The texts, in the order of the rows; not needed with a ``TextLimeExplanation``.
     rows : label, int or sequence of them, optional
-        Which documents; by default the first ``max_rows``.
+        The documents to show; by default the first ``max_rows``.
     words : WordRule, TextSchema or TextFunction, optional
-        What a word is; by default as in the package ``lime``, or in lower case as
-        vectorisers have it, whichever finds the words that have attributions. A text
-        says how many of these it does not have.
+        The rule that splits a text into words. By default that of the package ``lime``
+        or that of vectorisers (lower case), whichever matches more attributions. Each
+        text reports attributions without a matching word.
     n_words : int
-        How many numbers are listed below each text, the largest.
+        The number of attributions listed below each text, the largest.
     max_rows : int
-        How many texts are shown where ``rows`` does not say.
+        The number of texts shown if ``rows`` is not given.
 
     Returns
     -------
     HighlightedText
+        The texts as HTML, shown by notebooks.
 
     Raises
     ------
     InvalidInput
-        If there is no such row, or documents do not fit the attributions.
+        If a row does not exist, or if the documents do not match the attributions.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def highlight(
     count = read_count(n_words, "n_words")
     most = read_count(max_rows, "max_rows")
     if isinstance(explanation, TextLimeExplanation):
-        indices = _places(rows, explanation.labels, len(explanation.rows), most)
+        indices = _row_numbers(rows, explanation.labels, len(explanation.rows), most)
         return highlighted(
             [marked(explanation, n) for n in indices],
             f"LIME on texts, its limits: {explanation.size_in_words}",
@@ -104,7 +104,7 @@ def highlight(
         )
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
-    indices = _places(rows, result.labels, len(texts), most)
+    indices = _row_numbers(rows, result.labels, len(texts), most)
     names = result.labels.feature_names(result.shape[1])
     columns = {str(name): j for j, name in enumerate(names)}
     shown = _documents(words, texts, result, columns, indices)
@@ -119,22 +119,25 @@ def highlight(
 
 def _texts(result: Explanation, documents: Any) -> list[str]:
     if documents is None:
-        raise InvalidInput("documents: attributions do not know the texts; give them")
+        raise InvalidInput(
+            "documents: expected the texts of the attributions, got none"
+        )
     texts, names = read_texts(documents, "documents")
     if len(texts) != result.shape[0]:
         raise InvalidInput(
-            f"documents: expected {result.shape[0]}, as many as rows of attributions, "
+            f"documents: expected {result.shape[0]}, one for each row of attributions, "
             f"got {len(texts)}"
         )
-    own = result.labels.points
-    if names is not None and own is not None and tuple(names) != tuple(own):
+    labels = result.labels.points
+    if names is not None and labels is not None and tuple(names) != tuple(labels):
         raise InvalidInput(
-            "documents: their names are not those of the rows, in their order"
+            "documents: expected the index of the attributions, got other labels or "
+            "another order"
         )
     return texts
 
 
-def _places(
+def _row_numbers(
     rows: Sequence[Hashable] | Hashable | None, labels: Labels, n: int, most: int
 ) -> list[int]:
     if rows is None:
@@ -151,26 +154,26 @@ def _documents(
     columns: Mapping[str, int],
     indices: list[int],
 ) -> dict[int, TextDocument]:
-    """The texts by the rule that is given, or by that which loses least."""
+    """The texts split by the given rule, or by the one that matches best."""
     if isinstance(words, TextFunction):
         words = words.text_schema
     rule = words.rule if isinstance(words, TextSchema) else words
 
-    def lost(documents: dict[int, TextDocument]) -> float:
-        absent = (_absent(result, columns, n, own) for n, own in documents.items())
+    def unmatched(documents: dict[int, TextDocument]) -> float:
+        absent = (_absent(result, columns, n, text) for n, text in documents.items())
         return sum(float(np.abs(values).sum()) for values in absent)
 
-    each = [
-        {n: TextDocument.of(texts[n], one) for n in indices}
-        for one in (_RULES if rule is None else (rule,))
+    candidates = [
+        {n: TextDocument.of(texts[n], candidate) for n in indices}
+        for candidate in (_RULES if rule is None else (rule,))
     ]
-    return min(each, key=lost)
+    return min(candidates, key=unmatched)
 
 
 def _absent(
     result: Explanation, columns: Mapping[str, int], n: int, document: TextDocument
 ) -> Array:
-    """Attributions of words that are not in a document, as far as they are not zero."""
+    """Non-zero attributions of words that are not in a document."""
     values = np.array(result.attributions[n])
     values[[columns[word] for word in document.words if word in columns]] = 0.0
     return values[values != 0.0]
@@ -179,21 +182,21 @@ def _absent(
 def _marked(
     result: Explanation, columns: Mapping[str, int], n: int, document: TextDocument
 ) -> MarkedText:
-    """A document with the attributions of its words; one that has none is plain."""
-    unknown = [word for word in document.words if word not in columns]
-    known = np.array([columns.get(word, -1) for word in document.words], np.intp)
-    weights = np.append(result.attributions[n], np.nan)[known]
+    """A document with the attributions of its words, NaN for words without one."""
+    missing = [word for word in document.words if word not in columns]
+    indices = np.array([columns.get(word, -1) for word in document.words], np.intp)
+    weights = np.append(result.attributions[n], np.nan)[indices]
     errors = result.standard_errors
-    own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
+    word_errors = None if errors is None else np.append(errors[n], np.nan)[indices]
     name = result.labels.row(n)
     absent = _absent(result, columns, n, document)
     facts = []
-    if unknown:
-        facts.append(f"{plural(len(unknown), 'word')} without an attribution")
+    if missing:
+        facts.append(f"{plural(len(missing), 'word')} without an attribution")
     if len(absent):
-        words = plural(len(absent), "attribution")
+        count = plural(len(absent), "attribution")
         largest = np.abs(absent).max()
-        facts.append(f"{words} of words that are not in the text, up to {largest:.3g}")
+        facts.append(f"{count} of words that are not in the text, up to {largest:.3g}")
     return MarkedText(
         name=f"document {name}",
         facts=tuple(facts),
@@ -201,5 +204,5 @@ def _marked(
         spans=document.spans,
         words=document.words,
         weights=weights,
-        errors=own_errors,
+        errors=word_errors,
     )

@@ -1,4 +1,4 @@
-"""Pictures of explanations of images: one grid, one scale, zero is white."""
+"""Attributions of images as maps in one grid, on one colour scale, white at zero."""
 
 from __future__ import annotations
 
@@ -31,24 +31,23 @@ def plot_image_maps(
 ) -> NDArray[np.object_]:
     """Draw attributions as images: one row for each image, one column for each method.
 
-    All maps share one scale, symmetric about zero: red raises the output and blue
-    lowers it. The colours reach as far as 99 % of all pixels; the few beyond have the
-    colour of the end. Channels are summed: a pixel's colour is the first-order effect
-    of one more unit in each of its channels.
+    All maps share one scale, symmetric about zero: orange raises the output and blue
+    lowers it. Colours span 99 % of all pixels; larger attributions have the colour of
+    the end. Channels are summed: the colour of a pixel is the first-order effect of one
+    more unit in each of its channels.
 
     Parameters
     ----------
     maps : sequence of Explanation, shap.Explanation, DataFrame or array
-        A column each, of the same N images.
+        Attributions (N, D) of the same N images; one column for each.
     shape : ImageShape
         The shape of one image, D = C·H·W.
     titles : sequence of str, optional
-        One for each column; by default the methods of explanations.
+        Titles of the columns; by default the methods of the explanations.
     images : array (N, D), optional
-        The images themselves, drawn in a first column.
+        The images, drawn in a first column.
     axes : array of matplotlib Axes, optional
-        Where to draw, one for each picture, of shape (N, columns); a new figure by
-        default.
+        The axes to draw on, of shape (N, columns); a new figure by default.
 
     Returns
     -------
@@ -57,7 +56,8 @@ def plot_image_maps(
     Raises
     ------
     InvalidInput
-        If the maps have different shapes, or the titles or the axes are not as many.
+        If the maps have different shapes, or if the number of titles or axes differs
+        from theirs.
 
     Examples
     --------
@@ -100,14 +100,14 @@ def plot_image_maps(
     sizes = np.abs(pictures)
     reach = float(np.percentile(sizes, 100.0 - OUTLIERS)) or float(sizes.max()) or 1.0
     for column, picture, title in zip(grid[:, first:].T, pictures, titles, strict=True):
-        for on, values in zip(column, picture, strict=True):
-            on.imshow(values, cmap=DIVERGING, vmin=-reach, vmax=reach)
-            on.set_axis_off()
+        for cell, values in zip(column, picture, strict=True):
+            cell.imshow(values, cmap=DIVERGING, vmin=-reach, vmax=reach)
+            cell.set_axis_off()
         column[0].set_title(title, fontsize="small")
     bar = grid[0, 0].figure.colorbar(
         grid[0, first].images[0],
         ax=list(grid.flat),
-        label="attribution",
+        label="attribution: orange raises the output, blue lowers it",
         aspect=40,
         extend="both" if sizes.max() > reach else "neither",
     )
@@ -116,7 +116,7 @@ def plot_image_maps(
 
 
 def _draw_images(column: list[Axes], images: Array) -> None:
-    """Red, green and blue, or the mean of channels; brightness is moved into [0, 1]."""
+    """Images in colour, or the mean of their channels, with brightness in [0, 1]."""
     for axes, image in zip(column, images, strict=True):
         pixels = image.transpose(1, 2, 0) if len(image) == 3 else image.mean(axis=0)
         low, high = min(float(pixels.min()), 0.0), max(float(pixels.max()), 1.0)

@@ -1,4 +1,4 @@
-"""Interactions as cells, intervals and networks."""
+"""Interaction scores as heat maps, intervals and networks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array, Indices, Mask, Values
@@ -37,7 +36,7 @@ from propopt.plots.lime import LONGEST, shortened
 def indices_of_strongest(
     result: InteractionScores, sizes: Values, n_features: int
 ) -> Indices:
-    """The features with the largest scores of pairs, largest first; sizes (Q,)."""
+    """Features with the largest scores of pairs, largest first; sizes (Q,)."""
     most = max(2, read_count(n_features, "n_features"))
     best = np.full(len(result.names), -1.0)
     np.maximum.at(best, result.sets, sizes[:, None])
@@ -53,7 +52,7 @@ def title_with_intervals(
     number: int,
     noun: str,
 ) -> None:
-    """Say above the picture what is explained, what intervals are, what is left out."""
+    """A title with the error, the intervals, and how many scores are omitted."""
     lines = [matplotlib_text(capitalised(result.explained)), matplotlib_text(in_words)]
     if shown < number:
         lines.append(f"the {shown} strongest of {number:,} {noun}")
@@ -61,29 +60,29 @@ def title_with_intervals(
 
 
 def capitalised(text: str) -> str:
-    """With a large first letter; other letters are left."""
+    """The text with a capital first letter; other letters do not change."""
     return text[:1].upper() + text[1:]
 
 
-def score_in(result: InteractionScores) -> str:
-    """What an axis of scores says."""
-    name = "LOCO" if result.order == 1 else "iLOCO"
+def score_label(result: InteractionScores) -> str:
+    """The label of an axis of scores, with their unit."""
+    name = "LOCO score" if result.order == 1 else "iLOCO score"
     return matplotlib_text(f"{name}, in {result.units}")
 
 
 def signs_in_words(result: InteractionScores) -> tuple[str, str]:
-    """What scores above zero mean, and those below."""
+    """The meaning of scores above zero, and of scores below zero."""
     match result.order:
         case 1:
             return "worse without it", "no worse without it"
         case 2:
             return "joint contribution", "stand in for each other"
         case _:
-            return "joint contribution", "had from fewer of them"
+            return "joint contribution", "available from fewer of them"
 
 
-_ROOM: Final = 24
-"""Characters of a name that have room below a cell."""
+_NAME_LENGTH: Final = 24
+"""Characters of a name that fit below a cell."""
 
 
 @suggests_arguments
@@ -97,27 +96,32 @@ def interaction_heatmap(
 ) -> Axes:
     """Draw scores of pairs as a triangle of cells, the strongest features first.
 
-    A cell has the sign of its score, + or −, where the interval is beyond zero, and
-    beyond what a model without interactions would show. Pairs without a score are
+    A cell shows the sign of its score, + or −, if its interval excludes zero and the
+    score that a model without interactions would have. Pairs without a score are
     hatched.
 
     Parameters
     ----------
     result : InteractionScores
-        Of pairs.
+        Scores of pairs.
     n_features : int
-        How many features to draw, those with the largest scores.
+        The number of features to draw, those with the largest scores.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     adjust : Adjustment
-        As :meth:`InteractionScores.intervals` has it.
+        The correction for multiple intervals, as in
+        :meth:`InteractionScores.intervals`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes to draw on; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
 
     Raises
     ------
     InvalidInput
-        If the result is none of pairs.
+        If the scores are not those of pairs.
 
     Examples
     --------
@@ -149,12 +153,11 @@ def interaction_heatmap(
     )
     side = 1.6 + 0.42 * len(features)
     axes = axes_or_new(ax, side + 1.4, side)
-    _draw(axes, scores, score_in(result))
+    _draw(axes, scores, score_label(result))
     sizes = np.nan_to_num(np.abs(scores))
-    # signs are white on cells beyond so much of the largest score
     dark = sizes > 0.55 * sizes.max()
     for row, column in np.argwhere(np.nan_to_num(marks) != 0.0):
-        axes.text(  # in the middle of cells, as no colour alone should say it
+        axes.text(  # a sign in addition to the colour
             column,
             row,
             "+" if marks[row, column] > 0 else "−",
@@ -165,10 +168,12 @@ def interaction_heatmap(
         )
     for row, column in np.argwhere(cells[1:, :-1] & np.isnan(scores)):
         axes.add_patch(hatched(column, row, 1, "0.8"))
-    names = [matplotlib_text(shortened(str(result.names[j]), _ROOM)) for j in features]
+    names = [
+        matplotlib_text(shortened(str(result.names[j]), _NAME_LENGTH)) for j in features
+    ]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    axes.set_xlabel(f"+, −: the interval is beyond {beyond}", fontsize="small")
+    axes.set_xlabel(f"+, −: the interval excludes {beyond}", fontsize="small")
     title_with_intervals(
         axes, result, in_words, len(names), len(result.names), "features"
     )
@@ -183,7 +188,7 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
     reach = float(np.nan_to_num(np.abs(scores)).max()) or 1.0
     image = axes.imshow(
         np.ma.masked_invalid(scores),
-        cmap=colormaps[DIVERGING],
+        cmap=DIVERGING,
         vmin=-reach,
         vmax=reach,
         interpolation="none",
@@ -211,32 +216,35 @@ def interaction_intervals(
     adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw scores with their intervals, the largest above, and a line at zero.
+    """Draw scores with confidence intervals, the largest on top, and a line at zero.
 
-    Triangles to the right are joint contributions, and triangles to the left features
-    that stand in for each other: their intervals are beyond zero, and beyond what a
-    model without interactions would show, which is a grey tick where it is known.
-    Circles are scores whose intervals are not, and crosses sets with a feature that no
-    learner uses.
+    Triangles to the right are joint contributions; triangles to the left are features
+    that stand in for each other. Their intervals exclude zero, and the score that a
+    model without interactions would have (a grey tick, if available). Circles are other
+    scores. Crosses are sets with a feature that no learner uses.
 
     Parameters
     ----------
     result : InteractionScores
-        Of sets of any size: of single features it is LOCO.
+        Scores of sets of any size; for single features they are LOCO scores.
     n_sets : int
-        How many to draw, the largest in size.
+        The number of sets to draw, those with the largest |score|.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     adjust : Adjustment
-        How intervals count the sets that were looked at, those that are not drawn too:
-        as :meth:`InteractionScores.intervals` has it.
+        The correction for multiple intervals, which counts all scored sets, as in
+        :meth:`InteractionScores.intervals`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes to draw on; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
 
     Raises
     ------
     InvalidInput
-        If the result is none of interactions.
+        If the result is not an ``InteractionScores``.
 
     Examples
     --------
@@ -267,39 +275,40 @@ def interaction_intervals(
             zorder=2,
             label="main effects alone",
         )
-    unused, words = result.are_not_used, signs_in_words(result)
+    unused, meanings = result.are_not_used, signs_in_words(result)
     decided = above | below | unused
     low, high = result.intervals(level=level, adjust=adjust).T
     reach = np.stack([result.estimates - low, high - result.estimates])
     kinds: tuple[tuple[Mask, str, dict[str, Any]], ...] = (
-        (above, words[0], {"color": RAISES, "fmt": ">"}),
-        (below, words[1], {"color": LOWERS, "fmt": "<"}),
+        (above, meanings[0], {"color": RAISES, "fmt": ">"}),
+        (below, meanings[1], {"color": LOWERS, "fmt": "<"}),
         (~decided, "not clear", {**_UNCLEAR, "fmt": "o", "markerfacecolor": "white"}),
         (unused, "not used", {**_UNCLEAR, "fmt": "x"}),
     )
-    for own, label, looks in kinds:
-        if own[order].any():
+    for mask, label, style in kinds:
+        chosen = mask[order]
+        if chosen.any():
             axes.errorbar(
-                result.estimates[order][own[order]],
-                np.flatnonzero(own[order]),
-                xerr=reach[:, order][:, own[order]],
+                result.estimates[order][chosen],
+                np.flatnonzero(chosen),
+                xerr=reach[:, order][:, chosen],
                 markersize=6.0,
                 elinewidth=1.3,
                 capsize=2.5,
                 zorder=3,
                 label=label,
-                **looks,
+                **style,
             )
     legend_below(axes, columns=2)
     names = [str(name) for name in result.names]
-    room = LONGEST // result.order  # of each feature of a set
+    length = LONGEST // result.order  # of the name of each feature
     rows = [
-        [matplotlib_text(shortened(names[k], room)) for k in result.sets[q]]
+        [matplotlib_text(shortened(names[k], length)) for k in result.sets[q]]
         for q in order
     ]
     axes.set_yticks(np.arange(len(order)), [" × ".join(row) for row in rows])
     axes.set_ylim(len(order) - 0.4, -0.6)
-    axes.set_xlabel(score_in(result))
+    axes.set_xlabel(score_label(result))
     axes.locator_params(axis="x", nbins=6)
     in_words = intervals_in_words(result, level, adjust)
     title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
@@ -308,14 +317,14 @@ def interaction_intervals(
 
 _SMALLEST: Final = 50.0
 _GROWN: Final = 190.0
-"""Area of a dot, in square points, and what the largest main effect adds."""
+"""Area of a dot in square points, and the addition for the largest main effect."""
 _THINNEST: Final = 0.6
 _THICKEST: Final = 6.0
-_SIDE_BY_SIDE: Final = 12
-"""Names that have room as they are read."""
-_NEAR: Final = 1.3
-_FAR: Final = 2.2
-"""Of the axes, in radii of the circle."""
+_HORIZONTAL_NAMES: Final = 12
+"""The most features with horizontal names; names of more features run outwards."""
+_NARROW: Final = 1.3
+_WIDE: Final = 2.2
+"""Limits of the axes in radii, for horizontal names and for names that run outwards."""
 
 
 @suggests_arguments
@@ -327,31 +336,36 @@ def interaction_network(
     adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw features on a circle, and a line for each clear pair, as thick as its score.
+    """Draw features on a circle, with a line for each pair that clearly interacts.
 
-    Lines are of pairs whose intervals are beyond zero, and beyond what a model without
-    interactions would show. Solid red ones join features that contribute jointly,
-    dashed blue ones those that stand in for each other. Dots are larger the more the
-    feature matters by itself, where the result knows that (``result.main``).
+    The interval of such a pair excludes zero and the score that a model without
+    interactions would have. Solid orange lines join features that contribute jointly;
+    dashed blue lines join features that stand in for each other. Thicker lines have
+    larger scores. Larger dots have larger main effects, if ``result.main`` has them.
 
     Parameters
     ----------
     result : InteractionScores
-        Of pairs.
+        Scores of pairs.
     n_features : int
-        How many features to draw, those with the largest scores of clear pairs; in the
+        The number of features to draw, those with the largest clear scores, in the
         order of the table.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     adjust : Adjustment
-        As :meth:`InteractionScores.intervals` has it.
+        The correction for multiple intervals, as in
+        :meth:`InteractionScores.intervals`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes to draw on; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
 
     Raises
     ------
     InvalidInput
-        If the result is none of pairs.
+        If the scores are not those of pairs.
 
     Examples
     --------
@@ -369,21 +383,21 @@ def interaction_network(
     require_pairs(result, "interaction_network")
     sizes = np.where(above | below, np.abs(result.estimates), 0.0)
     features = np.sort(indices_of_strongest(result, sizes, n_features))
-    outwards = len(features) > _SIDE_BY_SIDE
-    reach = _FAR if outwards else _NEAR
+    outwards = len(features) > _HORIZONTAL_NAMES
+    reach = _WIDE if outwards else _NARROW
     axes = axes_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
-    # clockwise from above
+    # clockwise from the top
     angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(features)) / len(features)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     names = [str(result.names[j]) for j in features]
     areas = np.full(len(result.names), _SMALLEST)
-    if result.main is not None:  # what each feature matters by itself
-        own = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
-        areas[result.main.sets[:, 0]] += _GROWN * own / (own.max() or 1.0)
+    if result.main is not None:
+        effects = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
+        areas[result.main.sets[:, 0]] += _GROWN * effects / (effects.max() or 1.0)
     _draw_nodes(axes, circle, names, areas[features])
-    place = np.full(len(result.names), -1)
-    place[features] = np.arange(len(features))
-    ends = place[result.sets]  # where both features of each pair are, or −1
+    nodes = np.full(len(result.names), -1)
+    nodes[features] = np.arange(len(features))
+    ends = nodes[result.sets]  # both nodes of each pair, −1 if not drawn
     _draw_lines(axes, circle, ends, result, sizes * (ends >= 0).all(axis=1))
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
@@ -396,16 +410,16 @@ def interaction_network(
 
 
 def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) -> None:
-    """Dots and names, which run outwards where they would overlap side by side."""
+    """Dots with names, which run outwards where horizontal ones would overlap."""
     axes.scatter(circle[:, 0], circle[:, 1], s=areas, c="0.25", zorder=3)
-    outwards = len(names) > _SIDE_BY_SIDE
+    outwards = len(names) > _HORIZONTAL_NAMES
     for (x, y), name in zip(circle, names, strict=True):
         upright = abs(x) < 0.2 and not outwards
         angle = np.degrees(np.arctan2(y, x)) if outwards else 0.0
         axes.text(
             1.1 * x,
             1.1 * y,
-            matplotlib_text(shortened(name, _ROOM)),
+            matplotlib_text(shortened(name, _NAME_LENGTH)),
             rotation=angle - 180.0 * (x < 0) if outwards else 0.0,
             rotation_mode="anchor",
             ha="center" if upright else "left" if x >= 0 else "right",
@@ -417,11 +431,13 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
 def _draw_lines(
     axes: Axes, circle: Array, ends: Indices, result: InteractionScores, sizes: Values
 ) -> None:
-    """The weakest first, so that strong ones are on top; and what they mean."""
+    """Lines of clear pairs, strong ones on top, and a legend."""
     if not sizes.any():
-        axes.text(0.0, 0.0, "no pair is clear", ha="center", va="center", color="0.4")
+        axes.text(
+            0.0, 0.0, "no pair clearly interacts", ha="center", va="center", color="0.4"
+        )
         return
-    words = signs_in_words(result)
+    meanings = signs_in_words(result)
     widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / sizes.max()
     for q in np.argsort(sizes, kind="stable"):
         if sizes[q] > 0.0:
@@ -434,11 +450,11 @@ def _draw_lines(
                 alpha=0.85,
                 solid_capstyle="round",
                 zorder=2,
-                label=words[0 if joint else 1],
+                label=meanings[0 if joint else 1],
             )
     lines, names = axes.get_legend_handles_labels()
-    kinds = dict(sorted(zip(names, lines, strict=True), key=lambda own: own[0]))
-    axes.legend(  # what each kind of line means, once
+    kinds = dict(sorted(zip(names, lines, strict=True), key=lambda entry: entry[0]))
+    axes.legend(
         kinds.values(),
         kinds.keys(),
         loc="upper center",
@@ -447,6 +463,6 @@ def _draw_lines(
         fontsize="small",
         ncols=2,
         handlelength=4.0,
-        title="thicker: a larger score; a larger dot: matters more by itself",
+        title="thicker line: larger score; larger dot: larger main effect",
         title_fontsize="small",
     )

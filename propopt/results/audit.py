@@ -488,16 +488,17 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             Explorer,
             best=self.explanation,
             neighbours=near,
-            first=[*dict.fromkeys(ends)],
+            first_rows=[*dict.fromkeys(ends)],
         )
         exact = "" if self.exact is None else "Dashed: exact values."
         lead = f"Bars are the numbers as they came, in {unit}."
-        yield shown(title=title, lead=lead, beside=self.exact, dashed=exact).chapter()
+        both = {"reference": self.exact, "dashed": exact}
+        yield shown(title=title, lead=lead, **both).chapter()
         if self.front is not None:
             trail: FrontPath = self.front()
             title = "The same rows, more alike"
             lead = f"Bars are those of the chosen point of the curve, in {unit}."
-            yield shown(title=title, lead=lead, trail=trail).chapter()
+            yield shown(title=title, lead=lead, front_path=trail).chapter()
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""

@@ -92,7 +92,7 @@ def test_bars_of_every_renderer_have_the_same_ends():
     for html in (to_card(document), page_of([document])):
         assert re.search(r"left:25\.0%;width:50\.0%", html)
     axes = po.plots.draw(bars, ax=Figure().subplots())
-    assert sorted(x.get_width() for x in axes.patches) == [-2.0, 0.0, 0.0, 1.0]
+    assert sorted(x.get_width() for x in axes.patches) == [-2.0, 1.0]
 
 
 def test_a_document_shows_the_finding_then_trust_then_settings_and_folds_the_rest():

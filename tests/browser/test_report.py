@@ -107,9 +107,9 @@ def opened(browser, folder):
     assert heard == []
 
 
-def told(page):
+def summary(page):
     """What stands beside the slider, by its label."""
-    lines = page.locator("[data-told] div")
+    lines = page.locator("[data-summary] div")
     return {
         line.locator("dt").inner_text(): float(
             line.locator("dd").get_attribute("data-value")
@@ -152,7 +152,7 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
     steps = last // (len(WEIGHTS) - 1)
     for place in (0, 5, len(WEIGHTS) - 1):
         slider.fill(str(place * steps))
-        line, shown = table.iloc[place], told(page)
+        line, shown = table.iloc[place], summary(page)
         for label, column in {
             "weight of pairwise_robustness": "weight.pairwise_robustness",
             "loss gradient_matching": "loss.gradient_matching",
@@ -169,7 +169,7 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
 def test_between_solved_weights_it_shows_what_a_solver_finds(opened):
     page = opened("front")
     page.locator("[data-slider]").fill("333")
-    shown = told(page)
+    shown = summary(page)
     weight = shown["weight of pairwise_robustness"]
     best = po.solve(po.GradientMatching(G) + weight * ROBUST)
     for name, value in best.losses.items():
@@ -186,17 +186,17 @@ def test_between_solved_weights_it_shows_what_a_solver_finds(opened):
 
 def test_slider_and_buttons_move_by_mouse_and_keyboard(opened):
     page = opened("front")
-    slider, start = page.locator("[data-slider]"), told(page)
+    slider, start = page.locator("[data-slider]"), summary(page)
     box = slider.bounding_box()
     page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
-    assert told(page) != start
+    assert summary(page) != start
     assert "faithfulness kept" in slider.get_attribute("aria-valuetext")
     page.get_by_role("button", name="at the knee").click()
-    assert told(page) == start
+    assert summary(page) == start
     slider.focus()
     page.keyboard.press("ArrowRight")
     assert (
-        told(page)["weight of pairwise_robustness"]
+        summary(page)["weight of pairwise_robustness"]
         > start["weight of pairwise_robustness"]
     )
     page.keyboard.press("Home")
@@ -240,7 +240,7 @@ def test_the_slider_of_an_audit_goes_from_exact_values_to_more_alike_ones(opened
     slider = page.get_by_label("Towards more alike explanations")
     for key, weight in zip(("Home", "End"), front.ends, strict=True):
         slider.press(key)
-        assert told(page)["weight of pairwise_robustness"] == pytest.approx(weight)
+        assert summary(page)["weight of pairwise_robustness"] == pytest.approx(weight)
         compare(page, front.attributions(weight), panels=[2, 3])
 
 
@@ -251,7 +251,7 @@ def test_steps_show_each_solved_optimum(opened):
     for place in (3, 1):
         slider.fill(str(place))
         best = FOUND["steps"].optimized[place]
-        assert told(page)["loss sparsity"] == pytest.approx(best.losses["sparsity"])
+        assert summary(page)["loss sparsity"] == pytest.approx(best.losses["sparsity"])
         compare(page, best.attributions)
 
 
@@ -267,7 +267,7 @@ def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
 
 def test_without_scripts_the_page_is_the_same_at_rest(opened):
     page, still = opened("front"), opened("front", java_script_enabled=False)
-    for place in ("[data-panel] tbody", "[data-told]", "main section:last-child"):
+    for place in ("[data-panel] tbody", "[data-summary]", "main section:last-child"):
         one, other = page.locator(place).first, still.locator(place).first
         assert one.inner_text() == other.inner_text()
     assert still.locator("noscript p").first.is_visible()

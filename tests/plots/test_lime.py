@@ -276,7 +276,7 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     result = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
     assert {"not", "good"} <= set(shaded(result.html))
     for arguments, settings, message in (
-        ((aligned,), {}, "attributions do not know the texts"),
+        ((aligned,), {}, "expected the texts of the attributions"),
         ((aligned, TEXTS), {}, "documents: expected 2, as many as rows"),
         ((aligned, TEXTS[1::-1]), {}, "their names are not those of the rows"),
         ((words,), {"rows": ["third"]}, "there is no row 'third'"),

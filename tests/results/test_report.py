@@ -70,7 +70,7 @@ def test_words_that_occur_are_explained_and_others_are_not():
     page = page_of([Document(title="The knee", subtitle="An attribution is a number.")])
     words = re.findall("<dt>([^<]*)</dt>", page)
     # those of its own, and those that explain them
-    assert words == ["attribution", "front", "knee", "loss"]
+    assert words == ["attribution", "loss", "front", "knee"]
 
 
 def test_words_in_names_of_columns_are_not_explained():
@@ -78,7 +78,7 @@ def test_words_in_names_of_columns_are_not_explained():
         title="Worst smoothness has the weight 3", names=["worst smoothness"]
     )
     words = re.findall("<dt>([^<]*)</dt>", page_of([smooth]))
-    assert words == ["loss", "weight"]
+    assert words == ["loss", "weight", "objective"]
 
 
 def test_rules_of_a_diagnosis_are_not_explained_as_words_of_ours():
@@ -177,9 +177,9 @@ def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_lo
     document = found.document()
     assert document.title.startswith(f"At the knee: {100.0 * kept:.0f} % as faithful")
     (explorer,) = explorers(found)
-    assert explorer.trail.axes == ("gradient_matching", "pairwise_robustness")
+    assert explorer.front_path.axes == ("gradient_matching", "pairwise_robustness")
     # no exact front: the slider goes from each of three optima to the next
-    assert json.loads(explorer.data)["trail"]["steps"] == 1
+    assert json.loads(explorer.data)["path"]["steps"] == 1
     assert 'min="0" max="2"' in page_of([document])
 
 
@@ -200,19 +200,19 @@ def test_a_page_says_whether_rows_add_up():
 
 def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
     (explorer,) = explorers(CURVE)
-    told = json.loads(explorer.data)
-    trail, rows = told["trail"], told["rows"]
-    assert trail["weights"] == [one.weights[ROBUST.name] for one in CURVE.optimized]
-    theta, size = np.array(trail["theta"]), np.abs(X**2).max()
-    for place, one in enumerate(CURVE.optimized):
-        h = np.append(1.0, 1.0 / (1.0 + trail["weights"][place] * theta))
+    data = json.loads(explorer.data)
+    path, rows = data["path"], data["rows"]
+    assert path["weights"] == [one.weights[ROBUST.name] for one in CURVE.optimized]
+    theta, size = np.array(path["theta"]), np.abs(X**2).max()
+    for index, one in enumerate(CURVE.optimized):
+        h = np.append(1.0, 1.0 / (1.0 + path["weights"][index] * theta))
         for row in rows:
             shown = h @ np.array(row["z"])
             own = one.attributions[int(row["name"])]
             np.testing.assert_allclose(shown, own, atol=1e-6 * size)
-        for loss in trail["losses"]:
+        for loss in path["losses"]:
             name = loss["name"].removeprefix("loss ")
-            assert loss["values"][place] == one.losses[name]
+            assert loss["values"][index] == one.losses[name]
             form, g = loss["form"], h[1:]
             value = form["constant"] + 2 * g @ form["linear"]
             value += g @ np.array(form["quadratic"]) @ g
@@ -251,13 +251,13 @@ def test_an_audit_shows_a_row_beside_exact_values_and_a_list_of_prices():
     model = RandomForestRegressor(10, random_state=0).fit(Z, Z[:, 0] * Z[:, 1])
     audit = po.audit(Z - Z.mean(axis=0), model, Z)
     explorer, _ = explorers(audit)
-    told = json.loads(explorer.data)
+    data = json.loads(explorer.data)
     worst = audit.pairs[0]
-    assert [row["name"] for row in told["rows"][:2]] == [
+    assert [row["name"] for row in data["rows"][:2]] == [
         str(worst.first),
         str(worst.second),
     ]
-    for row in told["rows"]:
+    for row in data["rows"]:
         n = int(row["name"])
         np.testing.assert_allclose(
             row["z"][0], audit.explanation.attributions[n], atol=1e-7

@@ -71,7 +71,7 @@ _ROWS_WITH_REASONS: Final = 500
 def rows_and_pairs(
     best: Optimum,
     neighbours: Neighbours | None,
-    trail: FrontPath | None = None,
+    front_path: FrontPath | None = None,
 ) -> Iterator[Chapter]:
     """The part that moves, and the pairs of similar rows that differ most."""
     pairs, first = None, list[int]()
@@ -82,8 +82,8 @@ def rows_and_pairs(
         lead=f"Numbers are attributions: {best.units_in_words}.",
         best=best,
         neighbours=neighbours,
-        trail=trail,
-        first=first,
+        front_path=front_path,
+        first_rows=first,
     )
     yield explorer.chapter()
     if pairs is not None and neighbours is not None:

@@ -1,10 +1,9 @@
-"""The part of a report that moves: the front with a slider, one row and its similar.
+"""The interactive part of a report: a trade-off curve with a slider, and two rows.
 
-Attributions of a shown row are sums Σ_k h_k z_k of few vectors, of which the slider
-changes the shares h alone: on an exact front (:mod:`propopt.proofs.fronts`) they are 1
-and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
-all shares but one are zero. Python draws the same page for one position, which is what
-is seen without scripts.
+Attributions of a row are sums Σ_k h_k z_k of a few vectors z_k, and the slider changes
+only the shares h. On an exact front (:mod:`propopt.proofs.fronts`) these are 1 and
+1/(1 + c θ_k). Otherwise the slider steps through solved optima, with one share equal to
+1. Python draws the page for the first position, which readers without scripts see.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.document import Chapter, Finding, Table, cell_text, minus
+from propopt.base.document import Block, Chapter, Finding, Table, cell_text, minus
 from propopt.base.text import in_html, percent, printable
 from propopt.proofs.fronts import ExactFront
 from propopt.proofs.optimum import Optimum
@@ -31,38 +30,38 @@ from propopt.results.report.neighbours import Neighbours
 POSITIONS_BETWEEN: Final = 40
 """Positions of the slider from one solved weight to the next, on an exact front."""
 
-_ROOM: Final = 800_000
-"""Bytes of shown rows on a page."""
+_MAX_BYTES: Final = 800_000
+"""The most bytes of rows on a page."""
 
-_NUMBER: Final = 12
-"""Bytes of an attribution on a page, or nearly so."""
+_BYTES_PER_NUMBER: Final = 12
+"""Approximate bytes of an attribution on a page."""
 
-_SHOWN: Final = 10
-"""Features of a row, those of the largest attributions."""
+_N_FEATURES: Final = 10
+"""Features of a row, those with the largest attributions."""
 
 
-# ---- A line of optima, of which the slider is at one
+# ---- A sequence of optima; the slider selects one
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrontPath:
-    """Optima in the order of one weight, and what lies between them."""
+    """Optima in ascending order of one weight, and the front between them."""
 
     optima: Sequence[Any]
-    loss: str  # whose weight varies
-    start: int  # the optimum that is shown first
-    start_label: str  # what that is, such as "knee"
-    losses: Sequence[str]  # those that are told
+    loss: str  # the loss with the varying weight
+    start: int  # index of the optimum that is shown first
+    start_label: str  # its name, such as "knee"
+    losses: Sequence[str]  # losses in the summary
     ends: Any = None
-    words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
-    front: ExactFront | None = None  # what lies between, where that is known
-    others: Sequence[Any] = ()  # measured on the same losses: marks
-    becomes: str = ""  # what explanations are along the line, such as "simpler"
+    labels: Mapping[str, str] = field(default_factory=dict)  # descriptions of losses
+    front: ExactFront | None = None  # the exact front between the optima, if available
+    baselines: Sequence[Any] = ()  # marks: explanations measured on the same losses
+    becomes: str = ""  # how explanations change with the weight, such as "simpler"
 
     @property
     def title(self) -> str:
-        """Of the part with the slider."""
+        """The title of the chapter with the slider."""
         return (
             f"What {self.becomes} explanations cost"
             if self.becomes
@@ -71,66 +70,66 @@ class FrontPath:
 
     @property
     def control(self) -> str:
-        """What the slider does."""
+        """The label of the slider."""
         if self.becomes:
             return f"Towards {self.becomes} explanations"
         return f"Weight of {printable(self.loss)}"
 
-    def tables(self, rows: Sequence[int]) -> Array:
-        """All z_k (K, n, D), of which attributions of n rows are sums."""
+    def components(self, rows: Sequence[int]) -> Array:
+        """All z_k (K, n, D); attributions of the n rows are sums of them."""
         if self.front is None:
             return np.stack([one.attributions[rows] for one in self.optima])
         return np.concatenate([self.front.far[None, rows], self.front.parts[:, rows]])
 
-    def shares(self, place: int) -> Array:
-        """Shares h (K,) of one of the optima."""
+    def shares(self, index: int) -> Array:
+        """The shares h (K,) of one of the optima."""
         if self.front is None:
-            return np.eye(len(self.optima))[place]
-        return np.append(1.0, self.front.shares(self.optima[place].weights[self.loss]))
+            return np.eye(len(self.optima))[index]
+        return np.append(1.0, self.front.shares(self.optima[index].weights[self.loss]))
 
     @property
     def steps(self) -> int:
-        """Positions of the slider from one optimum to the next."""
+        """The number of slider positions from one optimum to the next."""
         return 1 if self.front is None else POSITIONS_BETWEEN
 
     @property
     def axes(self) -> tuple[str, str]:
-        """The loss that grows along the line, and the one that falls."""
+        """The loss that grows with the weight, and the loss that falls."""
         faithful = () if self.ends is None else self.ends.faithful
         first = next((x for x in self.losses if x in faithful), self.losses[0])
         others = [x for x in self.losses if x != first]
         return first, self.loss if self.loss in others else others[0]
 
     def lost_share(self, name: str, loss: float) -> float:
-        """What is lost of faithfulness, or is left of differences, as a share."""
+        """The share of faithfulness that is lost, or of another loss that is left."""
         share = math.nan if self.ends is None else self.ends.shares({name: loss})[name]
         return 1.0 - share
 
     @property
     def has_shares(self) -> bool:
-        """Whether both axes are shares."""
+        """Whether both axes show shares of losses."""
         first = self.optima[self.start].losses
         return all(math.isfinite(self.lost_share(x, first[x])) for x in self.axes)
 
-    def place(self, losses: Mapping[str, float]) -> tuple[float, float]:
-        """Where it stands on the axes."""
+    def position(self, losses: Mapping[str, float]) -> tuple[float, float]:
+        """The coordinates of an explanation with these losses."""
         x, y = self.axes
         if not self.has_shares:
             return losses[x], losses[y]
         return self.lost_share(x, losses[x]), self.lost_share(y, losses[y])
 
     def curve(self) -> Iterator[tuple[float, float]]:
-        """Points of the line, close together where all of it is known."""
+        """Points of the curve: close together on an exact front, else the optima."""
         if self.front is None:
-            yield from (self.place(best.losses) for best in self.optima)
+            yield from (self.position(best.losses) for best in self.optima)
             return
         low, high = self.front.ends
         for weight in np.geomspace(low, high, 160).tolist():
-            yield self.place(self.front.losses(weight))
+            yield self.position(self.front.losses(weight))
 
     @property
-    def told(self) -> list[tuple[str, str, float]]:
-        """What is said of the one shown first: label, number in words, number."""
+    def summary(self) -> list[tuple[str, str, float]]:
+        """Weight, shares and losses of the first shown optimum: label, text, value."""
         best = self.optima[self.start]
         lines = [
             (f"weight of {self.loss}", f"{w:.3g}", w)
@@ -141,19 +140,19 @@ class FrontPath:
             value = best.losses[name]
             share = self.lost_share(name, value)
             if math.isfinite(share):
-                label, kept = self.label(name), 1.0 - share
-                lines.append((label, f"{100.0 * kept:.1f} %", kept))
+                rest = 1.0 - share
+                lines.append((self.label(name), f"{100.0 * rest:.1f} %", rest))
             lines.append((f"loss {name}", cell_text(value), value))
         return lines
 
     def label(self, name: str) -> str:
-        """What the share of a loss is called."""
+        """The label of the share of a loss."""
         faithful = self.ends is not None and name in self.ends.faithful
-        return f"{self.words.get(name, name)} {'kept' if faithful else 'removed'}"
+        return f"{self.labels.get(name, name)} {'kept' if faithful else 'removed'}"
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the script draws from."""
+        """The data of the script."""
         front, ends, losses = self.front, self.ends, []
         for name in self.losses:
             form = None
@@ -161,7 +160,7 @@ class FrontPath:
                 constant, p, P = front.forms[name]
                 form = {"constant": constant, "linear": p.tolist()}
                 form["quadratic"] = P.tolist()
-            own = ends is not None and math.isfinite(
+            has_share = ends is not None and math.isfinite(
                 self.lost_share(name, self.optima[0].losses[name])
             )
             losses.append(
@@ -169,9 +168,9 @@ class FrontPath:
                     "name": printable(f"loss {name}"),
                     "label": printable(self.label(name)),
                     "values": [best.losses[name] for best in self.optima],
-                    "near": ends.at_target[name] if own else None,
-                    "far": ends.far[name] if own else None,
-                    "kept": ends is not None and name in ends.faithful,
+                    "at_target": ends.at_target[name] if has_share else None,
+                    "far": ends.far[name] if has_share else None,
+                    "is_faithful": ends is not None and name in ends.faithful,
                     "form": form,
                 }
             )
@@ -193,105 +192,106 @@ class FrontPath:
         }
 
     def findings(self) -> Iterator[Finding]:
-        """What lies between solved weights, and how well that is known."""
+        """Statements on the front between solved weights and its accuracy."""
         front = self.front
         if front is None:
-            words = f"The slider steps through {len(self.optima)} solved optima; "
-            yield Finding(f"{words}nothing is drawn between them.")
+            yield Finding(f"The slider steps through {len(self.optima)} solved optima.")
             return
         yield Finding(
-            f"Between solved weights the front is drawn from {len(front.theta) + 1} "
-            "numbers for each attribution.",
+            "Between solved weights each attribution is a sum of "
+            f"{len(front.theta) + 1} terms.",
             "chosen",
         )
         yield Finding(
-            f"At {front.n_proved} points between solved weights, drawn attributions "
-            f"err by at most {front.error:.0e} of the largest.",
+            f"At {front.n_proved} weights between solved ones, attributions on this "
+            f"page have errors of at most {front.error:.0e} of the largest one.",
             "proved",
         )
 
     @property
     def families(self) -> list[tuple[str, str, int]]:
-        """Of other explanations: mark, method, and how many there are of it."""
-        counts = Counter(one.method for one in self.others)
+        """The mark, method and number of the baselines of each method."""
+        counts = Counter(one.method for one in self.baselines)
         return [
             (_MARKS[i % len(_MARKS)], method, count)
             for i, (method, count) in enumerate(counts.items())
         ]
 
-    # ---- the line as a picture
+    # ---- the curve as SVG
 
     @cached_property
     def _frame(self) -> tuple[float, float]:
-        """The ends of both axes: around the curve, and what is not far from it."""
+        """The upper ends of both axes, with room for baselines near the curve."""
         xs, ys = zip(*self.curve(), strict=True)
-        wide, high = max(xs), max(ys)
-        for one in self.others:
-            x, y = self.place(one.losses)
+        width, height = max(xs), max(ys)
+        for baseline in self.baselines:
+            x, y = self.position(baseline.losses)
             if x <= 1.5 * max(xs) and y <= 1.5 * max(ys):
-                wide, high = max(wide, x), max(high, y)
-        return 1.05 * wide or 1.0, 1.05 * high or 1.0
+                width, height = max(width, x), max(height, y)
+        return 1.05 * width or 1.0, 1.05 * height or 1.0
 
-    def _at(self, x: float, y: float) -> tuple[float, float]:
-        """Where it is drawn."""
-        wide, high = self._frame
+    def _pixels(self, x: float, y: float) -> tuple[float, float]:
+        """SVG coordinates of a point."""
+        width, height = self._frame
         return (
-            _LEFT + (_RIGHT - _LEFT) * x / wide,
-            _BOTTOM - (_BOTTOM - _TOP) * y / high,
+            _LEFT + (_RIGHT - _LEFT) * x / width,
+            _BOTTOM - (_BOTTOM - _TOP) * y / height,
         )
 
     @property
     def axis_labels(self) -> tuple[str, str]:
-        """What the axes show, in words."""
-        first, second = (self.words.get(name, name) for name in self.axes)
+        """The labels of both axes."""
+        first, second = (self.labels.get(name, name) for name in self.axes)
         if self.has_shares:
             return f"{first} given up", f"{second} left"
         return f"loss {self.axes[0]}", f"loss {self.axes[1]}"
 
     @property
     def picture(self) -> str:
-        """Axes, the curve, marks of others, and the chosen point."""
-        parts, words = [*self._ticks()], self.axis_labels
+        """SVG of the axes, the curve, marks of baselines, and the selected point."""
+        parts, (across, up) = [*self._ticks()], self.axis_labels
         middle = (_LEFT + _RIGHT) / 2.0
         parts += [
             tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
-            tag("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
-            tag("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
+            tag("text", in_html(across), x=middle, y=345.0, text_anchor="middle"),
+            tag("text", in_html(f"↑ {up}"), x=8.0, y=16.0),
         ]
-        points = " ".join("{:.1f},{:.1f}".format(*self._at(*p)) for p in self.curve())
+        points = " ".join(
+            "{:.1f},{:.1f}".format(*self._pixels(*p)) for p in self.curve()
+        )
         parts.append(tag("polyline", class_="front", points=points))
         parts += self._marks()
-        cx, cy = self._at(*self.place(self.optima[self.start].losses))
+        cx, cy = self._pixels(*self.position(self.optima[self.start].losses))
         parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
-        seen = (
-            f"The best that can be had: {words[1]} falls as {words[0]} grows. "
-            "The table of all weights has the numbers."
+        label = (
+            f"Trade-off curve: {up} falls as {across} grows. The table of all weights "
+            "has the numbers."
         )
-        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen)
+        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=label)
 
     def _ticks(self) -> Iterator[str]:
-        wide, high = self._frame
-        for value in _round_steps(wide):
-            x, _ = self._at(value, 0.0)
+        width, height = self._frame
+        for value in _round_steps(width):
+            x, _ = self._pixels(value, 0.0)
             label = in_html(_tick(value, self.has_shares))
             yield tag("text", label, class_="tick", x=x, y=320.0, text_anchor="middle")
-        for value in _round_steps(high):
-            _, y = self._at(0.0, value)
+        for value in _round_steps(height):
+            _, y = self._pixels(0.0, value)
             yield tag("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
             label = in_html(_tick(value, self.has_shares))
             yield tag("text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end")
 
     def _marks(self) -> Iterator[str]:
         marks = {method: mark for mark, method, _ in self.families}
-        for one in self.others:
-            px, py = self.place(one.losses)
-            if not (px <= self._frame[0] and py <= self._frame[1]):
+        for one in self.baselines:
+            position = self.position(one.losses)
+            if any(np.greater(position, self._frame)):
                 continue
-            x, y = self._at(px, py)
+            x, y = self._pixels(*position)
             settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
-            title = tag("title", in_html(" ".join([one.method, settings])))
-            inside, place = (marks[one.method], title), {"x": x, "y": y + 6.0}
-            yield tag("text", *inside, class_="mark", **place, text_anchor="middle")
+            title = tag("title", in_html(f"{one.method} {settings}"))
+            attributes = {"x": x, "y": y + 6.0, "text_anchor": "middle"}
+            yield tag("text", marks[one.method], title, class_="mark", **attributes)
 
 
 # ---- The block
@@ -300,132 +300,142 @@ class FrontPath:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explorer:
-    """Rows that can be chosen, beside the most similar; on a trail with its slider."""
+    """A row to choose next to its most similar row, perhaps with a trade-off curve."""
 
     title: str
     lead: str
     best: Optimum
     neighbours: Neighbours | None
-    trail: FrontPath | None = None
-    first: Sequence[int] = ()  # rows that are shown before others
-    beside: Array | None = None  # (N, D): dashed, where no weight varies
-    dashed: str = "Dashed: where the slider is at its left end."
+    front_path: FrontPath | None = None
+    first_rows: Sequence[int] = ()  # rows at the top of the list
+    reference: Array | None = None  # (N, D): dashed bars, without a trade-off curve
+    dashed: str = "Dashed: attributions with the slider at its left end."
 
     def chapter(self) -> Chapter:
-        """The part of a page with what the rows are and how the front is known."""
-        said: list[Finding] = []
+        """The chapter of a page with this block."""
+        blocks: list[Block] = []
         if self.neighbours is not None:
-            words = f"Who is similar: {self.neighbours.source}."
-            said.append(Finding(words, "chosen"))
-        if self.trail is None:
-            return Chapter(self.title, [*said, self], self.lead)
-        lead = "Each point of the curve is the best possible: nothing is better in one "
-        lead += "loss without being worse in another."
-        return Chapter(self.trail.title, [*said, *self.trail.findings(), self], lead)
+            text = f"Similar rows: {self.neighbours.source}."
+            blocks.append(Finding(text, "chosen"))
+        if self.front_path is None:
+            return Chapter(self.title, [*blocks, self], self.lead)
+        blocks += self.front_path.findings()
+        lead = (
+            "Each point of the curve is optimal: no explanation is better in one loss "
+        )
+        lead += "without being worse in another."
+        return Chapter(self.front_path.title, [*blocks, self], lead)
 
     def as_table(self) -> Table:
-        """The first row beside the most similar one, feature by feature."""
+        """The first row and its most similar one, as columns of a table."""
         pair = self.pair()
         (_, lines), *_ = pair
-        columns = {name: [value for _, value, _ in own] for name, own in pair}
+        columns = {name: [value for _, value, _ in rows] for name, rows in pair}
         index = pd.Index([label for label, *_ in lines], name="feature")
         return Table(pd.DataFrame(columns, index=index), self.lead)
 
-    def words(self) -> Iterator[str]:
-        """All that it says, for those who look words up."""
+    def texts(self) -> Iterator[str]:
+        """All texts of the block, in which the glossary looks for its terms."""
         yield from (self.title, self.lead)
-        if self.trail is not None:
-            yield from (label for label, *_ in self.trail.told)
-            yield from (self.trail.title, self.trail.start_label)
+        if self.front_path is not None:
+            yield from (label for label, *_ in self.front_path.summary)
+            yield from (self.front_path.title, self.front_path.start_label)
 
     @cached_property
-    def tables(self) -> Array:
-        """All z_k (K, n, D), of which attributions of the n shown rows are sums."""
-        if self.trail is None:
-            return np.asarray(self.best.attributions[None, self.shown])
-        return self.trail.tables(self.shown)
+    def components(self) -> Array:
+        """All z_k (K, n, D); attributions of the n rows on the page are their sums."""
+        if self.front_path is None:
+            return np.asarray(self.best.attributions[None, self.rows])
+        return self.front_path.components(self.rows)
 
-    def _shares(self, place: int | None) -> Array:
-        """Shares h (K,) at one of the optima: by default where the slider starts."""
-        if self.trail is None:
+    def _shares(self, index: int | None) -> Array:
+        """The shares h (K,) at one of the optima, by default at the first position."""
+        path = self.front_path
+        if path is None:
             return np.ones(1)
-        return self.trail.shares(self.trail.start if place is None else place)
+        return path.shares(path.start if index is None else index)
 
     @cached_property
-    def shown(self) -> list[int]:
-        """Rows of the page: those asked for, with their similar, then in order."""
-        similar = self.neighbours
-        near = [] if similar is None else [similar.nearest(n) for n in self.first]
-        known = [n for n in near if n is not None]
-        shown, room = list[int](), _ROOM
-        for n in dict.fromkeys([*self.first, *known, *range(self.best.shape[0])]):
+    def rows(self) -> list[int]:
+        """Rows on the page: the first ones, their most similar rows, then others."""
+        nearest = []
+        if self.neighbours is not None:
+            nearest = [self.neighbours.nearest(n) for n in self.first_rows]
+        similar = [n for n in nearest if n is not None]
+        rows, room = list[int](), _MAX_BYTES
+        for n in dict.fromkeys(
+            [*self.first_rows, *similar, *range(self.best.shape[0])]
+        ):
             room -= self._bytes(n)
-            if room < 0 and len(shown) > 1:
+            if room < 0 and len(rows) > 1:
                 break
-            shown.append(n)
-        return shown
+            rows.append(n)
+        return rows
 
     def _bytes(self, n: int) -> int:
-        """About how many a row takes on the page: numbers, values in quotes."""
+        """The approximate size of a row on the page: values in quotes and numbers."""
         D = self.best.shape[1]
         texts = sum(len(self.best.value_of(n, j).encode()) + 3 for j in range(D))
-        return texts + _NUMBER * D * (
-            len(self._shares(None)) + (self.beside is not None)
-        )
+        numbers = D * (len(self._shares(None)) + (self.reference is not None))
+        return texts + _BYTES_PER_NUMBER * numbers
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the shown rows."""
-        return [str(self.best.labels.row(n)) for n in self.shown]
+        """Names of the rows on the page."""
+        return [str(self.best.labels.row(n)) for n in self.rows]
 
-    def similar(self, place: int) -> int | None:
-        """Which of the shown rows is most similar to one of them, if it is shown."""
+    def similar(self, index: int) -> int | None:
+        """The index of the most similar row on the page."""
         if self.neighbours is None:
             return None
-        nearest = self.neighbours.nearest(self.shown[place], self.shown)
-        return None if nearest is None else self.shown.index(nearest)
+        nearest = self.neighbours.nearest(self.rows[index], self.rows)
+        return None if nearest is None else self.rows.index(nearest)
 
     def pair(self) -> list[tuple[str, list[tuple[str, float, float]]]]:
-        """The first row and its similar: name, and by feature value and before."""
+        """The first row and its most similar one: name, and a line for each feature.
+
+        A line has the feature with its value, the attribution, and the dashed one.
+        """
         other = self.similar(0)
-        places = [0] if other is None else [0, other]
-        W, was = np.tensordot(self._shares(None), self.tables, axes=1), self._was
-        size = np.abs(was[places]).max(axis=0)
-        order = np.argsort(-size, kind="stable")[:_SHOWN]
+        indices = [0] if other is None else [0, other]
+        W = np.tensordot(self._shares(None), self.components, axes=1)
+        dashed = self._dashed_values
+        size = np.abs(dashed[indices]).max(axis=0)
+        order = np.argsort(-size, kind="stable")[:_N_FEATURES]
         features = self.best.labels.feature_names(self.best.shape[1])
         return [
             (
                 self.names[p],
                 [
                     (
-                        self._cell(features[j], self.best.value_of(self.shown[p], j)),
+                        self._cell(features[j], self.best.value_of(self.rows[p], j)),
                         float(W[p, j]),
-                        float(was[p, j]),
+                        float(dashed[p, j]),
                     )
                     for j in order.tolist()
                 ],
             )
-            for p in places
+            for p in indices
         ]
 
     @property
-    def _was(self) -> Array:
-        """What dashed lines show (n, D): what it is beside, or at the least weight."""
-        if self.beside is not None:
-            return np.asarray(self.beside[self.shown])
-        return np.asarray(np.tensordot(self._shares(0), self.tables, axes=1))
+    def _dashed_values(self) -> Array:
+        """Values of dashed bars (n, D): the reference, or W at the smallest weight."""
+        if self.reference is not None:
+            return np.asarray(self.reference[self.rows])
+        return np.asarray(np.tensordot(self._shares(0), self.components, axes=1))
 
     @property
     def has_dashes(self) -> bool:
-        """Whether there is something that bars are beside."""
-        return self.trail is not None or self.beside is not None
+        """Whether dashed bars are drawn."""
+        return self.front_path is not None or self.reference is not None
 
     @staticmethod
     def _cell(feature: object, value: str) -> str:
         return printable(f"{feature} = {minus(value)}" if value else feature)
 
     def panels(self) -> list[str]:
-        """The first row and its similar, as they are seen without scripts."""
+        """HTML of the first row and its most similar one, for pages without scripts."""
         pair = self.pair()
         scale = max(
             (abs(x) for _, lines in pair for _, *xs in lines for x in xs), default=0
@@ -437,49 +447,49 @@ class Explorer:
 
     @property
     def data(self) -> str:
-        """What the script draws from, as JSON that no page takes for its own marks."""
+        """The data of the script as JSON, without characters that end the element."""
         features = self.best.labels.feature_names(self.best.shape[1])
-        digits = 8 - math.floor(math.log10(float(np.abs(self.tables).max()) or 1.0))
+        digits = 8 - math.floor(math.log10(float(np.abs(self.components).max()) or 1.0))
         digits = min(max(digits, 0), 300)
         rows = []
-        for place, n in enumerate(self.shown):
+        for index, n in enumerate(self.rows):
             values = [self.best.value_of(n, j) for j in range(len(features))]
             row = {
-                "name": printable(self.names[place]),
+                "name": printable(self.names[index]),
                 "values": [printable(minus(value)) for value in values],
-                "similar": self.similar(place),
-                "z": self.tables[:, place].round(digits).tolist(),
+                "similar": self.similar(index),
+                "z": self.components[:, index].round(digits).tolist(),
             }
-            if self.beside is not None:
-                row["was"] = self.beside[n].round(digits).tolist()
+            if self.reference is not None:
+                row["was"] = self.reference[n].round(digits).tolist()
             rows.append(row)
-        told = {
+        data = {
             "features": [printable(feature) for feature in features],
             "rows": rows,
-            "shown": _SHOWN,
-            "trail": None if self.trail is None else self.trail.data,
+            "n_features": _N_FEATURES,
+            "path": None if self.front_path is None else self.front_path.data,
         }
-        text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
         return text.replace("<", "\\u003c")
 
 
-# ---- Pictures of it, whose colours are those of the page, light or dark
+# ---- HTML and SVG, in the colours of the page, light or dark
 
 
 def tag(kind: str, *inside: str, **attributes: object) -> str:
-    """An element of HTML or SVG around what is escaped already.
+    """An element of HTML or SVG around escaped contents.
 
-    Attributes are escaped; their names may end in _ where Python has such a word.
+    Attributes are escaped here. A name may end in _ to avoid a keyword of Python.
     """
-    told = "".join(
+    pairs = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{in_html(_short(value))}"'
         for name, value in attributes.items()
     )
-    return f"<{kind}{told}>{''.join(inside)}</{kind}>"
+    return f"<{kind}{pairs}>{''.join(inside)}</{kind}>"
 
 
 def _short(value: object) -> str:
-    """A coordinate, to a hundredth."""
+    """A coordinate, rounded to a hundredth."""
     if isinstance(value, float | np.floating):
         return f"{float(value):.2f}".rstrip("0").rstrip(".")
     return str(value)
@@ -514,12 +524,12 @@ def row_picture(
     scale: float,
     has_dashes: bool,
 ) -> str:
-    """Bars of one row from zero in the middle, and dashed ones beside them."""
+    """Bars of one row around zero in the middle, with dashed bars for comparison."""
 
     def span(value: float, kind: str) -> str:
         left = 50.0 + 50.0 * min(value, 0.0) / scale
-        wide = 50.0 * abs(value) / scale
-        return tag("span", class_=kind, style=f"left:{left:.1f}%;width:{wide:.1f}%")
+        width = 50.0 * abs(value) / scale
+        return tag("span", class_=kind, style=f"left:{left:.1f}%;width:{width:.1f}%")
 
     rows = [
         tag(

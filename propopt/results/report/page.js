@@ -1,16 +1,16 @@
 "use strict";
 for (const root of document.querySelectorAll("[data-explorer]")) {
   const d = JSON.parse(root.querySelector("script").textContent);
-  const t = d.trail, one = (s) => root.querySelector(s);
+  const t = d.path, one = (s) => root.querySelector(s);
   const slider = one("[data-slider]"), select = one("[data-row]");
   const signed = (x) => (x < 0 ? "−" : x > 0 ? "+" : "") + Number(Math.abs(x).toPrecision(3));
 
-  // the weight at a position of the slider: solved ones, and equal factors between
+  // the weight at a slider position; equal factors between solved weights
   function weight(p) {
     const i = Math.min(Math.floor(p / t.steps), t.weights.length - 1), part = p / t.steps - i;
     return part ? t.weights[i] * (t.weights[i + 1] / t.weights[i]) ** part : t.weights[i];
   }
-  // shares h of the tables of which attributions are sums
+  // shares h; attributions are sums of the components z with these shares
   function shares(p) {
     if (!t) return [1];
     if (!t.theta) return t.weights.map((_, i) => (i === p ? 1 : 0));
@@ -28,22 +28,22 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     });
     return Math.max(sum, 0);
   }
-  // what is lost of faithfulness, or is left of differences
-  const left = (one, x) => (one.kept ? (x - one.near) / (one.far - one.near) : (x - one.far) / (one.near - one.far));
+  // the share of faithfulness that is lost, or of differences that is left
+  const left = (one, x) => (one.is_faithful ? (x - one.at_target) / (one.far - one.at_target) : (x - one.far) / (one.at_target - one.far));
   const attributions = (row, h) => row.z[0].map((_, j) => row.z.reduce((sum, z, k) => sum + h[k] * z[j], 0));
 
-  function tell(p, h) {
+  function summarize(p, h) {
     const c = weight(p), lines = [];
     if (c !== null) lines.push([`weight of ${t.loss}`, Number(c.toPrecision(3)).toString(), c]);
     const values = t.losses.map((one) => loss(one, p, h));
     t.losses.forEach((one, i) => {
-      if (one.near !== null) {
-        const kept = 1 - left(one, values[i]);
-        lines.push([one.label, (100 * kept).toFixed(1).replace("-", "−") + "\u00a0%", kept]);
+      if (one.at_target !== null) {
+        const rest = 1 - left(one, values[i]);
+        lines.push([one.label, (100 * rest).toFixed(1).replace("-", "−") + "\u00a0%", rest]);
       }
       lines.push([one.name, Number(values[i].toPrecision(4)).toString(), values[i]]);
     });
-    one("[data-told]").replaceChildren(...lines.map(([label, text, value]) => {
+    one("[data-summary]").replaceChildren(...lines.map(([label, text, value]) => {
       const line = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
       dt.dir = "auto"; dt.textContent = label; dd.textContent = text; dd.dataset.value = value;
       line.append(dt, dd);
@@ -56,18 +56,18 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     dot.setAttribute("cy", t.plane[2] - t.plane[3] * y / t.frame[1]);
   }
 
-  function place(span, value, scale) {
+  function setSpan(span, value, scale) {
     span.style.left = 50 + 50 * Math.min(value, 0) / scale + "%";
     span.style.width = 50 * Math.abs(value) / scale + "%";
   }
   function draw() {
     const p = slider ? Number(slider.value) : 0, h = shares(p), before = shares(0);
-    if (t) tell(p, h);
+    if (t) summarize(p, h);
     const row = d.rows[Number(select.value)], pair = [row];
     if (row.similar !== null) pair.push(d.rows[row.similar]);
     const now = pair.map((r) => attributions(r, h)), was = pair.map((r) => r.was || attributions(r, before));
     const size = was[0].map((_, j) => Math.max(...was.map((w) => Math.abs(w[j]))));
-    const order = size.map((_, j) => j).sort((i, j) => size[j] - size[i] || i - j).slice(0, d.shown);
+    const order = size.map((_, j) => j).sort((i, j) => size[j] - size[i] || i - j).slice(0, d.n_features);
     const scale = Math.max(...order.map((j) => Math.max(size[j], ...now.map((w) => Math.abs(w[j]))))) || 1;
     root.querySelectorAll("[data-panel]").forEach((panel, i) => {
       panel.hidden = !pair[i];
@@ -77,8 +77,8 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
         const j = order[k], w = now[i][j], bar = line.querySelector(".bar"), old = line.querySelector(".was");
         line.querySelector("th").textContent = [d.features[j], pair[i].values[j]].filter(Boolean).join(" = ");
         bar.className = "bar " + (w > 0 ? "raises" : "lowers");
-        place(bar, w, scale);
-        if (old) place(old, was[i][j], scale);
+        setSpan(bar, w, scale);
+        if (old) setSpan(old, was[i][j], scale);
         const cell = line.querySelector(".number");
         cell.textContent = signed(w);
         cell.dataset.value = w;

@@ -1,7 +1,8 @@
-"""The page: documents of results in one file that asks for nothing from elsewhere.
+"""Documents of results as one self-contained HTML page.
 
-Its one script stands in the page, and its SHA-256 in the page's policy: a browser runs
-that script, no other, and loads nothing. Without it the page is the same at rest.
+The page contains its only script, and the SHA-256 of that script in its security
+policy: a browser runs no other script and loads nothing. Without scripts the page is
+complete.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ def write_page(
     Parameters
     ----------
     path : path
-        The file, which is replaced.
+        The file to write; an existing file is replaced.
     documents : sequence of Document
-        Those of some results.
+        The documents of one or more results.
     title : str
-        By default that of the first document, where there is one.
+        The title; by default that of a single document.
     about : sequence of str
         Sentences below the title.
 
@@ -58,7 +59,7 @@ def write_page(
     MissingExtra
         If Jinja2 is not installed.
     InvalidInput
-        If the folder is not there.
+        If the folder does not exist.
     """
     text = page_of(documents, title, about)
     with atomic_write(path) as draft:
@@ -68,7 +69,7 @@ def write_page(
 def page_of(
     documents: Sequence[Document], title: str = "", about: Sequence[str] = ()
 ) -> str:
-    """The page as HTML; every text of it is escaped."""
+    """The page as HTML, with all texts escaped."""
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("propopt", "results/report"),
@@ -80,7 +81,7 @@ def page_of(
     )
     environment.filters |= {"minus": minus, "sentence": sentence}
     seen = set[str]()
-    results = [_Shown.of(document, seen) for document in documents]
+    results = [_PageDocument.of(document, seen) for document in documents]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
     several = f"{len(documents)} results of propopt"
@@ -100,19 +101,19 @@ def page_of(
 
 
 def _shown(value: Any) -> Any:
-    """Text with visible escapes for what acts, numbers beside their per cent sign."""
+    """Text with escaped control characters and no line break before a per cent sign."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return printable(value).replace(" %", "\N{NO-BREAK SPACE}%")
     return value
 
 
 _Part: TypeAlias = tuple[str, Any]
-"""What a template draws, and what of it: sentences in a row are one part."""
+"""The kind and contents of a part in the template; adjacent findings are one part."""
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """A document as the template draws it, no sentence twice."""
+class _PageDocument:
+    """A document as parts for the template, without repeated sentences."""
 
     document: Document
     blocks: list[_Part]
@@ -121,41 +122,41 @@ class _Shown:
     signed: list[Chapter]
 
     @classmethod
-    def of(cls, document: Document, seen: set[str]) -> _Shown:
+    def of(cls, document: Document, seen: set[str]) -> _PageDocument:
         blocks = list(_parts(document.blocks, seen))
         trust = list(_parts(document.trust, seen))
         every = document.chapters()
         parts = [(x, list(_parts(x.blocks, seen))) for x in every if not x.signatures]
-        chapters = [(x, told) for x, told in parts if told or x.lead]
+        chapters = [(x, blocks) for x, blocks in parts if blocks or x.lead]
         return cls(
             document, blocks, trust, chapters, [x for x in every if x.signatures]
         )
 
     @property
     def subtitle(self) -> str:
-        """That of the document, unless the first bars have it as their caption."""
+        """The subtitle of the document, unless it is the caption of bars."""
         captions = [block.caption for kind, block in self.blocks if kind == "bars"]
         words = self.document.subtitle
         return "" if words in captions else words
 
     @property
     def parts(self) -> list[_Part]:
-        """All of them."""
+        """All parts of the document, in order."""
         others = [part for _, parts in self.chapters for part in parts]
         return [*self.blocks, *self.trust, *others]
 
-    def words(self) -> Iterator[str]:
-        """All that it says, for those who look words up."""
+    def texts(self) -> Iterator[str]:
+        """All texts of the document, in which the glossary looks for its terms."""
         yield from (self.document.title, self.document.subtitle)
         for name, text in self.document.settings.items():
             yield from (name, text)
         for chapter in (*(x for x, _ in self.chapters), *self.signed):
             yield from (chapter.title, chapter.lead)
         for kind, block in self.parts:
-            if kind in ("said", "answers"):
+            if kind in ("findings", "answers"):
                 yield from (finding.text for finding in block)
             elif kind == "explorer":
-                yield from block.words()
+                yield from block.texts()
             elif kind != "markup":
                 yield block.caption
                 if kind == "table":
@@ -163,14 +164,14 @@ class _Shown:
 
 
 def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[_Part]:
-    """Blocks with their kind; what was said before is not said again."""
+    """Blocks with their kind, without sentences of earlier blocks."""
     for kind, some in groupby(blocks, _kind):
-        if kind not in ("said", "answers"):
+        if kind not in ("findings", "answers"):
             yield from ((kind, block) for block in some)
             continue
         findings: list[Finding] = []
         for finding in some:
-            assert isinstance(finding, Finding), "its kind says so"
+            assert isinstance(finding, Finding), "the kind is that of findings"
             text = sentence(finding.sentence or finding.text)
             if text not in seen:
                 findings.append(finding)
@@ -180,10 +181,10 @@ def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[_Part]:
 
 
 def _kind(block: Block) -> str:
-    """What the template calls it."""
+    """The name of a block in the template."""
     match block:
         case Finding():
-            return "answers" if block.question else "said"
+            return "answers" if block.question else "findings"
         case Bars():
             return "bars"
         case Table():
@@ -194,90 +195,84 @@ def _kind(block: Block) -> str:
             return "explorer"
 
 
-def _marks(results: Sequence[_Shown]) -> list[tuple[str, str]]:
-    """What findings on the page rest on, each with its meaning."""
-    kinds = ("said", "answers")
+def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
+    """The bases of findings on the page, with their meanings."""
+    kinds = ("findings", "answers")
     parts = [findings for x in results for kind, findings in x.parts if kind in kinds]
     used = {finding.basis for findings in parts for finding in findings}
     return [(basis, meaning) for basis, meaning in BASES.items() if basis in used]
 
 
-# ---- Words, each explained in a sentence where it occurs
+# ---- The glossary: terms that occur on the page
 
 
 GLOSSARY: Final[Mapping[str, str]] = {
-    # terms of the field, those that come first
-    "attribution": "One number for one row and one column: how much the "
-    "column matters there.",
-    "contribution": "An attribution in units of the output; those of a row "
-    "add up to its prediction minus the base.",
+    # terms of the field
+    "attribution": "One number for one row and one column: the importance of the "
+    "column there.",
+    "contribution": "An attribution that is a part of the prediction: the "
+    "contributions of a row add up to its prediction minus the base.",
     "slope": "The change of the output per unit of a column.",
-    "background": "The rows that supply values for columns that count as unknown.",
-    "base": "The mean prediction over the background, from which "
-    "contributions are counted.",
-    "main effect": "The centred partial dependence of a column: its mean "
-    "effect over the background.",
-    "faithful": "Close to the model's slopes or Shapley values at the row.",
-    "robust": "Similar rows get similar attributions.",
-    "trade-off curve": "All explanations in which no loss can be made smaller "
-    "without making another larger.",
-    "near-optimal": "With an objective that is above the optimum by at most a "
-    "stated amount.",
-    "gap": "The certificate gap: the proved share of the objective "
-    "by which any explanation could still be better.",
-    # the other terms of the field
+    "background": "The rows that replace the values of missing columns.",
+    "base": "The mean prediction over the background, before contributions are added.",
     "baseline": "An explanation by another method, measured on the same losses.",
+    "main effect": "The contribution of a column by its value alone, whatever the "
+    "values of the other columns.",
     "exact values": "Shapley values for the background, computed without sampling.",
-    "feature": "A column of the table, or a word, a pixel, an embedding.",
-    "gradient matching": "The loss of faithfulness: squared distances from the "
-    "slopes or Shapley values.",
-    "graph": "Pairs of similar rows or columns, with weights.",
-    "interaction": "The joint effect of columns beyond the sum of their "
-    "separate effects.",
-    "interventional": "With the values of unknown columns taken from background rows.",
-    "knee": "The point of the trade-off curve beyond which either "
-    "property costs more than the other gains.",
+    "interventional": "Computed by replacing missing columns with background rows.",
+    "path-dependent": "Computed by weighting the branches of trees by the rows that "
+    "they were fitted on.",
+    "interaction": "The joint effect of columns beyond the sum of single effects.",
+    "feature": "A column of the table, or a word or a pixel.",
     "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
-    "loss": "A number that is zero where a property holds fully, and "
-    "larger the less it holds.",
-    "minipatch": "A few rows and columns, drawn at random, to which one "
-    "model is fitted.",
+    "robust": "Similar rows get similar attributions.",
+    "smooth": "Similar columns get similar attributions.",
+    "graph": "The pairs of similar rows, with their similarities.",
+    "standard error": "The typical size of a sampling error.",
+    "reference": "The table from which values near a row are drawn; it also gives the "
+    "scale of each column.",
+    "loss": "A number that is zero where a property holds exactly, and larger the "
+    "farther it is from holding.",
+    "weight": "The factor of a loss in the objective.",
     "objective": "The weighted sum of the losses, which is minimised.",
-    "optimum": "The explanation with the least objective.",
+    "optimum": "The explanation with the smallest objective.",
+    "front": "The explanations in which no loss can be made smaller without making "
+    "another larger: the trade-off curve.",
+    "knee": "The point where the front, the trade-off curve, bends most.",
+    "gap": "The certified share of the objective by which a better explanation could "
+    "still exist; 0 is optimal.",
+    # terms of this package
+    "faithful": "Close to the model's behaviour at the row: its slopes, or its Shapley "
+    "values.",
+    "target that": "The values that a faithful explanation approximates, such as the "
+    "slopes of the model.",
+    "target error": "The estimated share by which the objective is worse because the "
+    "model was sampled; 0 where it was computed exactly.",
+    "kept": "The share of the target's faithfulness that an explanation has; the "
+    "target has 100 %.",
+    "removed": "The share of another loss of the target, such as differences between "
+    "similar rows, that an explanation does not have.",
+    "excess": "How far an objective is above the best possible, as a share of that.",
+    "certain": "Equal in all explanations with a near-optimal objective.",
+    "mean row": "The average contribution of one row to the objective.",
+    "roughness": "Squared differences between similar rows; in audits only those "
+    "beyond main effects.",
+    "removable": "Differences between similar rows that neither main effects nor "
+    "predictions require.",
+    "level": "The distance that no column reached between models that differ by chance "
+    "alone.",
+    "law": "The distribution of values near a row, for each column independently.",
+    "limit of LIME": "The values to which LIME's coefficients converge.",
+    "gradient matching": "The loss of faithfulness: squared distances from the target.",
     "pairwise robustness": "The loss of robustness: squared differences between "
     "similar rows.",
-    "path-dependent": "With branches of trees weighted by the training rows "
-    "that passed them.",
-    "price": "The least cost of a change: a rise of the objective, or "
-    "a share of the squared sum.",
+    "minipatch": "A small random set of rows and columns that fits one model.",
+    "price": "The least cost of a change: a rise of the objective, or a share of the "
+    "squared sum.",
     "profile": "The mean output for each bin of one column.",
-    "reference": "The table that supplies values near a row, and the "
-    "scales of the columns.",
-    "roughness": "Squared differences between similar rows; in audits, "
-    "those beyond main effects.",
-    "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
-    "standard error": "The typical distance of a sampled number from its exact value.",
-    "target that": "The values that the explanation approximates, such as "
-    "Shapley values or slopes.",
-    "weight": "The factor of a loss in the objective.",
-    # terms of this project
-    "target error": "The estimated share by which the objective is worse "
-    "because the model was sampled; 0 where nothing was "
-    "sampled.",
-    "clear": "Not turned by any change of the row's attributions up to a stated size.",
-    "certain": "The same in every near-optimal explanation.",
-    "retained": "The share of faithfulness that an explanation still has; "
-    "the target itself has 100 %.",
-    "removable": "Differences between similar rows that neither main "
-    "effects nor predictions require.",
-    "level": "The largest change of any column between models that "
-    "differ by chance alone.",
-    "law": "The sampling distribution of values around a row, each column by itself.",
-    "limit of LIME": "The value that LIME's coefficients approach with more "
-    "and more samples.",
 }
-"""What words of a page mean; those that occur are explained on it."""
+"""The terms of pages and their meanings; a page explains those that occur on it."""
 
 _SEARCHED: Final = {
     word: re.compile(rf"\b{word.lower()}(ness|e?s)?\b") for word in GLOSSARY
@@ -289,9 +284,9 @@ _IN_MEANINGS: Final = {
 
 
 def _glossary(
-    results: Sequence[_Shown], others: Sequence[str]
+    results: Sequence[_PageDocument], others: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    text = " ".join([*others, *(word for one in results for word in one.words())])
+    text = " ".join([*others, *(word for one in results for word in one.texts())])
     names = {str(name) for one in results for name in one.document.names} - {""}
     if names:
         longest_first = map(re.escape, sorted(names, key=len, reverse=True))
@@ -299,15 +294,15 @@ def _glossary(
             rf"(?<!\w)({'|'.join(longest_first)})(?!\w)", "–", text, flags=re.I
         )
     text = text.lower().replace("_", " ")
-    known = {word for word, one in _SEARCHED.items() if one.search(text)}
-    while more := _explaining(known) - known:  # words that explain words
-        known |= more
+    used = {word for word, pattern in _SEARCHED.items() if pattern.search(text)}
+    while more := _explaining(used) - used:  # terms in the meanings of terms
+        used |= more
     for word, meaning in GLOSSARY.items():
-        if word in known:
+        if word in used:
             yield word.removesuffix(" that"), meaning
 
 
 def _explaining(words: Collection[str]) -> set[str]:
-    """Words of the glossary in the meanings of others."""
+    """Terms of the glossary that occur in the meanings of others."""
     text = " ".join(GLOSSARY[word] for word in words).lower()
     return {word for word, one in _IN_MEANINGS.items() if one.search(text)}
