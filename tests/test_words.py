@@ -54,7 +54,7 @@ OTHER_WORDS = {
     "similar rows": r"neighbors",
     "retained": r"faithfulness kept|kept",
     "removable": r"could go",
-    "main effect": r"main effects?",
+    "main effect": r"own values?",
     "exact": r"exact \((boxes|products)\)|\(optimization\)",
     "law": r"data law of",
 }

@@ -28,7 +28,7 @@ Indices: TypeAlias = NDArray[np.intp]
 """Positions in other arrays, of any shape."""
 
 Mask: TypeAlias = NDArray[np.bool_]
-"""What holds and what does not, of any shape."""
+"""Truth values, such as which rows are selected, of any shape."""
 
 Edges: TypeAlias = NDArray[np.intp]
 """Node pairs (n, n') with n < n', shape (E, 2)."""

@@ -1,4 +1,4 @@
-"""What comes in is checked once, here, and trusted afterwards."""
+"""Checks of arguments: each is checked once, here, and trusted afterwards."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Word = TypeVar("_Word", bound=str)
 _Number = TypeVar("_Number", bound=np.generic)
 
 _LARGEST = 1e140
-"""Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
+"""The largest number that losses square; 1e28 remains for weights and term counts."""
 
 _SMALLEST = 1e-140
-"""The same: squares of 1e-14 of them, by which a gap is told, keep their digits."""
+"""The smallest: squares of 1e-14 of it, the size of a gap, keep their digits."""
 
 
 def read_array(values: object, label: str, *, ndim: int) -> Array:
@@ -36,7 +36,7 @@ def read_array(values: object, label: str, *, ndim: int) -> Array:
 
 
 def read_with_missing(values: object, label: str, *, ndim: int) -> Array:
-    """As :func:`read_array`, but NaN is a number that is missing."""
+    """As :func:`read_array`, but NaN stands for a missing number."""
     array = _read(values, label, ndim)
     refuse_any(np.isinf(array), array, label, "infinite")
     return read_only(array)
@@ -48,59 +48,57 @@ def _read(values: object, label: str, ndim: int) -> Array:
         raise InvalidInput(
             f"{label}: expected {ndim} dimensions, got an array of shape {array.shape}"
             f"{target_hint(label, array)}"
-            f"{_of_other_dimensions(values, label, array.ndim, ndim)}"
+            f"{_dimension_hint(values, label, array.ndim, ndim)}"
         )
     if array.size == 0:
         raise InvalidInput(f"{label}: the array is empty, of shape {array.shape}")
     return array
 
 
-def _of_other_dimensions(values: object, label: str, came: int, ndim: int) -> str:
-    """What makes a table of one row, of one column, or of one of several outputs."""
-    if (came, ndim) == (1, 2) and hasattr(values, "to_frame"):
+def _dimension_hint(values: object, label: str, actual: int, ndim: int) -> str:
+    """How to make a table of one row, of one column, or of one of several outputs."""
+    if (actual, ndim) == (1, 2) and hasattr(values, "to_frame"):
         return (
             f"; {label}.to_frame().T is a table of one row, {label}.to_frame() a column"
         )
-    if (came, ndim) == (1, 2):
-        return (
-            "; reshape(1, -1) makes a table of one row of it, reshape(-1, 1) a column"
-        )
-    if (came, ndim) == (3, 2):
+    if (actual, ndim) == (1, 2):
+        return "; reshape(1, -1) makes it a table of one row, reshape(-1, 1) a column"
+    if (actual, ndim) == (3, 2):
         one = f"{label}[k]" if isinstance(values, list | tuple) else f"{label}[..., k]"
-        return f"; of several classes choose one, {one}"
+        return f"; choose one of several classes, {one}"
     return ""
 
 
 def refuse_any(wrong: NDArray[np.bool_], array: Array, label: str, word: str) -> None:
-    """Refuse an array of which some values are wrong, with the first of them."""
+    """Refuse an array with wrong values; the message has their number and the first."""
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InvalidInput(
             f"{label}: {int(wrong.sum())} of {array.size} values are {word}; the first "
-            f"is {array[place]} at index {place}"
+            f"is {array[index]} at index {index}"
         )
 
 
 def as_floats(values: object, label: str) -> Array:
-    """A float64 copy; refused where NumPy would drop a part or read a date."""
+    """A float64 copy; refuses what NumPy converts with a loss, such as dates."""
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values.copy(order="K")
     refuse_sparse(values, label)
     if np.ma.is_masked(values):
         raise InvalidInput(f"{label}: expected numbers, got masked ones; fill them")
     if values is None or isinstance(values, str | bytes | Path | Mapping):
-        raise InvalidInput(f"{label}: expected numbers, got {_no_table(values)}")
+        raise InvalidInput(f"{label}: expected numbers, got {_table_hint(values)}")
     array = as_array(values, label)
     try:
-        if array.dtype.kind in _NO_NUMBERS:
-            raise TypeError(_NO_NUMBERS[array.dtype.kind])
+        if array.dtype.kind in _REFUSED_KINDS:
+            raise TypeError(_REFUSED_KINDS[array.dtype.kind])
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise _no_numbers(values, label, error) from None
 
 
 def as_array(values: object, label: str) -> NDArray[Any]:
-    """The array of a table without names, of any type; refused where there is none."""
+    """A table without names as an array of any type; refuses sparse and ragged ones."""
     refuse_sparse(values, label)
     try:
         return np.asarray(values)
@@ -109,15 +107,15 @@ def as_array(values: object, label: str) -> NDArray[Any]:
 
 
 def _no_numbers(values: object, label: str, error: Exception) -> InvalidInput:
-    came: object = _RAGGED if "inhomogeneous" in str(error) else error
-    is_one = not isinstance(values, Sized) and not hasattr(values, "__array__")
-    if is_one or is_foreign(values) or _holds_foreign(values):
-        came = f"{describe_type(values)}; {_remedy(values)}"
-    return InvalidInput(f"{label}: expected numbers, got {came}")
+    actual: object = _RAGGED if "inhomogeneous" in str(error) else error
+    is_scalar = not isinstance(values, Sized) and not hasattr(values, "__array__")
+    if is_scalar or is_foreign(values) or _holds_foreign(values):
+        actual = f"{describe_type(values)}; {_hint(values)}"
+    return InvalidInput(f"{label}: expected numbers, got {actual}")
 
 
 def is_foreign(value: object) -> bool:
-    """Whether it is an explanation or an explainer of lime or shap."""
+    """Whether an object comes from the package lime or shap."""
     return _package(value) in ("lime", "shap")
 
 
@@ -130,7 +128,7 @@ def _holds_foreign(values: object) -> bool:
 
 
 def describe_type(value: object) -> str:
-    """The class of what came, with its package if that is lime or shap; of lists too.
+    """The class of an object, with the package if that is lime or shap; of lists too.
 
     Examples
     --------
@@ -146,8 +144,8 @@ def describe_type(value: object) -> str:
     return name
 
 
-def _remedy(values: object) -> str:
-    """What would do in place of what carries numbers in a way of its own."""
+def _hint(values: object) -> str:
+    """How to pass an object that contains numbers but is no table."""
     if is_foreign(values) or _holds_foreign(values):
         return (
             "po.audit(attributions, model, X) reads a list of LIME's explanations, one "
@@ -161,7 +159,7 @@ _RAGGED = "rows of several lengths, or several tables; give one table"
 
 
 def refuse_sparse(values: object, label: str) -> None:
-    """Refuse a sparse matrix, of which zeros are no values to others."""
+    """Refuse a sparse matrix: some libraries take its zeros as missing."""
     if sp.issparse(values):
         raise InvalidInput(
             f"{label}: expected a dense table, got a sparse {type(values).__name__}; "
@@ -169,8 +167,8 @@ def refuse_sparse(values: object, label: str) -> None:
         )
 
 
-def _no_table(values: object) -> str:
-    """What came in place of numbers, and what makes numbers of it."""
+def _table_hint(values: object) -> str:
+    """A value that is no table, and how to make a table of it."""
     if isinstance(values, Mapping):
         return f"a {type(values).__name__}; pandas.DataFrame(...) makes a table of it"
     if values is None:
@@ -178,32 +176,31 @@ def _no_table(values: object) -> str:
     return f"{str(values)!r:.80}; pandas.read_csv(path) reads the table of a file"
 
 
-_NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
-"""What NumPy makes numbers of all the same, by the kind of its type."""
+_REFUSED_KINDS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
+"""Kinds of dtypes that NumPy would convert to floats, in words."""
 
 
 def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
-    """An array of our own, made read-only; nothing is copied."""
+    """Make an array read-only, and return it; nothing is copied."""
     array.setflags(write=False)
     return array
 
 
 def is_read_only(array: object) -> bool:
-    """Whether nobody writes to an array by this name.
+    """Whether it is an array that cannot be written to through this reference.
 
-    A read-only view of what a user gave would be one too, and still change with it, so
-    what comes from outside is copied.
+    A read-only view of a user's array can still change, so arrays of users are copied.
     """
     return isinstance(array, np.ndarray) and not array.flags.writeable
 
 
 def largest_entry(array: Array) -> float:
-    """Max |array|, without a copy; 0 for an empty array."""
+    """The largest absolute value of an array; 0 if it is empty; nothing is copied."""
     return float(max(array.max(initial=0.0), -array.min(initial=0.0)))
 
 
 def refuse_overflow(array: Array, label: str) -> None:
-    """Refuse numbers whose weighted sums of squares are not sure to be finite."""
+    """Refuse numbers so large that weighted sums of squares could overflow."""
     size = largest_entry(array)
     if size > _LARGEST:
         raise InvalidInput(
@@ -213,7 +210,7 @@ def refuse_overflow(array: Array, label: str) -> None:
 
 
 def refuse_underflow(size: float, label: str, cost: float | None = None) -> None:
-    """Refuse numbers, not all zero, of whose squares no digits are left."""
+    """Refuse numbers, not all zero, so small that their squares underflow."""
     squares = size**2 if cost is None else cost
     if size == 0.0 or squares >= _SMALLEST**2:
         return
@@ -230,7 +227,7 @@ def refuse_underflow(size: float, label: str, cost: float | None = None) -> None
 
 
 def read_positive(value: object, label: str) -> float:
-    """``value`` as a finite float above zero."""
+    """Return ``value`` as a finite float above zero, or refuse it."""
     number = read_nonnegative(value, label)
     if number == 0.0:
         raise InvalidInput(f"{label}: expected a number > 0, got 0")
@@ -238,7 +235,7 @@ def read_positive(value: object, label: str) -> float:
 
 
 def read_nonnegative(value: object, label: str) -> float:
-    """``value`` as a finite float that is not negative."""
+    """Return ``value`` as a finite float that is not negative, or refuse it."""
     try:
         number = float(value)  # type: ignore[arg-type]  # any float-like is welcome
     except (TypeError, ValueError):
@@ -249,7 +246,7 @@ def read_nonnegative(value: object, label: str) -> float:
 
 
 def read_each_nonnegative(values: object, label: str) -> Array:
-    """A number, or a sequence of them, as finite floats ≥ 0, shape (n,)."""
+    """Return a number, or a sequence of them, as finite floats ≥ 0, shape (n,)."""
     try:
         array = np.atleast_1d(np.asarray(values))
     except ValueError as error:  # rows of several lengths
@@ -266,26 +263,26 @@ def read_each_nonnegative(values: object, label: str) -> Array:
 
 
 def read_share(share: object, label: str) -> float:
-    """A share such as ``"-50%"``, by which a loss is to be smaller, as 0.5."""
-    read = re.fullmatch(r"\s*[-−]\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", str(share))
-    value = float(read[1]) / 100.0 if read and isinstance(share, str) else math.nan
+    """Return a reduction such as ``"-50%"`` of a loss as a share, 0.5."""
+    match = re.fullmatch(r"\s*[-−]\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", str(share))
+    value = float(match[1]) / 100.0 if match and isinstance(share, str) else math.nan
     if not 0.0 < value <= 1.0:
         raise InvalidInput(
-            f"{label}: expected how much smaller, from '-0%' to '-100%', such as "
+            f"{label}: expected a reduction from '-0%' to '-100%', such as "
             f"'-50%', got {share!r}"
         )
     return value
 
 
 def read_count(value: object, label: str) -> int:
-    """``value`` as an integer of at least one."""
+    """Return ``value`` as an integer of at least one, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidInput(f"{label}: expected an integer >= 1, got {value!r}")
     return int(value)
 
 
 def read_level(level: object) -> float:
-    """The level of intervals, between 0 and 1."""
+    """Return the level of intervals, between 0 and 1, or refuse it."""
     if isinstance(level, bool) or not isinstance(level, int | float):
         raise InvalidInput(f"level: expected a number, got {level!r}")
     if not 0.0 < level < 1.0:
@@ -296,20 +293,20 @@ def read_level(level: object) -> float:
 
 
 def read_flag(value: object, label: str) -> bool:
-    """``value`` if it is true or false."""
+    """Return ``value`` if it is true or false, or refuse it."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{label}: expected True or False, got {value!r}")
     return bool(value)
 
 
 def evenly_spaced(count: int, most: int) -> list[int]:
-    """Up to so many positions of ``count``, evenly spaced, both ends included."""
+    """Up to ``most`` evenly spaced indices below ``count``, both ends included."""
     ends = np.linspace(0, max(count - 1, 0), min(count, most))
-    return [int(place) for place in ends.round()]
+    return [int(index) for index in ends.round()]
 
 
 def read_seed(rng: object, what: str = "rng") -> int:
-    """The seed that ``rng`` is, 0 for None; one drawn from it if it is a generator."""
+    """The seed ``rng``, 0 for None; drawn from it if it is a generator."""
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
     seed = 0 if rng is None else rng
@@ -321,36 +318,36 @@ def read_seed(rng: object, what: str = "rng") -> int:
 
 
 def read_rng(rng: object) -> np.random.Generator:
-    """A generator as it is, to be advanced; else a new one from :func:`read_seed`."""
+    """A given generator, which is advanced; else a new one from :func:`read_seed`."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(read_seed(rng))
 
 
 def read_option(user_word: _Word, kinds: Any, label: str) -> _Word:
-    """``user_word``, if it is one of the words of a ``Literal``."""
-    known = list(get_args(kinds))
-    if user_word in known:
+    """Return ``user_word`` if it is one of the words of a ``Literal``, or refuse it."""
+    words = list(get_args(kinds))
+    if user_word in words:
         return user_word
     raise InvalidInput(
-        f"{label}: expected {enumerated([*map(repr, known)], 'or')}, got {user_word!r}"
-        f"{did_you_mean(user_word, known)}"
+        f"{label}: expected {enumerated([*map(repr, words)], 'or')}, got {user_word!r}"
+        f"{did_you_mean(user_word, words)}"
     )
 
 
 _SHORT, _MANY = 60, 1_000
-"""Characters of a word that are compared; names among which a near one is sought."""
+"""Characters of a word that are compared, and names that it is compared with."""
 
 
-def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """A hint, to stand behind a word, at the name nearest to it; nothing if none is."""
-    names = {name.lower(): name for name in reversed(known[:_MANY])}
-    near = get_close_matches(str(word).lower()[:_SHORT], list(names), n=1)
-    return f" (did you mean {names[near[0]]!r}?)" if near else ""
+def did_you_mean(word: object, names: Sequence[str]) -> str:
+    """A hint at the most similar name, in brackets; empty if there is none."""
+    by_lower = {name.lower(): name for name in reversed(names[:_MANY])}
+    close = get_close_matches(str(word).lower()[:_SHORT], list(by_lower), n=1)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
 
 
 def target_hint(label: str, table: Any) -> str:
-    """What to say of a column of numbers that is given as background rows."""
+    """A hint if a column of numbers, such as a target, is given as background rows."""
     if label.split(": ")[-1] != "data" or as_array(table, label).ndim != 1:
         return ""
     return ", as a target y has; give the table of columns that the model was fitted on"

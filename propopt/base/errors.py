@@ -1,53 +1,53 @@
-"""What can go wrong, by kind: every error that propopt raises on purpose."""
+"""Every error and warning that propopt raises on purpose, by kind."""
 
 from __future__ import annotations
 
 
 class PropoptError(Exception):
-    """Base of all errors raised by propopt."""
+    """The base class of all errors that propopt raises."""
 
     part: tuple[str | int, ...] = ()
-    """Of a problem, by keys and positions, where one was read or run."""
+    """The part of a problem file that caused the error, by keys and positions."""
 
 
 class InvalidInput(PropoptError, ValueError):
-    """An argument cannot be used; the message names it, what came and what would do."""
+    """An argument cannot be used; the message has its name, its value and a remedy."""
 
 
 class UnknownArgument(InvalidInput, TypeError):
-    """A call has no such argument, or lacks one; the message gives those it has."""
+    """A call has an unknown argument, or lacks one; the message has the valid ones."""
 
 
 class WrongType(InvalidInput, TypeError):
-    """Something of a type that does not do here; the message says what would do."""
+    """An argument has a wrong type; the message has the expected type."""
 
 
 class NoSuchName(PropoptError, AttributeError):
-    """An object has no such attribute; the message gives the name that it has."""
+    """An object has no such attribute; the message suggests the right name."""
 
 
 class Refused(PropoptError):
-    """A solver or a loss cannot do what was asked of it; the message is the reason."""
+    """A solver or a loss cannot do what was requested; the message has the reason."""
 
 
 class NoTradeOff(Refused):
-    """A loss is the same at both ends of the front, so that it has no shares."""
+    """A loss is equal at both ends of the trade-off curve, so it has no shares."""
 
 
 class Infeasible(PropoptError):
-    """No explanation satisfies all bounds; the message gives what is attainable."""
+    """No explanation satisfies all bounds; the message has the attainable values."""
 
 
 class SolverFailure(PropoptError):
-    """A backend stopped without a usable answer."""
+    """A solver stopped without a usable solution."""
 
 
 class MissingExtra(PropoptError, ImportError):
-    """An optional package is needed, or is broken; the message says what would do."""
+    """An optional package is missing or broken; the message says how to install it."""
 
 
 class WriteFailure(PropoptError, OSError):
-    """A file could not be written; the message names it, and says why."""
+    """A file could not be written; the message has its path and the reason."""
 
     def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)
@@ -55,71 +55,71 @@ class WriteFailure(PropoptError, OSError):
 
 
 class ProblemFileError(PropoptError):
-    """A problem is not valid; the message is ``file:line: key: what is wrong``.
+    """A problem file is not valid; the message is ``file:line: key: mistake``.
 
-    File and line are those of a problem file; sections from Python have keys alone.
-    Of several mistakes each has a line of its own.
+    Sections that are built in Python have keys only. Each mistake has its line of the
+    message.
     """
 
     lines: tuple[tuple[int, str], ...] = ()
-    """Each mistake after the number of its line, where there are lines."""
+    """The line number and text of each mistake; empty without a file."""
 
 
 class PropoptWarning(UserWarning):
-    """Base of all warnings issued by propopt."""
+    """The base class of all warnings that propopt issues."""
 
 
 class TrivialObjectiveWarning(PropoptWarning):
-    """No term ties the explanation to the function, so its optimum says nothing."""
+    """No term of the objective depends on the model, so its optimum is meaningless."""
 
 
 class UncertifiedWarning(PropoptWarning):
-    """The certified gap of a result is larger than the tolerance that was asked for."""
+    """The certified gap of a result is larger than the requested tolerance."""
 
 
 class UnsolvedWarning(PropoptWarning):
-    """A solver gave no answer for some weights of a sweep; the others are there."""
+    """A solver failed for some weights of a sweep; the result has the others."""
 
 
 class EdgeWarning(PropoptWarning):
-    """A search for parameters ended at an edge of the range that it looks in."""
+    """A search for parameters ended at an edge of its range."""
 
 
 class FlatFunctionWarning(PropoptWarning):
-    """Every numerical gradient is zero: the function is piecewise constant here."""
+    """All numerical gradients are zero: the function is piecewise constant here."""
 
 
 class JumpsWarning(FlatFunctionWarning):
-    """A function jumps, so that its numerical gradients miss much of its change."""
+    """A function jumps, so its numerical gradients miss much of its change."""
 
 
 class ImpreciseWarning(PropoptWarning):
-    """The error of a target is larger than was wanted, or is not known."""
+    """The sampling error of a target is too large, or could not be estimated."""
 
 
 class MissingPatternsWarning(PropoptWarning):
-    """Many rows are compared with rows in which other columns are missing."""
+    """Many rows are compared with rows that miss other columns."""
 
 
 class InexactBoxesWarning(PropoptWarning):
-    """A model cannot be read, or what was read differs from what it answers."""
+    """A model cannot be computed exactly, so values are sampled."""
 
 
 class EstimatedWarning(PropoptWarning):
-    """What is exact of other functions is estimated here; the message says why."""
+    """Values that are exact for other functions are estimated here; see the message."""
 
 
 class DegenerateVarianceWarning(PropoptWarning):
-    """All rows have one score, so that no interval can be had from their spread."""
+    """All rows have one score, so their spread gives no confidence interval."""
 
 
 class InterruptedWarning(PropoptWarning):
-    """Work was interrupted; the result holds what had been finished."""
+    """A computation was interrupted; the result has the finished part."""
 
 
 class AdditiveErrorWarning(PropoptWarning):
-    """Features that do not interact have scores other than zero under this error."""
+    """With this error, features that do not interact can have nonzero scores."""
 
 
 class FewPatchesWarning(PropoptWarning):
-    """Some predictions are means of few minipatches; the message says how many do."""
+    """Some predictions are means of few minipatches; the message has the counts."""

@@ -1,4 +1,4 @@
-"""Packages beside the required ones: extras of ours, and what others add to ours."""
+"""Optional packages, which extras install, and plugins of other packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from propopt.base.errors import MissingExtra
 
 
-# ---- Optional packages, imported when they are needed, and how each is installed
+# ---- Optional packages: imported when needed, with a hint how to install them
 
 
 EXTRAS: Mapping[str, str] = {
@@ -30,15 +30,15 @@ EXTRAS: Mapping[str, str] = {
     "shapiq": "peers",
     "jinja2": "report",
 }
-"""By package, the extra of ours that installs it."""
+"""The extra of propopt that installs each package."""
 
 
 def require(module: str) -> ModuleType:
-    """The module, or :class:`MissingExtra` with the command that installs it."""
+    """Import a module; :class:`MissingExtra` has the command that installs it."""
     package = module.partition(".")[0]
     with warnings.catch_warnings():
-        # What an import says here concerns that package's own source (deprecated
-        # matplotlib calls, invalid escapes); the user of propopt can do nothing.
+        # warnings about the source of the package, such as deprecated calls of
+        # matplotlib, which users of propopt cannot change
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module(module)
@@ -49,21 +49,21 @@ def require(module: str) -> ModuleType:
 
 
 def install_hint(package: str) -> str:
-    """How to install the package."""
+    """The command that installs an optional package."""
     return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
 
 
-# ---- What other packages add, by entry points: named at once, loaded when needed
+# ---- Plugins: entry points of other packages, loaded when needed
 
 
 @cache
 def plugins(group: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a group, by their names."""
+    """The entry points of a group by name."""
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
 def load_plugin(entry: EntryPoint) -> Any:
-    """What an entry point names; :class:`MissingExtra` if that cannot be imported."""
+    """The object of an entry point; :class:`MissingExtra` if it cannot be imported."""
     try:
         return entry.load()
     except Exception as error:
@@ -75,6 +75,6 @@ def load_plugin(entry: EntryPoint) -> Any:
 
 
 def distribution_of(entry: EntryPoint) -> str:
-    """What was installed with an entry point, and its version."""
-    own = entry.dist
-    return "a package" if own is None else f"{own.name} {own.version}"
+    """The package of an entry point, and its version."""
+    package = entry.dist
+    return "a package" if package is None else f"{package.name} {package.version}"

@@ -1,8 +1,8 @@
-"""Compiled inner loops: which are used, and how they are called.
+"""Compiled inner loops, and their fallback to NumPy.
 
-``kernels.c`` beside this file is compiled when propopt is installed, if there is a C
-compiler. Without it NumPy does the same, more slowly. The environment variable
-``PROPOPT_KERNELS`` chooses: ``numpy`` or ``c``; by default ``c`` where it is there.
+``kernels.c`` in this folder is compiled when propopt is installed, if there is a C
+compiler. Otherwise NumPy computes the same, more slowly. The environment variable
+``PROPOPT_KERNELS`` selects ``numpy`` or ``c``; the default is ``c`` if available.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LIBRARY: Final = KERNEL_SOURCE.with_name(
 
 @final
 class _Contiguous:
-    """An array in C order as an argument; NumPy's ``ndpointer`` takes much longer."""
+    """An array argument in C order; faster than NumPy's ``ndpointer``."""
 
     def __init__(self, dtype: type, writes: bool = False) -> None:
         self.dtype = np.dtype(dtype)
         self.writes = writes
 
     def from_param(self, array: NDArray[Any]) -> Any:
-        """What ctypes passes: a pointer to its first entry."""
+        """The pointer to the first entry, which ctypes passes."""
         flags = array.flags
         if array.dtype != self.dtype or not flags.c_contiguous:
             raise TypeError(
@@ -51,7 +51,9 @@ class _Contiguous:
         if flags.writeable and array.size > 0:
             return ctypes.byref(ctypes.c_char.from_buffer(array.data))
         if self.writes and array.size > 0:
-            raise TypeError("expected an array that can be written, got a sealed one")
+            raise TypeError(
+                "expected an array that can be written, got a read-only one"
+            )
         return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -93,7 +95,7 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
 
 
 def kernel(name: str) -> Callable[..., None] | None:
-    """A compiled kernel; None where NumPy does its work.
+    """A compiled kernel by name; None if NumPy is used instead.
 
     Raises
     ------
@@ -104,19 +106,19 @@ def kernel(name: str) -> Callable[..., None] | None:
 
     Notes
     -----
-    It takes numbers and contiguous arrays of the declared types, and refuses others.
+    Kernels accept numbers and contiguous arrays of the declared types, and no others.
     """
     return kernels_of(os.environ.get(_CHOSEN_BY, "")).get(name)
 
 
 def why_no_kernels() -> str | None:
     """Why there are no compiled kernels; None if there are."""
-    found = load_kernels()
-    return found if isinstance(found, str) else None
+    kernels = load_kernels()
+    return kernels if isinstance(kernels, str) else None
 
 
 def describe_kernels() -> str:
-    """Which kernels are used, and why it is not the compiled ones."""
+    """Which kernels are used, and why not the compiled ones, in words."""
     choice = os.environ.get(_CHOSEN_BY, "")
     if kernels_of(choice):
         return "kernels: C"
@@ -125,25 +127,25 @@ def describe_kernels() -> str:
 
 @cache
 def kernels_of(choice: str) -> Mapping[str, Callable[..., None]]:
-    """The kernels by their names; none if NumPy does their work."""
+    """The compiled kernels by name; empty if NumPy is used instead."""
     if choice not in ("", *_CHOICES):
         raise InvalidInput(
-            f"{_CHOSEN_BY}: expected 'c' or 'numpy', or nothing for the faster that is "
-            f"there, got {choice!r}"
+            f"{_CHOSEN_BY}: expected 'c' or 'numpy', or nothing for the fastest "
+            f"available, got {choice!r}"
         )
     if choice == "numpy":
         return {}
-    found = load_kernels()
-    if isinstance(found, Mapping):
-        return found
+    kernels = load_kernels()
+    if isinstance(kernels, Mapping):
+        return kernels
     if choice == "c":
         raise Refused(
-            f"{_CHOSEN_BY}=c: {found}; install propopt again where there is a C "
+            f"{_CHOSEN_BY}=c: {kernels}; install propopt again where there is a C "
             f"compiler, or set {_CHOSEN_BY}=numpy"
         )
     if LIBRARY.exists():
         warnings.warn(
-            f"{found}, so NumPy does its work; install propopt again, or set "
+            f"{kernels}, so NumPy is used; install propopt again, or set "
             f"{_CHOSEN_BY}=numpy",
             RuntimeWarning,
             stacklevel=3,
@@ -153,7 +155,7 @@ def kernels_of(choice: str) -> Mapping[str, Callable[..., None]]:
 
 @cache
 def load_kernels() -> Mapping[str, Callable[..., None]] | str:
-    """The kernels by their names, or why there are none."""
+    """The compiled kernels by name, or the reason why there are none."""
     if not LIBRARY.exists():
         return "no kernels were compiled when propopt was installed"
     try:
@@ -164,7 +166,7 @@ def load_kernels() -> Mapping[str, Callable[..., None]] | str:
         return f"{LIBRARY.name} cannot be loaded ({error})"
     if source != hashlib.sha256(KERNEL_SOURCE.read_bytes()).hexdigest():
         return (
-            f"{LIBRARY.name} was compiled of another {KERNEL_SOURCE.name} than is here"
+            f"{LIBRARY.name} was compiled from another version of {KERNEL_SOURCE.name}"
         )
     kernels = {}
     for name, arguments in _SIGNATURES.items():

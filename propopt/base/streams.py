@@ -1,4 +1,4 @@
-"""Standard output and error that outlive their readers, a full disk and ASCII."""
+"""Standard streams that survive a closed pipe, a full disk and ASCII encodings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TextIO
 
 
 class PatientStream(io.TextIOBase):
-    """A stream to which writing never fails, so that work goes on when nobody reads.
+    """A stream to which writing never fails, so a run continues without a reader.
 
-    Characters that its encoding does not have become escapes. After a failure it is
-    silent; the failure is kept for whoever wants to tell of it.
+    Characters outside of its encoding become escapes. After a failure nothing more is
+    written; ``failure`` has the error.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -23,7 +23,7 @@ class PatientStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # an attribute in the stubs
-        """That of the stream."""
+        """The encoding of the stream."""
         return (self._stream and self._stream.encoding) or "utf-8"
 
     def isatty(self) -> bool:
@@ -37,20 +37,20 @@ class PatientStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if self._stream is not None and self._is_open:
-            with self._kept_failure():
+            with self._failure_recorded():
                 self._write(self._stream, text)
         return len(text)
 
     def flush(self) -> None:
         if self._stream is not None and self._is_open:
-            with self._kept_failure():
+            with self._failure_recorded():
                 self._stream.flush()
 
     @property
     def _is_open(self) -> bool:
-        """False after a failure, and where the stream was closed before this one.
+        """False after a failure, and if the wrapped stream is closed.
 
-        Python flushes a stream that it forgets, perhaps long after that.
+        Python flushes a stream when it is collected, perhaps long after that.
         """
         closed = self._stream is None or self._stream.closed
         return not closed and self.failure is None
@@ -63,19 +63,19 @@ class PatientStream(io.TextIOBase):
             stream.write(escaped.decode(self.encoding))
 
     @contextmanager
-    def _kept_failure(self) -> Iterator[None]:
+    def _failure_recorded(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             self.failure = error
-            # what waits in buffers would fail again when Python ends
+            # buffered text would fail again when Python ends
             with suppress(OSError), open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), self.fileno())
 
 
 @contextmanager
 def patient_streams() -> Iterator[tuple[PatientStream, PatientStream]]:
-    """Put a :class:`PatientStream` in the place of standard output and of error."""
+    """Replace standard output and standard error by :class:`PatientStream`."""
     _take_closed_descriptors()
     before = sys.stdout, sys.stderr
     out, err = map(PatientStream, before)
@@ -89,9 +89,9 @@ def patient_streams() -> Iterator[tuple[PatientStream, PatientStream]]:
 
 
 def _take_closed_descriptors() -> None:
-    """Open those of the three standard descriptors that are closed.
+    """Open the standard descriptors that are closed.
 
-    The next file that is opened would take their place, and what a library prints.
+    Otherwise the next file that is opened gets one, and all that libraries print.
     """
     for descriptor in range(3):
         try:

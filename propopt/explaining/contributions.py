@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import DrawPlan, checkpointed_array
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function

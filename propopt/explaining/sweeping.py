@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array
+from propopt.base.checkpoints import checkpoint_path
 from propopt.base.checks import read_each_nonnegative, read_positive
 from propopt.base.declared import Declared, field, lazily
 from propopt.base.errors import (
@@ -26,7 +27,7 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.base.files import writable_folder
-from propopt.base.resources import checkpoint_path, in_workers, read_workers
+from propopt.base.resources import in_workers, read_workers
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.explaining.front_bounds import FrontBounds, Sandwich

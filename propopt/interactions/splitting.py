@@ -13,14 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
+from propopt.base.checkpoints import checkpoint_path, read_checkpoint, write_checkpoint
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import (
-    checkpoint_path,
-    read_checkpoint,
-    require_memory,
-    write_checkpoint,
-)
+from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
 from propopt.interactions.features import FeatureSets, subsets_of

@@ -10,9 +10,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_only, read_rng
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import checkpointed_array
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+from propopt.base.checkpoints import checkpointed_result
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import checkpointed_result, threads_of_run
+from propopt.base.resources import threads_of_run
 from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import sweep

@@ -67,7 +67,9 @@ def test_a_library_of_another_source_is_not_called(elsewhere, monkeypatch, tmp_p
     edited.write_bytes(own.KERNEL_SOURCE.read_bytes() + b"/* edited */\n")
     monkeypatch.setattr(own, "KERNEL_SOURCE", edited)
     monkeypatch.setenv("PROPOPT_KERNELS", "")
-    with pytest.warns(RuntimeWarning, match=r"compiled of another kernels\.c"):
+    with pytest.warns(
+        RuntimeWarning, match=r"compiled from another version of kernels\.c"
+    ):
         assert own.kernel("contrasts") is None
 
 

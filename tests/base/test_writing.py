@@ -126,7 +126,7 @@ def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys):
         assert main(["sweep", str(file), "-o", str(out)]) == 2
         (out / f"cubic{suffix}").rmdir()
         name = f"{out / 'cubic'}{suffix}"
-        told = f"{file}:1: output: cannot write {name}: a folder is called so\n"
+        told = f"{file}:1: output: cannot write {name}: it is a folder\n"
         assert capsys.readouterr() == ("", told)
     assert main(["sweep", str(file), "-o", os.devnull]) == 2
     assert "cannot make the folder" in capsys.readouterr().err
@@ -140,7 +140,7 @@ def test_a_table_that_is_read_is_not_written_over(tmp_path, capsys, monkeypatch)
     data = "data: {csv: mine.csv, target: y}\nmodel: {kind: linear}\n"
     file.write_text(data + "objective: {gradient_matching: 1}\n")
     assert main(["sweep", "mine.yaml", "-o", "there/.."]) == 2
-    assert "mine.csv: it is read here; choose another" in capsys.readouterr().err
+    assert "mine.csv: it is an input; choose another" in capsys.readouterr().err
     assert table.read_text().startswith("a,y")
 
 
@@ -148,11 +148,11 @@ def test_names_are_tried_before_figures_are_made(tmp_path):
     table = tmp_path / "claims.csv"
     table.write_text("a,y\n1,2\n")
     own = {"csv": table, "target": "y", "quiet": True}
-    with pytest.raises(InvalidInput, match=r"claims\.csv: it is read here"):
+    with pytest.raises(InvalidInput, match=r"claims\.csv: it is an input"):
         reproduce_paper(PROPERTIES, ["tables"], tmp_path, **own)
     assert table.read_text() == "a,y\n1,2\n"
     (tmp_path / "statements.csv").mkdir()
-    with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
+    with pytest.raises(InvalidInput, match=r"statements\.csv: it is a folder"):
         reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
 
 

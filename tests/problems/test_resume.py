@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from propopt.base import files, resources
+from propopt.base import checkpoints, files, resources
 from propopt.cli import main
 from propopt.interactions import fitting
 from propopt.laws import data_law
@@ -80,7 +80,7 @@ def problem(tmp_path):
 @pytest.fixture
 def still(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(resources, "MIN_CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "MIN_CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(fitting, "CALL_SECONDS", 0.0)  # one fit each
     few = resources.Budget(2**25, n_rows=400)  # so that there are many parts
     monkeypatch.setattr(resources, "MODEL_CALLS", few)
@@ -145,7 +145,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
 def test_parts_that_are_damaged_or_of_something_else_are_made_again(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(resources, "MIN_CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "MIN_CHECKPOINT_SECONDS", 0.0)
     made = []
 
     def make():
@@ -153,8 +153,8 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
         return np.arange(3.0)
 
     for of, n_made in ((0.0, 1), (0.0, 1), (1.0, 2), (0.0, 2)):
-        with resources.checkpointing(tmp_path / "parts" / "one"):
-            found = resources.checkpointed_array("a", make, np.array(of))
+        with checkpoints.checkpointing(tmp_path / "parts" / "one"):
+            found = checkpoints.checkpointed_array("a", make, np.array(of))
             assert found.tolist() == [0.0, 1.0, 2.0]
             found[0] = 5.0  # whoever takes it may write to it
         assert len(made) == n_made
@@ -162,12 +162,12 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
-    with resources.checkpointing(tmp_path / "parts" / "one") as now:
-        resources.checkpointed_array("a", make, np.array(0.0))
-        resources.checkpointed_array(
-            "b", lambda: resources.checkpointed_array("a", make)
+    with checkpoints.checkpointing(tmp_path / "parts" / "one") as now:
+        checkpoints.checkpointed_array("a", make, np.array(0.0))
+        checkpoints.checkpointed_array(
+            "b", lambda: checkpoints.checkpointed_array("a", make)
         )
-        resources.checkpointed_array("a", make)  # another number, another scope
+        checkpoints.checkpointed_array("a", make)  # another number, another scope
     assert len(made) == 5
     now.forget()
     assert not (tmp_path / "parts").exists()
@@ -175,10 +175,10 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
 
 KILL = """
 import os, signal, sys, time
-from propopt.base import files, resources
+from propopt.base import checkpoints, files, resources
 from propopt.cli import main
 resources.MODEL_CALLS = resources.Budget(2**25, n_rows=400)
-time.perf_counter, resources.MIN_CHECKPOINT_SECONDS = lambda: 0.0, 0.0
+time.perf_counter, checkpoints.MIN_CHECKPOINT_SECONDS = lambda: 0.0, 0.0
 write, left = files.Format.write, [int(sys.argv[1])]
 def killed(form, target, *what):
     write(form, target, *what)
@@ -220,9 +220,9 @@ def test_sigkill_leaves_whole_parts(job, after, problem, tmp_path):
 HALF = """
 import os, signal, sys, time
 import numpy as np, pandas as pd
-from propopt.base import resources
+from propopt.base import checkpoints
 from propopt.cli import main
-time.perf_counter, resources.MIN_CHECKPOINT_SECONDS = lambda: 0.0, 0.0
+time.perf_counter, checkpoints.MIN_CHECKPOINT_SECONDS = lambda: 0.0, 0.0
 def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 owner, name = {"table": (pd.DataFrame, "to_csv"), "part": (np, "savez")}[sys.argv[1]]

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import to_text
+from propopt.base.checkpoints import checkpointing
 from propopt.base.document import Chapter, Document, Markup
 from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, WriteFailure
 from propopt.base.extras import require
@@ -34,7 +35,6 @@ from propopt.base.files import (
     write_svg,
 )
 from propopt.base.html import HighlightedText
-from propopt.base.resources import checkpointing
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import enumerated, plural, printable, printable_lines
 from propopt.functions import Function
