@@ -124,16 +124,11 @@ GROUPS = {
         "n_row_groups n_groups effective_rows notes",
     },
     "propopt.lime.LimeExplanation": {
-        "The numbers": "coefficients intercept standard_errors alpha log_weight "
+        "The numbers": "flat_coefficients flat_errors flat_alpha intercept log_weight "
         "effective_share",
-        "What is explained": "labels points values cells bins quantity subject",
-        "How they were computed": "source reason law_in_words n_samples ridge "
+        "What is explained": "labels values cells bins documents quantity subject",
+        "How they were computed": "sources reasons law_in_words n_samples ridge "
         "first_row evaluations scatter notes",
-    },
-    "propopt.lime.TextLimeExplanation": {
-        "The numbers": "rows names scatter",
-        "What is explained": "quantity subject law",
-        "How they were computed": "n_samples evaluations notes",
     },
 }
 """Each page with more than eight parameters has an entry here, which a test checks."""

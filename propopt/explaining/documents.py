@@ -33,7 +33,7 @@ from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.explaining import explain_documents
-from propopt.lime.text.text_explanation import TextSubject
+from propopt.lime.text.sampled_words import TextSubject
 from propopt.lime.text.word_limits import TextLaw, check_documents, enumerated_words
 from propopt.losses import Completeness, GradientMatching, Program, SharedRobustness
 from propopt.losses.algebra import _RecastLoss
@@ -166,17 +166,17 @@ class DocumentsProblem(ExplanationProblem):
             draws=DrawPlan(_N_SAMPLES, self.settings.seed),
         )
         result = explain_documents(subject, self.labels.points)
-        rest = [row for row in result.rows if row.has_coefficients]
-        short = [n for n, row in enumerate(result.rows) if not row.has_coefficients]
+        rest = [row for row in result.records if row.has_coefficients]
+        short = [n for n, row in enumerate(result.records) if not row.has_coefficients]
         effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self._placed(
             [
                 row.coefficients if row.has_coefficients else next(effects)
-                for row in result.rows
+                for row in result.records
             ]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
-        note = f"LIME says nothing of documents {listed(short)}; they have effects"
+        note = f"LIME has no coefficients for documents {listed(short)}; they have effects"
         return Estimate(
             values=values,
             source=f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",

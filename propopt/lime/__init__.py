@@ -14,7 +14,7 @@ Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
 - :class:`GlimeLaw`: any other, drawn from its weighted neighbourhood.
 
 Texts have words: :func:`text_limits` explains documents, as a
-:class:`TextLimeExplanation`; :class:`TextLaw` says how words are deleted.
+:class:`LimeExplanation`; :class:`TextLaw` says how words are deleted.
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +26,6 @@ from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
-from propopt.lime.text.text_explanation import TextLimeExplanation
 from propopt.lime.text.word_limits import TextLaw
 
 
@@ -40,7 +39,6 @@ __all__ = [
     "SmoothLaw",
     "TabularLaw",
     "TextLaw",
-    "TextLimeExplanation",
     "limits",
     "text_limits",
 ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 
@@ -26,11 +26,12 @@ from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.laws.data_law import Reference
-from propopt.lime.explanation import LimeExplanation, bins_of, cells_of
+from propopt.lime.explanation import LimeExplanation
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
+from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
 from propopt.lime.sampled_limits import (
     LimeSubject,
     checked_products,
@@ -38,14 +39,13 @@ from propopt.lime.sampled_limits import (
 )
 from propopt.lime.text.sampled_words import (
     SizePlan,
+    TextSubject,
     WordMeans,
     estimate_words,
     limits_of,
 )
-from propopt.lime.text.text_explanation import TextLimeExplanation, TextSubject
 from propopt.lime.text.word_limits import (
     CheckedDocument,
-    LimeRecord,
     TextLaw,
     check_documents,
 )
@@ -53,6 +53,7 @@ from propopt.losses.faithfulness import relative_size
 from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
+from propopt.tables.columns import CategoricalColumn
 from propopt.tables.documents import (
     PatternWords,
     TextDocument,
@@ -62,6 +63,7 @@ from propopt.tables.documents import (
     read_texts,
 )
 from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
 
 
 # ---- Rows of a table
@@ -325,30 +327,55 @@ def explain_rows(
     law, errors, source = subject.law, result.standard_errors, EXACT
     if errors is not None:
         source = f"estimate ({result.n_draws:,} samples of the weighted law)"
-    as_package = isinstance(law, TabularLaw)
+    as_package, N = isinstance(law, TabularLaw), len(values)
     return LimeExplanation(
-        coefficients=result.coefficients,
+        flat_coefficients=result.coefficients.ravel(),
+        flat_errors=None if errors is None else errors.ravel(),
+        flat_alpha=result.alpha.ravel(),
         intercept=result.intercept,
-        standard_errors=errors,
-        source=source,
-        reason=subject.reason,
-        alpha=result.alpha,
+        values=values,
         log_weight=result.log_weight,
         effective_share=effective_share(law, subject.points),
-        values=values,
-        points=subject.points,
-        cells=cells_of(subject.points, subject.function.schema),
-        bins=bins_of(law, subject.points),
+        sources=(source,) * N,
+        reasons=(subject.reason,) * N,
         law_in_words=repr(law),
         n_samples=subject.draws.n_samples,
         ridge=1.0 if as_package else 0.0,
         first_row=as_package,
+        cells=_cells(subject.points, subject.function.schema),
+        bins=_bins(law, subject.points),
         labels=subject.labels.or_else(law.labels),
         evaluations=subject.function.calls.rows - before,
         notes=law.notes(subject.points),
         quantity=subject.function.quantity,
         subject=subject,
     )
+
+
+def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:
+    """Numbers, names of categories, and None for missing values, (N, D)."""
+    columns = [None] * points.shape[1] if schema is None else schema.columns
+    shown = [
+        [_cell(x, column) for x in values.tolist()]
+        for values, column in zip(points.T, columns, strict=True)
+    ]
+    return tuple(zip(*shown, strict=True))
+
+
+def _cell(value: float, column: object) -> Any:
+    if isinstance(column, CategoricalColumn):
+        category = column.categories[int(value)]
+        return category if isinstance(category, bool | int | float) else str(category)
+    return None if np.isnan(value) else value
+
+
+def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
+    """The bin of each value in words, (N, D)."""
+    shown = [
+        [str(column.bins[b]) for b in column.bin_index(values).tolist()]
+        for column, values in zip(law.columns, points.T, strict=True)
+    ]
+    return tuple(zip(*shown, strict=True))
 
 
 _LARGEST: Final = 1e140
@@ -389,7 +416,7 @@ def text_limits(
     max_enumerated: int = 0,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
-) -> TextLimeExplanation:
+) -> LimeExplanation:
     """Compute what the coefficients of LIME on texts tend to, with infinite samples.
 
     β = Σ⁻¹ Γ of Mardaoui and Garreau (2021, Eq. 12): exact where the model is read,
@@ -496,72 +523,73 @@ def text_limits(
 
 def explain_documents(
     subject: TextSubject, names: Any = None, *, progress: bool | None = None
-) -> TextLimeExplanation:
+) -> LimeExplanation:
     """The limits at the documents of a subject, as a result."""
     before = subject.function.calls.rows
     documents = subject.documents
     with progress_bar("lime: reading", len(documents), progress) as bar:
-        told = partial(bar.advance, bar.task_ids[0])
-        read = [
-            replace(
-                own, refusal=own.refusal or _TOO_SHORT.get(own.document.n_words, "")
-            )
-            for own in check_documents(subject.function, documents, told)
-        ]
-    plans = [_plan(subject, own) for own in read]
+        checked = check_documents(
+            subject.function, documents, partial(bar.advance, bar.task_ids[0])
+        )
+    checked = [
+        replace(x, refusal=x.refusal or _TOO_SHORT.get(x.document.n_words, ""))
+        for x in checked
+    ]
+    plans = [_plan(subject, document) for document in checked]
     most = subject.draws.max_evaluations
     sampled = sum(isinstance(plan, SizePlan) for plan in plans)
     if most is not None and sampled > 0:
-        subject = replace(
-            subject, draws=replace(subject.draws, max_evaluations=most // sampled)
-        )
+        most //= sampled
+        subject = replace(subject, draws=replace(subject.draws, max_evaluations=most))
         plans = [
-            plan if isinstance(plan, int) else plan.within(most // sampled, subject.law)
+            plan if isinstance(plan, int) else plan.within(most, subject.law)
             for plan in plans
         ]
-    asked = [plan if isinstance(plan, int) else plan.evaluations for plan in plans]
-    expected = sum(asked)
+    counts = [plan if isinstance(plan, int) else plan.evaluations for plan in plans]
+    expected = sum(counts)
     announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
-        # what asking for so many texts costs, by timing the longest document
-        some = [d for d, n in zip(documents, asked, strict=True) if n]
-        at = subject.function.of_document(max(some, key=lambda d: len(d.text)))
-        cost = cost_of(at, np.ones((1, at.n_words)), Labels(), expected, len(some))
+        # the cost of all texts, from the time that the longest document takes
+        evaluated = [d for d, n in zip(documents, counts, strict=True) if n]
+        longest = max(evaluated, key=lambda document: len(document.text))
+        at = subject.function.of_document(longest)
+        cost = cost_of(at, np.ones((1, at.n_words)), Labels(), expected, len(evaluated))
         announced = cost.announced(subject.draws.label("lime"), at.calls, progress)
-    # texts that are asked for, or documents where none is
-    with progress_bar("lime", expected or len(read), progress) as bar, announced:
+    labels = range(len(documents)) if names is None else names
+    # the bar counts texts, or documents if no text has to be evaluated
+    with progress_bar("lime", expected or len(documents), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
-        done = []
-        for own, plan in zip(read, plans, strict=True):
-            done.append(_explained(subject, own, plan, advance))
+        results = []
+        for label, document, plan in zip(labels, checked, plans, strict=True):
+            results.append(_explained(subject, label, document, plan, advance))
             advance(0 if expected else 1)
-    rows, means = zip(*done, strict=True)
-    labels = range(len(rows)) if names is None else names
+    records, means = zip(*results, strict=True)
     refused = [
-        f"document {label!r}: {row.reason}"
-        for label, row in zip(labels, rows, strict=True)
-        if not row.has_coefficients
+        f"document {record.label!r}: {record.reason}"
+        for record in records
+        if not record.has_coefficients
     ]
-    if len(refused) == len(rows):
+    if len(refused) == len(records):
         raise InvalidInput(
-            f"documents: LIME says nothing of any; of {'; of '.join(refused[:3])}"
+            "documents: LIME has no coefficients for any of them; "
+            f"{'; '.join(refused[:3])}"
         )
     errors = {
-        label: relative_size(row.errors, row.coefficients)
-        for label, row in zip(labels, rows, strict=True)
-        if row.has_coefficients and not row.is_exact
+        record.label: relative_size(record.errors, record.coefficients)
+        for record in records
+        if record.has_coefficients and not record.is_exact
     }
     if errors:
         worst = max(errors, key=lambda label: errors[label])
         subject.draws.warn_if_larger(errors[worst], f" of document {worst!r}")
-    return TextLimeExplanation(
-        rows=rows,
-        law=subject.law,
+    return LimeExplanation.of_records(
+        records,
+        law_in_words=repr(subject.law),
         n_samples=subject.draws.n_samples,
-        names=names,
+        labels=Labels(points=names),
         evaluations=subject.function.calls.rows - before,
         quantity=subject.function.quantity,
-        notes=tuple(f"LIME says nothing of {reason}" for reason in refused),
+        notes=tuple(f"LIME has no coefficients for {reason}" for reason in refused),
         subject=replace(subject, means=means),
     )
 
@@ -588,17 +616,14 @@ def _read_rule(words: Any, function: Any) -> WordRule:
     return rule
 
 
-Told: TypeAlias = Callable[[int], None]
-"""Told how many texts were asked for, or documents read, each time."""
-
 _CALLS: Final = Budget(2**24, 2**11)
-"""Bits of one call, after which a bar moves on."""
+"""The bits of one call, after which the bar moves on."""
 
 
-def _plan(subject: TextSubject, read: CheckedDocument) -> SizePlan | int:
-    """Which sets are sampled; or how many texts are asked for, of none and of all."""
-    d, n = read.document.n_words, subject.draws.n_samples
-    if read.refusal or not isinstance(read.words, Reason):
+def _plan(subject: TextSubject, checked: CheckedDocument) -> SizePlan | int:
+    """Which sets are sampled; or how many texts are evaluated, none or all."""
+    d, n = checked.document.n_words, subject.draws.n_samples
+    if checked.refusal or not isinstance(checked.words, Reason):
         return 0
     if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
         return int(2**d)
@@ -606,50 +631,73 @@ def _plan(subject: TextSubject, read: CheckedDocument) -> SizePlan | int:
 
 
 def _explained(
-    subject: TextSubject, read: CheckedDocument, plan: SizePlan | int, told: Told
+    subject: TextSubject,
+    label: Hashable,
+    checked: CheckedDocument,
+    plan: SizePlan | int,
+    advance: Callable[[int], None],  # takes the number of texts after each call
 ) -> tuple[LimeRecord, WordMeans | None]:
-    """The limits at a document, and what they are made of."""
-    document, law, refusal = read.document, subject.law, read.refusal
+    """The limits at a document, and the means from which they follow."""
+    document, law, refusal = checked.document, subject.law, checked.refusal
 
     def evaluate(bits: Mask) -> Values:
         parts = []
-        for some in _CALLS.blocks(len(bits), bits.shape[1]):
-            parts.append(subject.function.texts_value(document.each(bits[some])))
-            told(len(parts[-1]))
+        for block in _CALLS.blocks(len(bits), bits.shape[1]):
+            parts.append(subject.function.texts_value(document.each(bits[block])))
+            advance(len(parts[-1]))
         return np.concatenate(parts)
 
+    d, source, reason = document.n_words, EXACT, ""
     means: WordMeans | None = None
-    source, reason = EXACT, ""
     try:
-        if refusal or not isinstance(read.words, Reason):
-            means = None if isinstance(read.words, Reason) else read.words
+        if refusal or not isinstance(checked.words, Reason):
+            means = None if isinstance(checked.words, Reason) else checked.words
         elif isinstance(plan, int):
-            means = Enumerated.of(evaluate, document.n_words)
+            means = Enumerated.of(evaluate, d)
             source = f"{EXACT} (all {plan:,} sets of words)"
         else:
-            # the same numbers for all documents: answers do not depend on the others
+            # each document has the same random numbers, independent of the others
             drawn = estimate_words(evaluate, plan, subject.draws.seed, law.bandwidth)
             means = drawn = drawn.enough(subject.draws)
             source = f"estimate ({drawn.plan.evaluations:,} sets of words)"
     except InvalidInput as error:
         refusal = str(error)
+    unknown = np.full(d, np.nan)
     if means is None or refusal:
-        return LimeRecord.without(document, read.value, refusal), None
-    if isinstance(read.words, Reason):
-        reason = read.words.reason
-    result = limits_of(means, np.array([law.bandwidth]))
-    errors, intercept_error = result.standard_errors, result.intercept_error
-    limits = LimeRecord(
-        document=document,
-        coefficients=result.coefficients[0].copy(),
+        record = LimeRecord(
+            label=label,
+            names=document.words,
+            coefficients=unknown,
+            errors=unknown,
+            intercept=np.nan,
+            value=checked.value,
+            alpha=unknown,
+            log_weight=np.nan,
+            effective_share=np.nan,
+            source=NO_COEFFICIENTS,
+            reason=refusal,
+            document=document,
+        )
+        return record, None
+    if isinstance(checked.words, Reason):
+        reason = checked.words.reason
+    result, bits = limits_of(means, np.array([law.bandwidth])), law.bits(d)
+    errors = result.standard_errors
+    record = LimeRecord(
+        label=label,
+        names=document.words,
+        coefficients=result.coefficients[0],
+        errors=np.zeros(d) if errors is None else errors[0],
         intercept=float(result.intercept[0]),
-        value=read.value,
-        standard_errors=None if errors is None else errors[0].copy(),
-        intercept_error=0.0 if intercept_error is None else intercept_error[0],
+        value=checked.value,
+        alpha=bits.alpha[0],
+        log_weight=float(bits.log_weight[0]),
+        effective_share=law.effective_share(d),
         source=source,
         reason=reason,
+        document=document,
     )
-    return limits, means
+    return record, means
 
 
 _TOO_SHORT: Final = {

@@ -1,20 +1,19 @@
-"""What LIME tends to at rows of a table, and what results of texts share with it."""
+"""The coefficients that LIME converges to, as a result with one record for each row."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, final
+from typing import Any, ClassVar, Final, Literal, Self, final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.checks import read_count, read_level, read_option, read_positive
 from propopt.base.declared import field, transient
 from propopt.base.document import (
@@ -24,803 +23,577 @@ from propopt.base.document import (
     Chapter,
     Document,
     Finding,
+    Markup,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.html import marked_html
 from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
-from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence
-from propopt.lime.diagnosis.rules import LIME_RULES
+from propopt.lime.diagnosis.evidence import MANY_WORDS, RowsEvidence, TextEvidence
+from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES
 from propopt.lime.exact_limits import Limits
 from propopt.lime.finite_samples import (
     RunScatter,
     SingleRun,
     expected,
+    expected_run,
     required_samples,
     single_run,
+    single_text_run,
 )
-from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.paths import BandwidthPath, bandwidth_path
+from propopt.lime.paths import BandwidthPath, bandwidth_path, word_path
+from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
 from propopt.lime.sampled_limits import LimeSubject
+from propopt.lime.text.sampled_words import SampledWords, TextSubject
 from propopt.results.result import Result
-from propopt.tables.columns import CategoricalColumn
+from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
-# ---- What LIME tends to at given rows, as a result: tables, cards, files
+MOST_ROWS_SAMPLED = 100
+"""A document of a result with more rows does not sample the noise of single runs."""
+
+RUN_LEVEL: Final = 0.95
+"""The share of single runs within the ranges that a document shows."""
+
+_MOST_BARS: Final = 15
+"""The number of coefficients with a bar, the largest of a row."""
+
+_MOST_CHAPTERS: Final = 10
+"""The number of rows with a chapter in a report."""
+
+_MOST_TEXTS: Final = 3
+"""The number of highlighted documents on a card."""
+
+_ROUNDING: Final = 1e-6
+
+_TABLE_COLUMNS: Final = (
+    *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
+    *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
+    *("intercept", "prediction", "surrogate_at_row", "effective_share"),
+    *("source", "units"),
+)
+
+_TEXT_COLUMNS: Final = (
+    *("document", "word", "count", "coefficient", "standard_error"),
+    *("single_run_sd", "expected", "n_samples"),
+    *("intercept", "prediction", "surrogate_at_row", "source", "reason", "units"),
+)
 
 
-def cells_of(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:
-    """Numbers, names of categories, and None for what is missing, (N, D)."""
-    columns = [None] * points.shape[1] if schema is None else schema.columns
-    shown = [
-        [_cell(x, column) for x in values.tolist()]
-        for values, column in zip(points.T, columns, strict=True)
-    ]
-    return tuple(zip(*shown, strict=True))
+@final
+class LimeExplanation(
+    Result, kind="propopt lime", noun="saved limits of LIME", version=3
+):
+    """The coefficients that LIME converges to, for rows of a table or for documents.
 
+    The surrogate is g(z) = β_0 + Σ_j β_j z_j. For a table the bit z_j says whether a
+    sample is in the bin of the row in column j; for a document, whether it has all
+    occurrences of word j. Coefficients are in units of the output.
 
-def bins_of(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
-    """The bin of each value in words, (N, D)."""
-    shown = [
-        [str(column.bins[b]) for b in column.bin_index(values).tolist()]
-        for column, values in zip(law.columns, points.T, strict=True)
-    ]
-    return tuple(zip(*shown, strict=True))
+    Features are the D columns of a table, or the d distinct words of each document.
+    Arrays with a number for each feature are (N, D) for a table, and a list with one
+    array (d,) for each document. They are stored row by row in one array (M,), and
+    :attr:`records` are views of it.
 
-
-def _cell(value: float, column: object) -> Any:
-    if isinstance(column, CategoricalColumn):
-        category = column.categories[int(value)]
-        return category if isinstance(category, bool | int | float) else str(category)
-    return None if np.isnan(value) else value
-
-
-# ---- What is shown of limits of LIME: bars, and where single runs fall
-
-
-ROWS_SAMPLED = 100
-"""Of more rows a card does not estimate the noise, which takes a while."""
-
-SHARE_OF_RUNS: Final = 0.95
-"""Of lines across the bars of a card."""
-
-
-def ends_of(middle: Array, deviations: Array, level: float = SHARE_OF_RUNS) -> Array:
-    """Both ends of an interval by the normal law, (..., 2)."""
-    reach = float(ndtri(0.5 + 0.5 * level)) * deviations
-    return np.stack([middle - reach, middle + reach], axis=-1)
-
-
-_BARS: Final = 15
-"""Coefficients of a row with a bar, the largest."""
-
-_ON_PAGE: Final = 10
-"""Rows of a report, the first."""
-
-
-# ---- What results of tables and of documents share
-
-
-AskedAbout = TypeVar("AskedAbout")
-"""What is asked about rows of a table, or about documents."""
-
-OfEach = TypeVar("OfEach")
-"""One array for all rows of a table, or a list with one for each document."""
-
-
-class LimeResult(Result, Generic[AskedAbout, OfEach]):
-    """What LIME tends to at N rows of a table, or documents, that may have names.
-
-    Numbers of columns are one array for all rows; documents have words of their own, so
-    that theirs are lists with an array for each. Fields of tables that stand for
-    properties here have defaults, as else the property would be found.
+    Parameters
+    ----------
+    flat_coefficients : array (M,)
+        β_j of all rows; NaN for documents without coefficients.
+    flat_errors : array (M,) or None
+        Standard errors of estimated coefficients; None if all coefficients are exact.
+    flat_alpha : array (M,)
+        Q(z_j = 1): the weighted share of samples that agree with the row in feature j.
+    intercept : array (N,)
+        β_0.
+    values : array (N,)
+        f at the rows.
+    log_weight : array (N,)
+        log C, where C = E π is the mean weight of a sample.
+    effective_share : array (N,)
+        (E π)² / E π²: how many samples without weights one with weight is worth.
+    sources : tuple of str (N,)
+        ``"exact"``, how coefficients were estimated, or ``"none"``.
+    reasons : tuple of str (N,)
+        Why coefficients are not exact, or absent; empty where they are exact.
+    law_in_words : str
+        The sampling law, its bins and its width.
+    n_samples : int
+        The samples of one run of LIME, for ``noise``, ``expected`` and tables.
+    ridge : float
+        The ridge λ of one run; that of the package ``lime`` is 1.
+    first_row : bool
+        Whether the row itself is the first sample of a run, as in the package.
+    cells, bins : tuple of tuples (N, D)
+        The values in a table (numbers, names of categories, None) and their bins in
+        words; empty for documents.
+    documents : tuple of TextDocument (N,)
+        The documents; empty for a table.
+    labels : Labels
+        Names of rows and columns.
+    evaluations : int
+        The number of rows or texts that the model evaluated.
+    notes : tuple of str
+        What a reader has to know, one sentence each.
+    quantity : Quantity or None
+        What is explained, such as the probability of a class.
+    scatter : RunScatter or None
+        The noise of single runs, once it was computed.
+    subject : LimeSubject, TextSubject or None
+        The model and the law. They are not saved: None after loading.
     """
 
     units: ClassVar[str] = "units of the output"
 
-    # what is asked about, what has coefficients, what these compare, columns of a table
-    _nouns: ClassVar[tuple[str, str]]
-    _compared: ClassVar[str]
-    _columns: ClassVar[tuple[str, ...]]
-    _left_behind: ClassVar[str]
-
+    flat_coefficients: Array = field("M", missing=True)
+    flat_errors: Array | None = field("M", low=0.0, missing=True, default=None)
+    flat_alpha: Array = field("M", low=0.0, high=1.0, missing=True)
+    intercept: Values = field("N", missing=True)
+    values: Values = field("N", missing=True, infinite=True, nonempty=True)
+    log_weight: Values = field("N", missing=True, infinite=True)
+    effective_share: Values = field("N", low=0.0, missing=True)
+    sources: tuple[str, ...] = field()
+    reasons: tuple[str, ...] = field()
+    law_in_words: str = field()
     n_samples: int = field(low=1)
+    ridge: float = field(low=0.0, default=1.0)
+    first_row: bool = field(default=True)
+    cells: tuple[tuple[float | str | bool | None, ...], ...] = field(
+        missing=True, default=()
+    )
+    bins: tuple[tuple[str, ...], ...] = field(default=())
+    documents: tuple[TextDocument, ...] = field(by_column=True, default=())
+    labels: Labels = field(default=Labels())
     evaluations: int = field(default=0, low=0)
     notes: tuple[str, ...] = field(default=())
     quantity: Quantity | None = field(default=None)
-    scatter: Any = field(default=None)
-    subject: AskedAbout | None = transient(default=None)
+    scatter: RunScatter | None = field(default=None)
+    subject: LimeSubject | TextSubject | None = transient(default=None)
 
-    @property
-    def _unit(self) -> str:
-        """That of the coefficients, by its name where it has one."""
-        known = self.quantity is not None and self.quantity.kind != "value"
-        return self.quantity.noun if known and self.quantity else self.units
+    @classmethod
+    def of_records(
+        cls, records: Sequence[LimeRecord], **fields: Any
+    ) -> LimeExplanation:
+        """The explanation of documents with these records, one behind the other."""
+        explained = [record for record in records if record.has_coefficients]
+        errors = np.concatenate([record.errors for record in records])
+        return cls(
+            flat_coefficients=np.concatenate([r.coefficients for r in records]),
+            flat_errors=None if all(r.is_exact for r in explained) else errors,
+            flat_alpha=np.concatenate([record.alpha for record in records]),
+            intercept=np.array([record.intercept for record in records]),
+            values=np.array([record.value for record in records]),
+            log_weight=np.array([record.log_weight for record in records]),
+            effective_share=np.array([record.effective_share for record in records]),
+            sources=tuple(record.source for record in records),
+            reasons=tuple(record.reason for record in records),
+            documents=tuple(r.document for r in records if r.document is not None),
+            **fields,
+        )
 
-    # ---- what differs: how numbers are held, how runs and findings are had
+    def validate(self) -> None:
+        """Refuse fields that contradict each other.
 
-    @property
-    @abstractmethod
-    def labels(self) -> Labels:
-        """Names of the rows and of the columns, or words."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """N, and the number of columns or words."""
-
-    @property
-    @abstractmethod
-    def coefficients(self) -> OfEach:
-        """β_j."""
-
-    @property
-    @abstractmethod
-    def intercept(self) -> Values:
-        """β_0, (N,)."""
-
-    @property
-    @abstractmethod
-    def values(self) -> Values:
-        """F at the rows, (N,)."""
-
-    @property
-    @abstractmethod
-    def source(self) -> str:
-        """How coefficients were had, in words."""
-
-    @property
-    @abstractmethod
-    def law_in_words(self) -> str:
-        """The law and its width."""
-
-    @property
-    @abstractmethod
-    def runs(self) -> Any:
-        """How single runs come out."""
-
-    @property
-    @abstractmethod
-    def _errors(self) -> OfEach:
-        """Standard errors of the coefficients, 0 where they are exact."""
-
-    @abstractmethod
-    def _deviations(self, n_samples: int) -> OfEach:
-        """Of coefficients of runs of other sizes."""
-
-    @abstractmethod
-    def _means(self, n_samples: int) -> OfEach:
-        """Coefficients in the mean of runs."""
-
-    @abstractmethod
-    def _names(self, n: int) -> Sequence[str]:
-        """The columns of a row with their bins, or its words."""
-
-    @abstractmethod
-    def _part(self, indices: Indices) -> dict[str, Any]:
-        """Fields of some rows, or documents, alone."""
-
-    @abstractmethod
-    def _own_columns(self, places: Indices) -> dict[str, Any]:
-        """Of a table, where each of its lines is about one of the rows."""
-
-    @abstractmethod
-    def _told(
-        self, subject: AskedAbout, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding]:
-        """What rules of diagnosis tell of runs of n samples."""
-
-    @property
-    @abstractmethod
-    def _known(self) -> tuple[str, str, str]:
-        """What is exact, what is estimated, and why; empty where nothing is."""
-
-    @abstractmethod
-    def _title(self, n: int) -> str:
-        """What is explained, and of whom."""
-
-    @abstractmethod
-    def _ends(self, n: int) -> Array:
-        """Where single runs of a row fall, (D, 2); NaN where that would take long."""
-
-    def _blocks(self, n: int) -> list[Block]:
-        """What a document of a row has beside bars."""
-        del n
-        return []
-
-    @property
-    def _settings(self) -> dict[str, str]:
-        """What was chosen for single runs."""
-        return {}
-
-    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
-        """What is made of all rows at once, or of one document after the other."""
-        first: Any = parts[0]
-        if isinstance(first, np.ndarray):
-            return cast("OfEach", np.asarray(of(*parts)))
-        return cast("OfEach", [of(*own) for own in zip(*parts, strict=True)])
-
-    # ---- what is asked about
-
-    @property
-    def explained_in_words(self) -> str:
-        """What is explained, such as "probability of malignant".
-
-        "output" of files that were written before it was saved.
+        Raises
+        ------
+        InvalidInput
+            If numbers are missing, lengths differ, or exact coefficients have errors.
         """
-        return "output" if self.quantity is None else self.quantity.in_words()
+        N = len(self.values)
+        self._validate_names(N)
+        M = sum(self._lengths)
+        for name in ("sources", "reasons"):
+            if len(getattr(self, name)) != N:
+                raise InvalidInput(f"{name}: expected one for each of {N} rows")
+        if len(self.flat_coefficients) != M:
+            raise InvalidInput("coefficients: expected one for each feature or word")
+        if (self.effective_share > 1.0 + _ROUNDING).any():
+            raise InvalidInput("effective_share: expected at most 1")
+        estimated = False
+        for record in self.records:
+            numbers = [record.intercept, record.value]
+            whole = np.concatenate([record.coefficients, record.errors, numbers])
+            if record.has_coefficients and not np.isfinite(whole).all():
+                raise InvalidInput(
+                    f"coefficients: expected finite numbers for {record.label!r}"
+                )
+            estimated |= record.has_coefficients and not record.is_exact
+            if record.is_exact and record.errors.any():
+                raise InvalidInput(
+                    f"standard_errors: expected none for {record.label!r}, which is "
+                    "exact"
+                )
+        if estimated != (self.flat_errors is not None):
+            expects = "standard errors" if estimated else "no standard errors"
+            raise InvalidInput(
+                f"standard_errors: the source {self.source!r} has {expects}"
+            )
+        runs = self.scatter
+        if runs is not None and (
+            len(runs.deviations) != M
+            or len(runs.variance) != N
+            or len(runs.deviations if runs.means is None else runs.means) != M
+            or (runs.means is None) == bool(self.documents)
+            or runs.n_samples != self.n_samples
+        ):
+            raise InvalidInput("scatter: it is that of other rows or runs")
+
+    def _validate_names(self, N: int) -> None:
+        """Refuse documents that contradict themselves, and tables of other shapes."""
+        if not self.documents:
+            for name, rows in (("cells", self.cells), ("bins", self.bins)):
+                if len(rows) != N or len({len(row) for row in rows}) != 1:
+                    raise InvalidInput(f"{name}: expected a table of {N} rows")
+            if len(self.cells[0]) != len(self.bins[0]):
+                raise InvalidInput("cells: expected as many columns as bins")
+            self.labels.check(self.shape, "labels")
+            return
+        for n, document in enumerate(self.documents):
+            try:
+                document.validate()
+            except InvalidInput as error:
+                raise InvalidInput(f"document {n}: {error}") from None
+        names = self.labels.points
+        if len(self.documents) != N or (names is not None and len(names) != N):
+            raise InvalidInput(f"labels: expected one name for each of {N} documents")
+
+    # ---- rows and their features
+
+    @cached_property
+    def records(self) -> tuple[LimeRecord, ...]:
+        """One record for each row or document, (N,); their arrays are views."""
+        coefficients, alpha, errors = self.coefficients, self.alpha, self._errors
+        return tuple(
+            LimeRecord(
+                label=label,
+                names=self._names(n),
+                coefficients=coefficients[n],
+                errors=errors[n],
+                intercept=float(self.intercept[n]),
+                value=float(self.values[n]),
+                alpha=alpha[n],
+                log_weight=float(self.log_weight[n]),
+                effective_share=float(self.effective_share[n]),
+                source=self.sources[n],
+                reason=self.reasons[n],
+                document=self.documents[n] if self.documents else None,
+            )
+            for n, label in enumerate(self.row_names)
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows or documents N, and of columns or different words."""
+        if self.documents:
+            return len(self.documents), len(self.vocabulary)
+        return len(self.bins), len(self.bins[0])
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct words of each document, in order of first occurrence."""
+        return tuple(document.words for document in self.documents)
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The distinct words of all documents, in order of first occurrence."""
+        return tuple(dict.fromkeys(word for words in self.words for word in words))
 
     @property
     def row_names(self) -> tuple[Hashable, ...]:
-        """Names of the rows, or documents; their numbers where they had none."""
+        """The names of rows or documents; their numbers if they have no names."""
         names = self.labels.points
-        return tuple(range(self.shape[0])) if names is None else names
+        return tuple(range(len(self.values))) if names is None else names
+
+    @property
+    def coefficients(self) -> Any:
+        """The coefficients β_j: (N, D), or (d,) for each document."""
+        return self._split(self.flat_coefficients)
+
+    @property
+    def standard_errors(self) -> Any:
+        """Standard errors of estimated coefficients; None if all of them are exact."""
+        return None if self.flat_errors is None else self._errors
+
+    @property
+    def alpha(self) -> Any:
+        """The weighted share of samples that agree with the row, Q(z_j = 1)."""
+        return self._split(self.flat_alpha)
+
+    @property
+    def points(self) -> Points:
+        """The rows of a table as encoded numbers, (N, D)."""
+        return self.require_table("points").points
+
+    @property
+    def law(self) -> Any:
+        """The sampling law, a LimeLaw or a TextLaw; refused after loading."""
+        return self.require_subject("law").law
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the only error of all coefficients is rounding."""
+        return all(source.startswith(EXACT) for source in self.sources)
+
+    @property
+    def source(self) -> str:
+        """How coefficients were computed: the different sources in one phrase."""
+        return " and ".join(dict.fromkeys(self.sources))
+
+    @property
+    def reason(self) -> str:
+        """Why coefficients are not exact, the first reason; empty if all are exact."""
+        return next(filter(None, self.reasons), "")
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of malignant"."""
+        return "output" if self.quantity is None else self.quantity.in_words()
+
+    @property
+    def mean(self) -> Values:
+        """The mean of f under the weighted law, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
+        if self.documents:
+            return np.array([record.mean for record in self.records])
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.intercept + pulls)
+
+    @property
+    def mean_weight(self) -> Values:
+        """The mean weight of a sample, C = E π, (N,)."""
+        return np.asarray(np.exp(self.log_weight))
 
     @property
     def at_row(self) -> Values:
-        """The surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
-        sums: Any = self._each(lambda own: own.sum(axis=-1), self.coefficients)
+        """The value of the surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
+        sums = np.array([own.sum() for own in self.coefficients])
         return np.asarray(self.intercept + sums)
 
     @property
     def local_gap(self) -> Values:
-        """f(x) less the surrogate at the row, (N,)."""
+        """The difference f(x) minus the surrogate at the row, (N,)."""
         return np.asarray(self.values - self.at_row)
 
-    def position(self, row: Hashable | None = None) -> int:
-        """Where a row, or document, stands; the first by default."""
-        return 0 if row is None else self.labels.position(row, self.shape[0])
+    @cached_property
+    def limits(self) -> Limits:
+        """The limits of rows of a table, as functions of other modules take them."""
+        if self.documents:
+            raise Refused("limits: they are of rows of a table, and these are texts")
+        moments = self.mean, self.alpha, self.log_weight
+        return Limits(self.coefficients, *moments, self.standard_errors)
 
-    def require_subject(self, label: str) -> AskedAbout:
-        """The model and the law."""
+    @property
+    def r2(self) -> Values:
+        """The share of Var_Q f that the surrogate explains, (N,); 1 for constant f."""
+        return self.limits.r2(self.runs.variance)
+
+    def position(self, row: Hashable | None = None) -> int:
+        """The position of a row or document; by default the first with coefficients.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name, or its position where rows have no names.
+
+        Returns
+        -------
+        int
+            Its position among the rows, from 0.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
+        if row is not None:
+            return self.labels.position(row, len(self.values))
+        sources = enumerate(self.sources)
+        return next((n for n, name in sources if name != NO_COEFFICIENTS), 0)
+
+    def require_subject(self, label: str) -> LimeSubject | TextSubject:
+        """The model and the law, for the computation with this label.
+
+        Parameters
+        ----------
+        label : str
+            What needs them, for the message.
+
+        Returns
+        -------
+        LimeSubject or TextSubject
+            The model, the law and the rows.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and has no model.
+        """
         if self.subject is None:
-            reason = self.missing_reason("subject", self._left_behind)
+            again = "text_limits" if self.documents else "limits"
+            reason = self.missing_reason(
+                "subject",
+                "the model and the law are not saved with an explanation; compute it "
+                f"again with propopt.lime.{again}",
+            )
             raise Refused(f"{label}: {reason}")
         return self.subject
 
+    def require_table(self, label: str) -> LimeSubject:
+        """The model and the law like :meth:`require_subject`; refused for documents."""
+        subject = self.require_subject(label)
+        if isinstance(subject, TextSubject):
+            raise Refused(f"{label}: it is of rows of a table, and these are texts")
+        return subject
+
     def of_rows(self, rows: Sequence[Hashable]) -> Self:
-        """The same of some rows, or documents, alone; nothing is computed.
+        """The same explanation for some rows or documents; nothing is computed.
 
         Parameters
         ----------
         rows : sequence of labels or int
             Their names in the index of X, or positions where X had no names.
 
+        Returns
+        -------
+        LimeExplanation
+            An explanation of these rows, in this order.
+
         Raises
         ------
         InvalidInput
-            If there is no such row, or no row is asked for.
+            If there is no such row, or ``rows`` is empty.
         """
         if isinstance(rows, str) or len(rows) == 0:
             raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
         indices = np.array([self.position(row) for row in rows], np.intp)
-        runs, subject = self._known_runs, cast("Any", self.subject)
+        chosen = indices.tolist()
+        labels, scatter, subject = self.labels, self._available_runs, self.subject
+        if labels.points is None and chosen != list(range(len(self.values))):
+            labels = replace(labels, points=self.row_names)  # numbers stay names
+        features, errors = self._feature_indices(indices), self.flat_errors
+        if all(self.records[n].is_exact for n in chosen):
+            errors = None
+        changed: dict[str, Any] = {
+            name: getattr(self, name)[indices]
+            for name in ("intercept", "values", "log_weight", "effective_share")
+        }
+        for name in ("sources", "reasons", "cells", "bins", "documents"):
+            per_row = getattr(self, name)
+            changed[name] = tuple(per_row[n] for n in chosen) if per_row else ()
         return replace(
             self,
-            **self._part(indices),
-            scatter=None if runs is None else runs.of_rows(indices),
+            flat_coefficients=self.flat_coefficients[features],
+            flat_errors=None if errors is None else errors[features],
+            flat_alpha=self.flat_alpha[features],
+            labels=labels.of_positions(indices),
+            scatter=None if scatter is None else scatter.of_rows(indices, features),
             subject=None if subject is None else subject.of_rows(indices),
+            **changed,
         )
 
     def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file without pickles; the model and the law stay behind.
+        """Write an ``.npz`` file without pickles; the model and the law are not saved.
 
-        How single runs scatter is computed first, if nobody has asked for it yet.
+        The noise of single runs is computed first, so that the loaded result has it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, which is replaced.
         """
-        own = self if self.subject is None else replace(self, scatter=self.runs)
-        super(LimeResult, own).save(path)
+        whole = self if self.subject is None else replace(self, scatter=self.runs)
+        super(LimeExplanation, whole).save(path)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        if state["subject"] is not self.subject:  # what needs the model is lost with it
+        if state["subject"] is not self.subject:  # then noise could not be computed
             state["scatter"] = self.runs
         return state
 
-    # ---- single runs, and what coefficients hide
+    # ---- arrays of all features, row by row
 
     @property
-    def _known_runs(self) -> Any:
-        """How single runs come out; None where nobody has asked for it yet."""
-        return vars(self).get("runs", self.scatter)
+    def _lengths(self) -> list[int]:
+        """The number of features of each row."""
+        rows = self.documents or self.bins
+        return [x.n_words if isinstance(x, TextDocument) else len(x) for x in rows]
 
-    def _samples(self, n_samples: int | None) -> int:
-        """The samples of a run; those of the explanation where none are given."""
-        if n_samples is None:
-            return self.n_samples
-        return read_count(n_samples, "n_samples")
+    def _split(self, flat: Array) -> Any:
+        """Numbers (M, ...) by rows: (N, D, ...), or a list with (d, ...) for each."""
+        if not self.documents:
+            return flat.reshape(*self.shape, *flat.shape[1:])
+        return np.split(flat, np.cumsum(self._lengths)[:-1])
 
-    def noise(self, n_samples: int | None = None) -> OfEach:
-        """Standard deviations of the coefficients of a single run, (N, D).
-
-        Of documents they are a list, (d,) for each; NaN for those that LIME says
-        nothing of, and for those of more than 500 words.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded, and they are not known.
-        """
-        n = self._samples(n_samples)
-        if n == self.n_samples:
-            return self._each(np.asarray, self.runs.deviations)
-        return self._deviations(n)
+    def _feature_indices(self, rows: Indices) -> Indices:
+        """The positions of features of some rows in arrays (M,)."""
+        ends = np.cumsum(self._lengths)
+        starts = ends - self._lengths
+        parts = [np.arange(starts[n], ends[n]) for n in rows]
+        return np.concatenate(parts)
 
     @property
-    def available_noise(self) -> OfEach:
-        """The same; NaN where it is not known and cannot be asked."""
-        if self.scatter is None and self.subject is None:
-            return self._each(lambda own: np.full(own.shape, np.nan), self.coefficients)
-        return self.noise()
+    def _errors(self) -> Any:
+        """Standard errors by rows: 0 for exact coefficients, NaN for absent ones."""
+        if self.flat_errors is None:
+            return self._split(0.0 * self.flat_coefficients)
+        return self._split(self.flat_errors)
 
-    def expected(self, n_samples: int | None = None) -> OfEach:
-        """Mean coefficients of runs with their ridge and their first row, (N, D).
-
-        Of documents they are a list, (d,) for each: of runs of the package ``lime``,
-        with its ridge of 1, and the document itself as the first sample.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of each run; those of the explanation by default.
-
-        Raises
-        ------
-        Refused
-            If an explanation of documents was loaded, and they are not known.
-        """
-        return self._means(self._samples(n_samples))
-
-    def intervals(
-        self,
-        # the share of single runs, each coefficient by itself; or the confidence
-        level: float = SHARE_OF_RUNS,
-        *,
-        # where single runs of n samples fall, around their mean of expected
-        of: Literal["runs", "limits"] = "runs",
-        # of the run; those of the explanation by default; limits do not read it
-        n_samples: int | None = None,
-    ) -> OfEach:
-        """Where coefficients fall: lower and upper ends, by the normal law."""
-        ends = partial(ends_of, level=read_level(level))
-        if read_option(of, Literal["runs", "limits"], "of") == "limits":
-            return self._each(ends, self.coefficients, self._errors)
-        return self._each(ends, self.expected(n_samples), self.noise(n_samples))
-
-    def required_n(self, se: float) -> OfEach:
-        """Samples of one run for standard errors of ``se``, as many as coefficients.
-
-        Parameters
-        ----------
-        se : float
-            In units of the output.
-
-        Raises
-        ------
-        InvalidInput
-            If it is not positive.
-        """
-        n, size = self.n_samples, read_positive(se, "se")
-        return self._each(lambda own: required_samples(n, own, size), self.noise())
-
-    def diagnose(
-        self,
-        n_samples: int | None = None,
-        *,
-        rows: Sequence[Hashable] | None = None,
-        progress: bool | None = None,
-    ) -> LimeDiagnosis:
-        """What these coefficients hide: findings with numbers, what misleads first.
-
-        Of both: signs that depend on the width, noise, unstable ranks, weights that
-        collapse, and sums that are not f. Of tables also signs against the profile of
-        their column, cancellation by binning, coefficients of what is elsewhere, edges
-        of bins, weights that are not local, low fidelity and columns that go together;
-        under normal samples columns that are switched off and signs that are turned.
-        Of documents also words that are one feature of the model, that it ignores, or
-        that its features join; and weights that leave one word out at a time.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the runs that it is about; those of the explanation by default.
-        rows : sequence of labels or int, optional
-            Only these rows or documents, by their names in the index of X, or positions
-            where X had no names.
-        progress : bool, optional
-            Show a bar, and before long work what it costs; by default only on a
-            terminal.
-
-        Returns
-        -------
-        LimeDiagnosis
-            What misleads hardly anybody is among its notes. Of documents its columns
-            are the words of all of them.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row.
-        Refused
-            If the explanation was loaded, and has no model; or if LIME says nothing of
-            any of the documents.
-        """
-        subject, n = self.require_subject("diagnose"), self._samples(n_samples)
-        if rows is not None:
-            return self.of_rows(rows).diagnose(n, progress=progress)
-        told = self._told(subject, n, progress)
-        return LimeDiagnosis.of_findings(told, self.shape, self.labels, n, self.source)
-
-    # ---- as a table, as lists, as one line and as a card
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each row and column of X, or each word of each document.
-
-        Coefficients with standard error, noise and source; with the bin of the row, or
-        how often the word comes. The deviation and the mean of single runs are those of
-        ``n_samples``; they are NaN for documents of more than 500 words.
-        """
-        own: Any = self.coefficients
-        names, places = self.row_names, np.repeat(range(len(own)), list(map(len, own)))
-
-        def joined(parts: Any) -> Array:
-            if isinstance(parts, np.ndarray):
-                return parts.ravel()
-            return np.concatenate([*parts, np.empty(0)])
-
-        known = {
-            self._nouns[0]: [names[n] for n in places.tolist()],
-            "coefficient": joined(own),
-            "standard_error": joined(self._errors),
-            "single_run_sd": joined(self.available_noise),
-            "expected": joined(self.expected()),
-            "n_samples": self.n_samples,
-            "intercept": self.intercept[places],
-            "prediction": self.values[places],
-            "surrogate_at_row": self.at_row[places],
-            "units": self.units,
-            **self._own_columns(places),
-        }
-        return pd.DataFrame({name: known[name] for name in self._columns})
-
-    def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
-        """The k largest coefficients of a row, or document.
-
-        Rows of :meth:`to_frame`.
-        """
-        count, n = read_count(k, "k"), self.position(row)
-        frame = self.of_rows([self.row_names[n]]).to_frame()
-        order = [j for j, _ in self._largest_first(n)]
-        return frame.iloc[order[:count]].reset_index(drop=True)
-
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Names and coefficients; the largest first, as the package ``lime`` has it.
-
-        Names are those of words, or of columns with their bins.
-        """
-        n = self.position(row)
-        names = self._names(n)
-        return [(names[j], weight) for j, weight in self._largest_first(n)]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions and coefficients, the largest first.
-
-        Words are numbered in the order in which they first come, as ``lime`` does it;
-        of equal coefficients the first comes first.
-        """
-        return {1: self._largest_first(self.position(row))}
-
-    def _largest_first(self, n: int) -> list[tuple[int, float]]:
-        """Positions and coefficients of a row."""
-        own = cast("Any", self.coefficients)[n]
-        order = np.argsort(-np.abs(own), kind="stable").tolist()
-        return [(j, float(own[j])) for j in order]
-
-    def __repr__(self) -> str:
-        """One line."""
-        facts = "; ".join(map(printable, self.claims()))
-        return f"{type(self).__name__}({self.size_in_words}; {facts})"
-
-    def claims(self) -> Iterator[str]:
-        """What is proved, what is estimated, the units and the law."""
-        exact, estimated, why = self._known
-        if exact:
-            without = ", without samples or a seed" if exact == EXACT else ""
-            yield f"coefficients {exact}{without}"
-        if estimated:
-            called = f"{self.evaluations:,} evaluations"
-            yield f"coefficients {estimated}, {called}; not exact because {why}"
-        yield f"in {self.units}"
-        yield self.law_in_words
-
-    def document(self, row: Hashable | None = None) -> Document:
-        """The largest coefficients of one row or document, and where single runs fall.
-
-        Of documents also the words of the first, highlighted. A page has those of the
-        other rows as well.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first that LIME says something of.
-        """
-        n = self.position(row)
-        ends, names, pairs = self._ends(n), self._names(n), self._largest_first(n)
-        if any(np.isnan(weight) for _, weight in pairs):
-            pairs = []  # LIME says nothing of it
-        exact, estimated, why = self._known
-        how = "exact: no samples, no seed" if exact == EXACT else exact
-        trust = [Finding(how)] if exact else []
-        if estimated:
-            words = f"coefficients {estimated}; not exact because {why}"
-            trust.append(Finding(words, "estimated"))
-        if np.isfinite(ends).any():
-            words = f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
-            trust.append(
-                Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
-            )
-        N, noun = self.shape[0], self._nouns[0]
-        subtitle = (
-            "LIME with ever more samples: how much higher the output is with each "
-            f"{self._compared}, in {self._unit}"
-        )
-        if N > 1:
-            subtitle += f"; {plural(N - 1, f'more {noun}')} in this result"
-        rows = [
-            Bar(name=names[j], value=weight, interval=(*ends[j].tolist(),))
-            for j, weight in pairs[:_BARS]
-        ]
-        bars = Bars(rows, subtitle, [weight for _, weight in pairs[_BARS:]])
-        of_all = {} if self.quantity is None else {"explained": str(self.quantity)}
-        return Document(
-            title=self._title(n),
-            subtitle=subtitle,
-            blocks=[bars, *self._blocks(n)],
-            trust=trust,
-            settings={
-                **of_all,
-                "size": self.size_in_words,
-                "law": self.law_in_words,
-                **self._settings,
-                "model evaluations": f"{self.evaluations:,}",
-                **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
-            },
-            chapters=partial(self._chapters, n),
-            names=names,
+    def _names(self, n: int) -> tuple[str, ...]:
+        """The columns of a row with their bins, or the words of a document."""
+        if self.documents:
+            return self.documents[n].words
+        names = self.labels.feature_names(self.shape[1])
+        # a bin may start with a sign
+        return tuple(
+            f"{name} {bin}" if bin[:1] in "<>≤≥=" else f"{name}: {bin}"
+            for name, bin in zip(names, self.bins[n], strict=True)
         )
 
-    def _chapters(self, shown: int) -> list[Chapter]:
-        """The coefficients of the other rows, as far as there is room, and a table."""
-        others = [n for n in range(min(self.shape[0], _ON_PAGE)) if n != shown]
-        documents = [self.document(self.row_names[n]) for n in others]
-        rows = [Chapter(x.title, [*x.blocks, *x.trust]) for x in documents]
-        said = "Coefficients of LIME are no effects of columns."
-        table = table_chapter("Coefficients", self.to_frame())
-        return [
-            *rows,
-            replace(table, blocks=[*table.blocks, Finding(said, "not said")]),
-        ]
-
-    @property
-    def size_in_words(self) -> str:
-        """Rows and columns, or documents and words."""
-        sizes = zip(self.shape, self._nouns, strict=True)
-        return ", ".join(plural(size, noun) for size, noun in sizes)
-
-    def _why(self, n: int, whom: str, beside: str) -> str:
-        """What a card says first: what is explained, and of whom."""
-        known, value = self.quantity, self.values[n]
-        if known is not None and known == Quantity(model=known.model):
-            return f"Why the model predicts {value:.4g} for {whom}{beside}"
-        return f"Why the {self.explained_in_words} is {value:.4g} for {whom}{beside}"
-
-
-# ---- What LIME tends to at rows of a table, with what is known of its error
-
-
-_ROUNDING: Final = 1e-6
-
-_BY_ROWS = (
-    "coefficients",
-    "intercept",
-    "standard_errors",
-    "alpha",
-    "log_weight",
-    "effective_share",
-    "values",
-    "points",
-)
-
-
-@final
-class LimeExplanation(
-    LimeResult[LimeSubject, Array],
-    kind="propopt lime",
-    noun="saved limits of LIME",
-    version=2,
-):
-    """The coefficients that LIME tends to, for each row of a table.
-
-    g(z) = β_0 + Σ_j β_j z_j, where bit z_j says whether a sample is in the bin of the
-    row; β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0] is in units of the output.
-
-    Parameters
-    ----------
-    coefficients : array (N, D)
-        β_j. Exact ones need no seed. The same rows in any order have the same to the
-        last bit; beside other rows, sums may be rounded otherwise.
-    intercept : array (N,)
-        β_0.
-    standard_errors : array (N, D) or None
-        Of estimated coefficients; None where they are exact.
-    source : str
-        ``"exact"``, or how they were estimated.
-    reason : str
-        Why they could not be exact, a sentence; empty where they are.
-    alpha : array (N, D)
-        Q(z_j = 1): the weighted share of samples in the bin of the row.
-    log_weight : array (N,)
-        log C, C = E π.
-    effective_share : array (N,)
-        (E π)² / E π²: how many samples without weights one with weight is worth.
-    values : array (N,)
-        f at the rows.
-    points : array (N, D)
-        The rows, encoded.
-    cells : tuple of tuples (N, D)
-        Their values: numbers, names of categories, None.
-    bins : tuple of tuples of str (N, D)
-        The bin of each value, in words.
-    law_in_words : str
-        The law, its bins and its width.
-    n_samples : int
-        Of one run of LIME, for ``noise``, ``expected`` and tables.
-    ridge : float
-        λ of one run; the package has 1.
-    first_row : bool
-        Whether the row itself is the first sample of a run, as it is in the package.
-    labels : Labels
-        Names of rows and columns.
-    evaluations : int
-        Rows that the model was given.
-    notes : tuple of str
-        What a reader has to know, a sentence each.
-    quantity : Quantity or None
-        What is explained, such as the probability of a class.
-    scatter : RunScatter or None
-        What is known of the scatter of single runs.
-    subject : LimeSubject or None
-        The model and the law. They are not saved: of a loaded explanation it is None.
-    """
-
-    _nouns: ClassVar[tuple[str, str]] = ("row", "feature")
-    _compared: ClassVar[str] = "value in its bin"
-    _columns: ClassVar[tuple[str, ...]] = (
-        *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
-        *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
-        *("intercept", "prediction", "surrogate_at_row", "effective_share"),
-        *("source", "units"),
-    )
-    _left_behind: ClassVar[str] = (
-        "the model and the law are not saved with an explanation; make it anew with "
-        "propopt.lime.limits"
-    )
-
-    coefficients: Attributions = field("N D", nonempty=True, default=None)
-    intercept: Values = field("N", default=None)
-    standard_errors: Array | None = field("N D", low=0.0, default=None)
-    source: str = field(default=EXACT)
-    reason: str = field(default="")
-    alpha: Array = field("N D", low=0.0, high=1.0)
-    log_weight: Values = field("N", infinite=True)
-    effective_share: Values = field("N", low=0.0)
-    values: Values = field("N", default=None)
-    points: Points = field("N D", missing=True, infinite=True)
-    cells: tuple[tuple[float | str | bool | None, ...], ...] = field(missing=True)
-    bins: tuple[tuple[str, ...], ...] = field()
-    law_in_words: str = field(default="")
-    ridge: float = field(low=0.0)
-    first_row: bool = field()
-    labels: Labels = field(default=Labels())
-    scatter: RunScatter | None = field(default=None)
-    subject: LimeSubject | None = transient(default=None)
-
-    def validate(self) -> None:
-        """Refuse tables of other shapes, errors of what is exact, shares above 1.
-
-        Raises
-        ------
-        InvalidInput
-            Where what one field says is not what another does.
-        """
-        N, D = self.shape
-        self.labels.check((N, D), "labels")
-        for name, rows in (("cells", self.cells), ("bins", self.bins)):
-            if len(rows) != N or any(len(row) != D for row in rows):
-                raise InvalidInput(f"{name}: expected a table of shape {self.shape}")
-        if self.is_exact != (self.standard_errors is None):
-            has = "no" if self.is_exact else "its"
-            raise InvalidInput(
-                f"standard_errors: the source {self.source!r} has {has} errors"
-            )
-        if (self.effective_share > 1.0 + _ROUNDING).any():
-            raise InvalidInput("effective_share: expected at most 1")
-        runs = self.scatter
-        if runs is not None and (
-            runs.deviations.shape != (N, D)
-            or runs.variance.shape != (N,)
-            or runs.n_samples != self.n_samples
-        ):
-            raise InvalidInput("scatter: it is that of other rows or runs")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """N and D."""
-        N, D = self.coefficients.shape
-        return N, D
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.source == EXACT
-
-    @property
-    def law(self) -> LimeLaw:
-        """The law of the samples."""
-        return self.require_subject("law").law
-
-    @cached_property
-    def limits(self) -> Limits:
-        """Coefficients, E_Q f, α and log C: what rooms of formulas take."""
-        moments = self.mean, self.alpha, self.log_weight
-        return Limits(self.coefficients, *moments, self.standard_errors)
-
-    @property
-    def mean(self) -> Values:
-        """E_Q f, (N,)."""
-        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return np.asarray(self.intercept + pulls)
-
-    @property
-    def mean_weight(self) -> Values:
-        """C = E π, (N,)."""
-        return np.asarray(np.exp(self.log_weight))
-
-    @property
-    def r2(self) -> Values:
-        """The share of Var_Q f that the surrogate explains, (N,); 1 where f is flat."""
-        return self.limits.r2(self.runs.variance)
+    # ---- single runs of LIME
 
     @cached_property
     def runs(self) -> RunScatter:
-        """How single runs scatter, estimated from samples when first asked."""
+        """The noise of single runs of n samples, computed when first needed."""
         if self.scatter is not None:
             return self.scatter
-        return RunScatter(
-            self.run_of(self.n_samples).standard_deviations,
-            self.require_subject("the variance of the function").variance(),
-            self.n_samples,
-        )
+        n = self.n_samples
+        if self.documents:
+            means, deviations = self._document_runs(n)
+            unknown = np.full(len(self.values), np.nan)
+            return RunScatter(deviations, unknown, n, means=means, n_draws=0)
+        subject = self.require_table("noise")
+        deviations = self.run_of(n).standard_deviations.ravel()
+        return RunScatter(deviations, subject.variance(), n)
+
+    @property
+    def _available_runs(self) -> RunScatter | None:
+        """The noise of single runs; None if it has not been computed."""
+        runs: RunScatter | None = vars(self).get("runs", self.scatter)
+        return runs
 
     @cached_property
-    def _runs_of(self) -> dict[int, SingleRun]:
-        """Runs that were asked for, by their number of samples."""
+    def _run_cache(self) -> dict[int, SingleRun]:
+        """Runs by their number of samples."""
         return {}
 
     def run_of(self, n_samples: int) -> SingleRun:
-        """The mean and the covariance of the coefficients of one run of LIME."""
-        if n_samples in self._runs_of:
-            return self._runs_of[n_samples]
-        subject = self.require_subject("a run of another number of samples")
-        self._runs_of[n_samples] = own = single_run(
+        """The mean and covariance of the coefficients of one run, for rows of a table.
+
+        Parameters
+        ----------
+        n_samples : int
+            The samples of the run.
+
+        Returns
+        -------
+        SingleRun
+            Mean coefficients (N, D) and their covariances.
+        """
+        if n_samples in self._run_cache:
+            return self._run_cache[n_samples]
+        subject = self.require_table("a run with another number of samples")
+        self._run_cache[n_samples] = run = single_run(
             subject.evaluate,
             subject.law,
             subject.points,
@@ -832,130 +605,572 @@ class LimeExplanation(
             rng=np.random.default_rng(subject.draws.seed),
             common=subject.common,
         )
-        return own
+        return run
+
+    def _document_run(self, n: int, n_samples: int) -> tuple[Array, Array]:
+        """Means and deviations of a run on one document, (d,); NaN if not computed."""
+        record, subject = self.records[n], self.require_subject("noise")
+        d = len(record.names)
+        assert isinstance(subject, TextSubject), "see documents"
+        means = subject.means[n]
+        if means is None or d > MANY_WORDS:
+            return np.full(d, np.nan), np.full(d, np.nan)
+        # sampled words are evaluated at their samples alone
+        draws = means.draws if isinstance(means, SampledWords) else None
+        function: Any = means
+        run = single_text_run(
+            function, subject.law, record.value, n_samples, draws=draws
+        )
+        return run.coefficients[0], run.standard_deviations[0]
+
+    def _document_runs(self, n_samples: int) -> tuple[Array, Array]:
+        """Means and deviations of runs on all documents, (M,) each."""
+        runs = [self._document_run(n, n_samples) for n in range(len(self.values))]
+        means, deviations = (np.concatenate(part) for part in zip(*runs, strict=True))
+        return means, deviations
+
+    def _flat_noise(self, n_samples: int | None) -> Array:
+        n = self._read_samples(n_samples)
+        if n == self.n_samples:
+            return self.runs.deviations
+        if self.documents:
+            return self._document_runs(n)[1]
+        return self.run_of(n).standard_deviations.ravel()
+
+    def _flat_means(self, n_samples: int | None) -> Array:
+        n = self._read_samples(n_samples)
+        if not self.documents:
+            fit = expected(self.limits, self.values, n, self.ridge, self.first_row)
+            return fit.coefficients.ravel()
+        if n == self.n_samples and self.runs.means is not None:
+            return self.runs.means
+        subject = self.require_subject("expected")
+        assert isinstance(subject, TextSubject), "see documents"
+        return np.concatenate(
+            [
+                record.coefficients
+                if means is None
+                else expected_run(means, subject.law, record.value, n).coefficients[0]
+                for means, record in zip(subject.means, self.records, strict=True)
+            ]
+        )
+
+    def _read_samples(self, n_samples: int | None) -> int:
+        """The samples of a run; by default those of the explanation."""
+        if n_samples is None:
+            return self.n_samples
+        return read_count(n_samples, "n_samples")
+
+    def noise(self, n_samples: int | None = None) -> Any:
+        """Standard deviations of the coefficients of one run of LIME.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            The samples of the run; by default those of the explanation.
+
+        Returns
+        -------
+        array (N, D), or list of arrays (d,)
+            In units of the output; NaN for documents without coefficients, and for
+            those of more than 500 words.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and its file does not have them.
+        """
+        return self._split(self._flat_noise(n_samples))
+
+    @property
+    def available_noise(self) -> Any:
+        """The noise of one run of LIME; NaN if neither saved nor computable."""
+        if self.scatter is None and self.subject is None:
+            return self._split(np.full(len(self.flat_coefficients), np.nan))
+        return self.noise()
+
+    def expected(self, n_samples: int | None = None) -> Any:
+        """The mean coefficients of runs of LIME, with their ridge and first row.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            The samples of each run; by default those of the explanation.
+
+        Returns
+        -------
+        array (N, D), or list of arrays (d,)
+            For documents those of the package ``lime``: its ridge is 1, and its first
+            sample the document itself.
+
+        Raises
+        ------
+        Refused
+            If an explanation of documents was loaded, and its file does not have them.
+        """
+        return self._split(self._flat_means(n_samples))
+
+    def intervals(
+        self,
+        # the share of single runs for each coefficient; or the confidence level
+        level: float = RUN_LEVEL,
+        *,
+        # where single runs of n samples fall, around their mean of expected
+        of: Literal["runs", "limits"] = "runs",
+        # of the run; those of the explanation by default; not used for limits
+        n_samples: int | None = None,
+    ) -> Any:
+        """The lower and upper ends between which coefficients fall, by a normal law."""
+        share = read_level(level)
+        if read_option(of, Literal["runs", "limits"], "of") == "limits":
+            errors = self.flat_errors
+            middle = self.flat_coefficients
+            size = 0.0 * middle if errors is None else errors
+            return self._split(normal_interval(middle, size, share))
+        middle, size = self._flat_means(n_samples), self._flat_noise(n_samples)
+        return self._split(normal_interval(middle, size, share))
+
+    def required_n(self, se: float) -> Any:
+        """The samples that one run needs for standard errors of ``se``.
+
+        Parameters
+        ----------
+        se : float
+            The standard error, in units of the output.
+
+        Returns
+        -------
+        array (N, D), or list of arrays (d,)
+            A number of samples for each coefficient.
+
+        Raises
+        ------
+        InvalidInput
+            If ``se`` is not positive.
+        """
+        n, size = self.n_samples, read_positive(se, "se")
+        return self._split(required_samples(n, self._flat_noise(None), size))
 
     def path(
         self, row: Hashable | None = None, widths: ArrayLike | None = None
     ) -> BandwidthPath:
-        """Coefficients of a row at many kernel widths, exact at each.
+        """The coefficients of one row or document at many kernel widths.
+
+        They are exact at each width for a table. For a document whose coefficients are
+        estimated they have standard errors, and the model is not evaluated again.
 
         Parameters
         ----------
         row : label or int, optional
             Its name in the index of X, or its position where X had no names; by default
-            the first.
+            the first row with coefficients.
         widths : array (M,), optional
-            Kernel widths; by default 50 around that of the law.
+            Kernel widths, or bandwidths of a text law, each positive and finite; by
+            default 50 around that of the law.
+
+        Returns
+        -------
+        BandwidthPath
+            Coefficients (M, D) at each width, and all widths at which signs change.
 
         Raises
         ------
+        InvalidInput
+            If there is no such row, or a width is not positive.
         Refused
-            If coefficients are estimated, or the explanation was loaded.
+            If coefficients of columns are estimated, the explanation was loaded, or
+            LIME has no coefficients for the document.
         """
-        subject = self.require_subject("path")
+        subject, n = self.require_subject("path"), self.position(row)
+        if isinstance(subject, TextSubject):
+            means, width = subject.means[n], subject.law.bandwidth
+            if means is None:
+                raise Refused(f"path: {self.reasons[n]}")
+            return word_path(means, widths, width if np.isfinite(width) else 1.0)
         if subject.exact is None:
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
-        return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
+        return bandwidth_path(subject.exact, subject.points[n], widths)
 
-    # ---- what tables have in a way of their own
+    # ---- diagnosis
 
-    @property
-    def _errors(self) -> Array:
-        errors = self.standard_errors
-        return np.zeros(self.shape) if errors is None else errors
+    def diagnose(
+        self,
+        n_samples: int | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        progress: bool | None = None,
+    ) -> LimeDiagnosis:
+        """Find what misleads in these coefficients, with a number for each finding.
 
-    def _deviations(self, n_samples: int) -> Array:
-        return self.run_of(n_samples).standard_deviations
+        Rules for rows and documents: signs that depend on the kernel width, noise,
+        unstable ranks, weights that collapse, and sums that differ from f. Rules for
+        tables: signs against the profile of the column, cancellation by binning,
+        coefficients that come from far away, nearby edges of bins, weights that are not
+        local, low fidelity, correlated columns; for normal samples also columns that
+        are switched off and reversed signs. Rules for documents: words that are one
+        feature of the model, ignored words, features of several words, and weights that
+        leave one word out at a time.
 
-    def _means(self, n_samples: int) -> Array:
-        return expected(
-            self.limits, self.values, n_samples, self.ridge, self.first_row
-        ).coefficients
+        Parameters
+        ----------
+        n_samples : int, optional
+            The samples of the runs that are diagnosed; by default those of the
+            explanation.
+        rows : sequence of labels or int, optional
+            Only these rows or documents, by their names in the index of X, or positions
+            where X had no names.
+        progress : bool, optional
+            Show a bar, and the cost of long work; by default only on a terminal.
 
-    def _names(self, n: int) -> Sequence[str]:
-        names = self.labels.feature_names(self.shape[1])
-        # a bin may start with a sign of its own
-        return [
-            f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
-            for name, own in zip(names, self.bins[n], strict=True)
-        ]
+        Returns
+        -------
+        LimeDiagnosis
+            Findings, worst first. Findings that hardly mislead are among its notes. For
+            documents its columns are the words of all of them.
 
-    def _part(self, indices: Indices) -> dict[str, Any]:
-        N, names = len(self.coefficients), self.labels
-        if names.points is None and not np.array_equal(indices, np.arange(N)):
-            # rows without names keep their numbers
-            names = replace(names, points=self.row_names)
-        of_rows = {name: getattr(self, name) for name in _BY_ROWS}
-        return {
-            "labels": names.of_positions(indices),
-            "cells": tuple(self.cells[n] for n in indices),
-            "bins": tuple(self.bins[n] for n in indices),
-            **{k: None if x is None else x[indices] for k, x in of_rows.items()},
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        Refused
+            If the explanation was loaded, and has no model; or if LIME has no
+            coefficients for any of the documents.
+        """
+        subject, n = self.require_subject("diagnose"), self._read_samples(n_samples)
+        if rows is not None:
+            return self.of_rows(rows).diagnose(n, progress=progress)
+        labels = self.labels
+        if isinstance(subject, TextSubject):
+            labels = Labels(labels.points, self.vocabulary)
+            cases = self._text_cases(subject, n)
+            columns = {word: j for j, word in enumerate(self.vocabulary)}
+
+            def column(row: int, j: int) -> int:
+                return columns[self.words[row][j]]
+
+            findings = run_rules(
+                TEXT_RULES, lambda rule: rule.in_documents(cases, column), progress
+            )
+        else:
+            evidence = evidence_of(self, subject, n)
+            with evidence.announced(progress):
+                findings = run_rules(
+                    LIME_RULES, lambda rule: rule.findings(evidence), progress
+                )
+        return LimeDiagnosis.of_findings(findings, self.shape, labels, n, self.source)
+
+    def _text_cases(
+        self, subject: TextSubject, n_samples: int
+    ) -> dict[int, TextEvidence]:
+        """The evidence of each document with coefficients, by its position."""
+        vectorisers = subject.function.vectorisers
+        pairs = enumerate(zip(self.records, subject.means, strict=True))
+        cases = {
+            n: TextEvidence.of(record, means, subject.law, vectorisers, n_samples)
+            for n, (record, means) in pairs
+            if means is not None
         }
+        if not cases:
+            raise Refused("diagnose: LIME has no coefficients for these documents")
+        return cases
 
-    def _own_columns(self, places: Indices) -> dict[str, Any]:
-        N, D = self.shape
+    # ---- as a table, as lists, as one line and as a document
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table with one line for each row and column, or document and word.
+
+        Coefficients have their standard error, noise and source, and the bin of the row
+        or the number of occurrences of the word. The standard deviation and the mean
+        of single runs are those of ``n_samples``; NaN for documents of more than 500
+        words.
+        """
+        lengths = self._lengths
+        lines = np.repeat(range(len(lengths)), lengths)
+        noun, names = self._nouns[0], self.row_names
+        columns = {
+            noun: [names[n] for n in lines.tolist()],
+            "coefficient": self.flat_coefficients,
+            "standard_error": np.concatenate(list(self._errors)),
+            "single_run_sd": np.concatenate(list(self.available_noise)),
+            "expected": self._flat_means(None),
+            "n_samples": self.n_samples,
+            "intercept": self.intercept[lines],
+            "prediction": self.values[lines],
+            "surrogate_at_row": self.at_row[lines],
+            "source": [self.sources[n] for n in lines.tolist()],
+            "units": self.units,
+        }
+        if self.documents:
+            words = [word for own in self.words for word in own]
+            columns["word"] = pd.Series(words, dtype=object)
+            columns["count"] = np.concatenate([x.counts for x in self.documents])
+            columns["reason"] = [self.reasons[n] for n in lines.tolist()]
+            return pd.DataFrame({name: columns[name] for name in _TEXT_COLUMNS})
         sampled = self.scatter is not None or self.subject is not None
         cells = [cell for row in self.cells for cell in row]
-        return {
-            "feature": self.labels.feature_names(D) * N,
-            "value": pd.Series(cells, dtype=object),
-            "bin": [bin for row in self.bins for bin in row],
-            "alpha": self.alpha.ravel(),
-            # deviations of runs are estimated, also where coefficients are exact
-            "single_run_sd_source": (
-                f"estimate ({self.runs.n_draws:,} draws a row)" if sampled else ""
-            ),
-            "effective_share": self.effective_share[places],
-            "source": self.source,
-        }
-
-    def _told(
-        self, subject: LimeSubject, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding]:
-        evidence = evidence_of(self, subject, n_samples)
-        with evidence.announced(progress):
-            return run_rules(LIME_RULES, lambda rule: rule.findings(evidence), progress)
+        columns["feature"] = self.labels.feature_names(self.shape[1]) * self.shape[0]
+        columns["value"] = pd.Series(cells, dtype=object)
+        columns["bin"] = [bin for row in self.bins for bin in row]
+        columns["alpha"] = self.flat_alpha
+        # deviations of runs are estimated, also where coefficients are exact
+        columns["single_run_sd_source"] = (
+            f"estimate ({self.runs.n_draws:,} draws a row)" if sampled else ""
+        )
+        columns["effective_share"] = self.effective_share[lines]
+        return pd.DataFrame({name: columns[name] for name in _TABLE_COLUMNS})
 
     @property
-    def _known(self) -> tuple[str, str, str]:
-        errors = self.standard_errors
-        if errors is None:
-            return EXACT, "", ""
-        largest = np.nanmax(errors)
-        words = f"from an {self.source}, standard errors up to {largest:.2g}"
-        return "", words, self.reason
+    def _nouns(self) -> tuple[str, str]:
+        """What has coefficients, and what they belong to."""
+        return ("document", "word") if self.documents else ("row", "feature")
 
-    def _title(self, n: int) -> str:
-        beside = f" ({self.mean[n]:.4g} on average around it)"
-        return self._why(n, row_label(self.row_names[n]), beside)
+    def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
+        """The k largest coefficients of a row or document, as lines of the table.
 
-    def _ends(self, n: int) -> Array:
-        quick = self._known_runs is not None or self.shape[0] <= ROWS_SAMPLED
-        noise = self.available_noise[n] if quick else np.full(self.shape[1], np.nan)
-        return ends_of(self.expected()[n], noise)
+        Parameters
+        ----------
+        k : int
+            The number of coefficients.
+        row : label or int, optional
+            Its name, or its position; by default the first with coefficients.
+
+        Returns
+        -------
+        DataFrame
+            Lines of :meth:`to_frame`, the largest size first.
+        """
+        count, n = read_count(k, "k"), self.position(row)
+        frame = self.of_rows([self.row_names[n]]).to_frame()
+        order = [j for j, _ in self.records[n].sorted_by_size()]
+        return frame.iloc[order[:count]].reset_index(drop=True)
+
+    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
+        """Names and coefficients, the largest size first, as in the package ``lime``.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name, or its position; by default the first with coefficients.
+
+        Returns
+        -------
+        list of (str, float)
+            Names are words, or columns with their bins.
+        """
+        record = self.records[self.position(row)]
+        return [(record.names[j], weight) for j, weight in record.sorted_by_size()]
+
+    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
+        """Positions and coefficients under the key 1, as in the package ``lime``.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name, or its position; by default the first with coefficients.
+
+        Returns
+        -------
+        dict
+            The largest size first. Words are numbered in order of first occurrence.
+        """
+        return {1: self.records[self.position(row)].sorted_by_size()}
+
+    def __repr__(self) -> str:
+        """One line with the size, the sources, the units and the law."""
+        facts = "; ".join(map(printable, self.claims()))
+        return f"{type(self).__name__}({self.size_in_words}; {facts})"
+
+    def claims(self) -> Iterator[str]:
+        """The sources of the coefficients, their units and the law, a phrase each."""
+        exact, estimated, why = self._basis
+        if exact:
+            without = ", without samples or a seed" if exact == EXACT else ""
+            yield f"coefficients {exact}{without}"
+        if estimated:
+            count = f"{self.evaluations:,} evaluations"
+            yield f"coefficients {estimated}, {count}; not exact because {why}"
+        yield f"in {self.units}"
+        yield self.law_in_words
 
     @property
-    def _settings(self) -> dict[str, str]:
-        noise = "estimated from samples when noise() is asked"
-        if (runs := self._known_runs) is not None:
+    def _basis(self) -> tuple[str, str, str]:
+        """How many rows are exact, and estimated, in words, and why; or empty."""
+        records, (noun, _) = self.records, self._nouns
+        count = sum(record.is_exact for record in records)
+        estimated = [r for r in records if r.has_coefficients and not r.is_exact]
+        exact = ""
+        if count:
+            exact = f"exact for {count} of {plural(len(records), noun)}"
+            exact = EXACT if count == len(records) else exact
+        if not estimated:
+            return exact, "", ""
+        largest = max(float(record.errors.max()) for record in estimated)
+        how = f"estimated for {plural(len(estimated), noun)}"
+        if not self.documents:
+            how = f"from an {self.source}"
+        reasons = list(dict.fromkeys(record.reason for record in estimated))
+        more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+        return (
+            exact,
+            f"{how}, standard errors up to {largest:.2g}",
+            f"{reasons[0]}{more}",
+        )
+
+    @property
+    def size_in_words(self) -> str:
+        """The number of rows and columns, or of documents and words, as text."""
+        sizes = zip(self.shape, self._nouns, strict=True)
+        return ", ".join(plural(size, noun) for size, noun in sizes)
+
+    def document(self, row: Hashable | None = None) -> Document:
+        """The largest coefficients of one row or document, and the range of runs.
+
+        A card of documents also shows the words of the first, highlighted. A page has
+        the coefficients of the other rows too.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first with coefficients.
+
+        Returns
+        -------
+        Document
+            Bars of coefficients, their sources and the settings.
+        """
+        n = self.position(row)
+        record, ends = self.records[n], self._run_intervals(n)
+        pairs = record.sorted_by_size() if record.has_coefficients else []
+        exact, estimated, why = self._basis
+        how = "exact: no samples, no seed" if exact == EXACT else exact
+        trust = [Finding(how)] if exact else []
+        if estimated:
+            words = f"coefficients {estimated}; not exact because {why}"
+            trust.append(Finding(words, "estimated"))
+        if np.isfinite(ends).any():
+            words = f"ranges: where {100.0 * RUN_LEVEL:g} % of single runs of "
+            trust.append(
+                Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
+            )
+        N, compared = self.shape[0], "value in its bin"
+        if self.documents:
+            compared = "word than without it"
+        quantity, unit = self.quantity, self.units
+        if quantity is not None and quantity.kind != "value":
+            unit = quantity.noun
+        subtitle = (
+            "LIME with ever more samples: how much higher the output is with each "
+            f"{compared}, in {unit}"
+        )
+        if N > 1:
+            subtitle += f"; {plural(N - 1, f'more {self._nouns[0]}')} in this result"
+        bars = [
+            Bar(name=record.names[j], value=weight, interval=(*ends[j].tolist(),))
+            for j, weight in pairs[:_MOST_BARS]
+        ]
+        rest = [weight for _, weight in pairs[_MOST_BARS:]]
+        explained = {} if quantity is None else {"explained": str(quantity)}
+        return Document(
+            title=self._title(record),
+            subtitle=subtitle,
+            blocks=[Bars(bars, subtitle, rest), *self._texts(n)],
+            trust=trust,
+            settings={
+                **explained,
+                "size": self.size_in_words,
+                "law": self.law_in_words,
+                **self._run_settings,
+                "model evaluations": f"{self.evaluations:,}",
+                **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
+            },
+            chapters=partial(self._chapters, n),
+            names=record.names,
+        )
+
+    def _title(self, record: LimeRecord) -> str:
+        """What is explained, and for which row."""
+        if self.documents:
+            whom = f"document {record.label}"
+            if not record.has_coefficients:
+                return f"LIME has no coefficients for {whom}: {record.reason}"
+            whom += f" ({record.intercept:.4g} without its words)"
+        else:
+            whom = f"{row_label(record.label)} ({record.mean:.4g} on average around it)"
+        quantity, value = self.quantity, f"{record.value:.4g}"
+        if quantity is not None and quantity == Quantity(model=quantity.model):
+            return f"Why the model predicts {value} for {whom}"
+        return f"Why the {self.explained_in_words} is {value} for {whom}"
+
+    def _texts(self, n: int) -> list[Block]:
+        """A document with highlighted words, and two others."""
+        if not self.documents:
+            return []
+        others = [k for k in range(len(self.documents)) if k != n]
+        shown = sorted([n, *others[: _MOST_TEXTS - 1]])
+        texts = [self.records[k].marked_text() for k in shown]
+        return [Markup(marked_html(texts, self.units))]
+
+    def _run_intervals(self, n: int) -> Array:
+        """The range of single runs at a row, (d, 2); NaN if that would take long."""
+        runs = self._available_runs
+        if self.documents and runs is None:
+            if self.subject is None:
+                return np.full((len(self.records[n].names), 2), np.nan)
+            return normal_interval(*self._document_run(n, self.n_samples))
+        means = self.expected()[n]
+        deviations = np.full(len(means), np.nan)
+        if runs is not None or self.shape[0] <= MOST_ROWS_SAMPLED:
+            deviations = self.available_noise[n]
+        return normal_interval(means, deviations)
+
+    @property
+    def _run_settings(self) -> dict[str, str]:
+        """The ridge and the noise of single runs on a table."""
+        if self.documents:
+            return {}
+        noise = "estimated from samples by noise()"
+        if (runs := self._available_runs) is not None:
             largest, count = runs.deviations.max(), runs.n_draws
             noise = f"up to {largest:.2g}, estimated from {count:,} samples a row"
         label = "standard deviation of one run"
         return {"ridge of one run": f"{self.ridge:g}", label: noise}
 
+    def _chapters(self, shown: int) -> list[Chapter]:
+        """The coefficients of other rows, as far as there is room, and a table."""
+        count = min(self.shape[0], _MOST_CHAPTERS)
+        documents = [
+            self.document(self.row_names[n]) for n in range(count) if n != shown
+        ]
+        table = table_chapter("Coefficients", self.to_frame())
+        caution = Finding(
+            "Coefficients of LIME are not effects of columns.", "not said"
+        )
+        return [
+            *(Chapter(x.title, [*x.blocks, *x.trust]) for x in documents),
+            replace(table, blocks=[*table.blocks, caution]),
+        ]
+
+
+def normal_interval(
+    middle: Array, deviations: Array, level: float = RUN_LEVEL
+) -> Array:
+    """Both ends of an interval by the normal law, (..., 2)."""
+    reach = float(ndtri(0.5 + 0.5 * level)) * deviations
+    return np.stack([middle - reach, middle + reach], axis=-1)
+
 
 def evidence_of(
     lime: LimeExplanation, subject: LimeSubject, n_samples: int
 ) -> RowsEvidence:
-    """What rules of diagnosis look at."""
+    """The evidence that the rules of diagnosis use, for rows of a table."""
     columns, exact = np.arange(lime.shape[1]), subject.exact
     used = columns if exact is None else exact.function.columns
     return RowsEvidence(
         n_samples=n_samples,
         names=lime.labels.feature_names(len(columns)),
         beta=lime.coefficients,
-        is_exact=lime.standard_errors is None,
+        is_exact=lime.flat_errors is None,
         depends=np.broadcast_to(np.isin(columns, used), lime.shape),
         effective_share=lime.effective_share,
         subject=subject,
@@ -966,5 +1181,5 @@ def evidence_of(
         run_of=lime.run_of,
         scatter=lambda: lime.runs,
         at_row=lime.at_row,
-        width=lime.law.kernel_width,
+        width=subject.law.kernel_width,
     )

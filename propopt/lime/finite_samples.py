@@ -64,20 +64,27 @@ def required_samples(n_samples: int, deviations: Array, wanted: float) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class RunScatter:
-    """What samples tell of runs, for each of N rows."""
+    """The noise of single runs of LIME, for each feature of N rows or documents."""
 
-    # (N, D): the standard deviations of the coefficients of one run
-    deviations: Array = field("N D", low=0.0)
-    # (N,): Var_Q f; exact for sums of products that are not too many
-    variance: Values = field("N", low=0.0)
+    # (M,): standard deviations of the coefficients of one run, row by row
+    deviations: Array = field("M", low=0.0, missing=True)
+    # (N,): Var_Q f, exact for few products; NaN for documents
+    variance: Values = field("N", low=0.0, missing=True)
     n_samples: int = field(low=1)  # of the run
-    # samples of each row that deviations, and other variances, were estimated from
+    # (M,): mean coefficients of runs on documents; None for tables, where they follow
+    # from the limits
+    means: Array | None = field("M", missing=True, default=None)
+    # samples of each row from which deviations, and other variances, were estimated
     n_draws: int = field(default=RUN_DRAWS, low=0)
 
-    def of_rows(self, rows: Indices) -> RunScatter:
-        """The same of some rows."""
+    def of_rows(self, rows: Indices, features: Indices) -> RunScatter:
+        """The noise at some rows, with these features among all of them."""
+        means = self.means
         return replace(
-            self, deviations=self.deviations[rows], variance=self.variance[rows]
+            self,
+            deviations=self.deviations[features],
+            variance=self.variance[rows],
+            means=None if means is None else means[features],
         )
 
 

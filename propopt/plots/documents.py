@@ -14,7 +14,7 @@ from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
 from propopt.functions.texts import TextFunction
-from propopt.lime.text.text_explanation import TextLimeExplanation, marked
+from propopt.lime.explanation import LimeExplanation
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.documents import (
     PatternWords,
@@ -34,7 +34,7 @@ _RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
 
 @suggests_arguments
 def highlight(
-    explanation: TextLimeExplanation | AttributionsLike,
+    explanation: LimeExplanation | AttributionsLike,
     documents: Any = None,
     rows: Sequence[Hashable] | Hashable | None = None,
     *,
@@ -55,11 +55,11 @@ def highlight(
 
     Parameters
     ----------
-    explanation : TextLimeExplanation, Explanation, DataFrame or array (N, D)
+    explanation : LimeExplanation, Explanation, DataFrame or array (N, D)
         A result of :func:`propopt.lime.text_limits`; or attributions of the words of
         documents, such as those of :func:`propopt.explain`, with words as column names.
     documents : sequence of str or Series (N,), optional
-        The texts, in the order of the rows; not needed with a ``TextLimeExplanation``.
+        The texts, in the order of the rows; not needed with a ``LimeExplanation``.
     rows : label, int or sequence of them, optional
         The documents to show; by default the first ``max_rows``.
     words : WordRule, TextSchema or TextFunction, optional
@@ -93,10 +93,10 @@ def highlight(
     """
     count = read_count(n_words, "n_words")
     most = read_count(max_rows, "max_rows")
-    if isinstance(explanation, TextLimeExplanation):
-        indices = _row_numbers(rows, explanation.labels, len(explanation.rows), most)
+    if isinstance(explanation, LimeExplanation) and explanation.documents:
+        indices = _row_numbers(rows, explanation.labels, len(explanation.records), most)
         return highlighted(
-            [marked(explanation, n) for n in indices],
+            [explanation.records[n].marked_text() for n in indices],
             f"LIME on texts, its limits: {explanation.size_in_words}",
             explanation.units,
             list(explanation.claims()),

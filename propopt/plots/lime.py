@@ -18,7 +18,6 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.lime.exact_limits import cell_coefficients
 from propopt.lime.explanation import LimeExplanation
-from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -45,16 +44,16 @@ def shortened(name: str, most: int = LONGEST) -> str:
     return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
 
 
-def _explained(explanation: AnyLime, most: int) -> str:
+def _explained(explanation: LimeExplanation, most: int) -> str:
     """What is explained, for an axis: a class of models is no name of a number."""
     known = explanation.quantity
     words = "prediction" if known is not None and known.is_by_name else None
     return matplotlib_text(shortened(words or explanation.explained_in_words, most))
 
 
-def _title(explanation: AnyLime, n: int) -> str:
+def _title(explanation: LimeExplanation, n: int) -> str:
     """What is explained, and where; what it is there and what LIME makes of it."""
-    noun = "row" if isinstance(explanation, LimeExplanation) else "document"
+    noun = "document" if explanation.documents else "row"
     label = f"{_explained(explanation, 40)}, {noun} {explanation.row_names[n]}"
     return (
         f"{shortened(label, 60)}\nit is {explanation.values[n]:.4g}, LIME's sum "
@@ -122,7 +121,7 @@ def lime_map(
     >>> axes.get_xlabel()
     'bin of x0'
     """
-    subject = explanation.require_subject("lime_map")
+    subject = explanation.require_table("lime_map")
     features = _features(explanation)
     pair = _place(features, first), _place(features, second)
     if pair[0] == pair[1]:
@@ -202,7 +201,7 @@ _POINTS: Final = 9.0
 
 @suggests_arguments
 def lime_path(
-    explanation: AnyLime,
+    explanation: LimeExplanation,
     row: Hashable | None = None,
     *,
     widths: ArrayLike | None = None,
@@ -218,7 +217,7 @@ def lime_path(
 
     Parameters
     ----------
-    explanation : LimeExplanation or TextLimeExplanation
+    explanation : LimeExplanation
         With exact coefficients, of :func:`propopt.lime.limits`; or of
         :func:`propopt.lime.text_limits`.
     row : label or int, optional
@@ -255,8 +254,8 @@ def lime_path(
     count = read_count(n_features, "n_features")
     path, n = explanation.path(row, widths), explanation.position(row)
     grid, errors = path.widths, path.standard_errors
-    if isinstance(explanation, TextLimeExplanation):
-        names, where = explanation.rows[n].words, "word {} in the document"
+    if explanation.documents:
+        names, where = explanation.records[n].names, "word {} in the document"
         own, noun = explanation.law.bandwidth, "bandwidth"
         along = "bandwidth ν; the package's kernel width is 100 ν"
     else:
@@ -390,7 +389,7 @@ def lime_profile(
     features, j = _features(explanation), int(np.abs(beta).argmax())
     if feature is not None:
         j = _place(features, feature)
-    subject = explanation.require_subject("lime_profile")
+    subject = explanation.require_table("lime_profile")
     point, column = subject.points[[n]], subject.law.columns[j]
     means, words = subject.profiles(point)[j][0], column.bins
     own = int(column.bin_index(point[:, j])[0])
@@ -430,7 +429,7 @@ def lime_profile(
 
 @suggests_arguments
 def lime_coefficients(
-    explanation: AnyLime,
+    explanation: LimeExplanation,
     row: Hashable | None = None,
     *,
     n_features: int = 10,
@@ -445,7 +444,7 @@ def lime_coefficients(
 
     Parameters
     ----------
-    explanation : LimeExplanation or TextLimeExplanation
+    explanation : LimeExplanation
         Of :func:`propopt.lime.limits`, or of :func:`propopt.lime.text_limits`.
     row : label or int, optional
         Its name in the index of X, or its position where X had no names; by default the
@@ -473,11 +472,11 @@ def lime_coefficients(
     """
     n, errors = explanation.position(row), explanation.standard_errors
     errors = None if errors is None or not np.any(errors[n]) else errors[n]
-    text = explanation.rows[n] if isinstance(explanation, TextLimeExplanation) else None
-    if text is not None and not text.has_coefficients:
-        reason = f"LIME says nothing of this document: {text.reason}"
+    record = explanation.records[n]
+    if not record.has_coefficients:
+        reason = f"LIME has no coefficients for this document: {record.reason}"
         raise Refused(f"lime_coefficients: {reason}")
-    own = explanation.coefficients[n]
+    own = record.coefficients
     shown = largest(own, read_count(n_features, "n_features"))
     axes = axes_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     positions = np.arange(len(shown))
@@ -500,7 +499,9 @@ def lime_coefficients(
     return styled(axes)
 
 
-def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Indices) -> None:
+def _draw_noise(
+    axes: Axes, explanation: LimeExplanation, n: int, shown: Indices
+) -> None:
     """Two standard deviations around the mean of runs, and the mean, as it is known."""
     positions = np.arange(len(shown))
     means, noise = (

@@ -196,13 +196,13 @@ def words():
 
 def test_dots_of_words_are_coefficients_and_bands_those_of_runs(words):
     axes = po.plots.lime_coefficients(words)
-    own = words.rows[0].coefficients
+    own = words.records[0].coefficients
     order = np.argsort(-np.abs(own), kind="stable")
-    assert names_below(axes) == [matplotlib_text(words.rows[0].words[j]) for j in order]
+    assert names_below(axes) == [matplotlib_text(words.records[0].names[j]) for j in order]
     dots = np.asarray(axes.collections[1].get_offsets())
     assert dots[:, 0] == pytest.approx(own[order])
     axes = po.plots.lime_coefficients(words, "second", n_features=1)
-    bin_index = int(np.argmax(np.abs(words.rows[1].coefficients)))
+    bin_index = int(np.argmax(np.abs(words.records[1].coefficients)))
     (band,) = axes.patches
     noise, mean = words.noise()[1][bin_index], words.expected()[1][bin_index]
     assert band.get_width() == pytest.approx(4 * noise)
@@ -256,7 +256,7 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
     assert "document none" not in both
     one = po.plots.highlight(words, rows="first").html
     assert "document second" not in one
-    largest = np.abs(words.rows[0].coefficients).max()
+    largest = np.abs(words.records[0].coefficients).max()
     assert f"up to {largest:.4g}" in one
     assert "good" in shaded(one)
     assert "food" not in shaded(one)

@@ -215,7 +215,7 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
     assert table["document"].unique().tolist() == [0, 2, 3]
     told = np.concatenate(known.coefficients)
     np.testing.assert_allclose(table["coefficient"], told, rtol=0, atol=1e-12)
-    saved = made.load(po.lime.TextLimeExplanation)
+    saved = made.load(po.lime.LimeExplanation)
     assert saved.as_list(0) == known.as_list(0)
     assert stored["job"] == "lime"
     assert stored["lime"]["rows"] == [0, 2, 3]
@@ -242,7 +242,7 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
         "6 documents × ",
         *(f"\n\n{to_text(known.document(row))}\n" for row in (0, 2, 3)),
         f"\n\n{known.diagnose()}\n",
-        "LIME says nothing of document 3: of one word",
+        "LIME has no coefficients for document 3: of one word",
         ".html, .npz and .json in",
     ):
         assert told in printed
@@ -264,7 +264,7 @@ def test_rows_of_the_command_line_and_words_of_the_model_come_instead(folder):
 def test_words_that_are_not_known_are_refused(folder, refused, monkeypatch):
     for rows, told in [
         ("9", "lime: rows: expected at most the 6 rows to explain, got 9\n"),
-        ("[3]", "file.yaml:3: lime: .*LIME says nothing of any"),
+        ("[3]", "file.yaml:3: lime: .*no coefficients for any"),
     ]:
         assert re.search(told, refused(LIMITS.replace("[0, 2, 3]", rows)))
     monkeypatch.syspath_prepend(folder)

@@ -51,7 +51,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import unescape_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores
-from propopt.lime import LimeExplanation, TextLimeExplanation
+from propopt.lime import LimeExplanation
 from propopt.problems.jobs.job import load_result
 from propopt.results.report.page import page_of
 from propopt.results.result import Result
@@ -127,7 +127,7 @@ def limits(text: str) -> LimeExplanation:
     return dataclasses.replace(found, labels=labels, quantity=said(text))
 
 
-def text_limits(text: str) -> TextLimeExplanation:
+def text_limits(text: str) -> LimeExplanation:
     """Two documents of a few words."""
     texts = ["good food", "bad food", "good staff", "bad staff"]
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
@@ -321,7 +321,7 @@ def conclusions_of(result: Any) -> dict[str, Any]:
             said[asked] = getattr(result, asked)()
     if isinstance(result, po.TradeOffs):
         return said | {"of one": conclusions_of(result.optimized[0])}
-    if isinstance(result, LimeExplanation | TextLimeExplanation):
+    if isinstance(result, LimeExplanation):
         said |= {"diagnosis": result.diagnose(), "expected": list(result.expected(50))}
     if isinstance(result, LimeExplanation):
         said["path"] = result.path().coefficients
@@ -553,7 +553,7 @@ def test_what_is_gone_added_or_packed_is_refused(name, saved, tmp_path):
     assert outcome(name, crafted) is None
 
 
-ENDS, PLACES = "rows.document.ends", "rows.document.word_indices"
+ENDS, PLACES = "documents.ends", "documents.word_indices"
 SEVENTH = "optimized.7.attributions"
 ERRORS, G = "baselines.0.standard_errors", np.ones((3, 2))
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], object]
@@ -568,8 +568,17 @@ def without_a_row(_, arrays):
         arrays[key] = arrays[key][1:]
 
 
+def with_errors(_, arrays):
+    arrays["flat_errors"] = arrays["flat_alpha"]
+
+
+def one_name(header, _):
+    header["shared"][0].update(points=["a"])
+
+
 def words_moved(_, arrays):
-    arrays["rows.coefficients.sizes"] = np.array([2, 3])
+    for key in ("flat_coefficients", "flat_alpha"):
+        arrays[key] = arrays[key][1:]
 
 
 def worst(header: dict[str, Any]) -> dict[str, Any]:
@@ -722,18 +731,18 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("interactions", "main: not_used: .*", lambda h, _: h["main"].update(not_used=[0])),
     ("lime", "cells: expected a table", lambda h, _: h["cells"].pop()),
     ("lime", "bins: expected a table", lambda h, _: h["bins"][1].pop()),
-    ("lime", "standard_errors: the", lambda h, _: h.update(source="samples")),
-    ("lime", "standard_errors: the", lambda _, a: a.update(standard_errors=a["alpha"])),
+    ("lime", "standard_errors: the", lambda h, _: h.update(sources=["samples"] * 2)),
+    ("lime", "standard_errors: exp", with_errors),
     ("lime", "scatter: it is that", lambda h, _: h["scatter"].update(n_samples=4)),
     ("lime", "scatter: it is that", lambda h, _: h.update(n_samples=4)),
     ("lime", "scatter: it is that", without_a_row),
-    ("lime", "alpha: expected numbers from 0", lambda _, a: a["alpha"].fill(1.1)),
+    ("lime", "alpha: expected numbers from 0", lambda _, a: a["flat_alpha"].fill(1.1)),
     ("lime", "effective_share: exp", lambda _, a: a["effective_share"].fill(1.1)),
     ("lime", "labels: expected 2 names", less("features")),
     ("text_lime", "document 0: starts, ends: ", lambda _, a: a[ENDS].fill(99)),
     ("text_lime", "document 0: word_indices: ", lambda _, a: a[PLACES].fill(0)),
-    ("text_lime", "document 0: coefficients: ", words_moved),
-    ("text_lime", "names: expected one for", lambda h, _: h.update(names=["a"])),
+    ("text_lime", "coefficients: expected one for", words_moved),
+    ("text_lime", "labels: expected one", one_name),
     ("diagnosis", "findings: notes are", lambda h, _: worst(h).update(severity=0.2)),
     ("diagnosis", "findings: .*largest", lambda h, _: worst(h).update(severity=0.3)),
     ("diagnosis", "notes: notes are", lambda h, _: h.update(notes=h["findings"])),

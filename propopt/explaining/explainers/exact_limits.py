@@ -38,7 +38,7 @@ from propopt.lime.sampled_limits import (
     checked_products,
     limits_or_estimates,
 )
-from propopt.lime.text.text_explanation import TextSubject
+from propopt.lime.text.sampled_words import TextSubject
 from propopt.lime.text.word_limits import TextLaw
 from propopt.results.explanation import Parameter
 
@@ -295,7 +295,7 @@ class ExactLime(Baseline):
             documents=(at.document,),
             draws=self._draws(request),
         )
-        row = explain_documents(subject, progress=False).rows[0]
+        row = explain_documents(subject, progress=False).records[0]
         if not row.is_exact:
             warnings.warn(
                 f"exact_lime: coefficients are estimated: {row.reason}",

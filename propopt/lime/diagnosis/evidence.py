@@ -33,6 +33,7 @@ from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
+from propopt.lime.records import LimeRecord
 from propopt.lime.sampled_limits import (
     CommonDraws,
     LimeSubject,
@@ -40,7 +41,7 @@ from propopt.lime.sampled_limits import (
     evaluated,
 )
 from propopt.lime.text.sampled_words import SampledWords, WordMeans, limits_of
-from propopt.lime.text.word_limits import LimeRecord, TextLaw
+from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import TextDocument
 
@@ -362,32 +363,32 @@ class TextEvidence(Evidence):
     @classmethod
     def of(
         cls,
-        row: LimeRecord,
+        record: LimeRecord,
         means: WordMeans,
         law: TextLaw,
         vectorisers: Sequence[Any],
         n_samples: int,
     ) -> TextEvidence:
         """What is known of a document before anything is computed beside it."""
-        d, seen = row.document.n_words, None
+        d, seen = len(record.names), None
         used = np.ones(d, bool)
         if not isinstance(means, SampledWords):
             used = np.isin(np.arange(d), used_words(means))
-        if vectorisers:
-            seen = ObservedWords.of(vectorisers, row.document)
+        if vectorisers and record.document is not None:
+            seen = ObservedWords.of(vectorisers, record.document)
             used &= seen.known
         return cls(
             means=means,
             law=law,
             seen=seen,
             n_samples=n_samples,
-            names=row.words,
-            beta=row.coefficients[None],
-            is_exact=row.standard_errors is None,
+            names=record.names,
+            beta=record.coefficients[None],
+            is_exact=record.is_exact,
             depends=used[None],
-            effective_share=np.array([law.effective_share(d)]),
-            values=np.array([row.value]),
-            at_row=np.array([row.at_row]),
+            effective_share=np.array([record.effective_share]),
+            values=np.array([record.value]),
+            at_row=np.array([record.at_row]),
             width=law.bandwidth,
             ridge=PACKAGE_RIDGE,
         )

@@ -17,6 +17,8 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
+from propopt.functions.texts import TextFunction
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.finite_samples import WordDraws
@@ -26,6 +28,7 @@ from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
 from propopt.structures.subsets.sums import AddedSets
+from propopt.tables.documents import TextDocument
 
 
 # ---- Limits of LIME on texts for functions that can only be called, from samples
@@ -378,3 +381,29 @@ def _correction(blocks: Array) -> Array:
     excess = np.maximum(g.mean(axis=-1), 0.0)
     freedom = 2.0 / (2.0 / (B - 1) + excess / B)
     return np.asarray(stdtrit(freedom, ndtr(_DEVIATIONS)) / _DEVIATIONS)
+
+
+# ---- The model, the law and the documents that a result keeps for more computations
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextSubject:
+    """A model of texts, a law and documents; not saved with their explanation."""
+
+    function: TextFunction  # f
+    law: TextLaw  # of the samples
+    documents: tuple[TextDocument, ...]  # (N,): the texts
+    draws: DrawPlan  # texts for each document with estimated limits
+    max_enumerated: int = 0  # documents of so many words have all their sets evaluated
+    # (N,): the means of f by number of words, which give limits at any bandwidth; None
+    # for documents without coefficients
+    means: tuple[WordMeans | None, ...] = ()
+
+    def of_rows(self, rows: Indices) -> TextSubject:
+        """The same model and law, with some of the documents."""
+        return replace(
+            self,
+            documents=tuple(self.documents[n] for n in rows),
+            means=tuple(self.means[n] for n in rows),
+        )

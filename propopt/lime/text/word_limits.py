@@ -10,12 +10,11 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Mask, Values
-from propopt.base.checks import read_only, read_positive
+from propopt.base.checks import read_positive
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.exact_limits import ExchangeableBits
@@ -224,89 +223,6 @@ class WordRegression:
     def means(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         return self.function.mean_by_size()
-
-
-NOTHING: Final = "none"
-"""The source of limits that there are none of."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LimeRecord:
-    """The coefficients that LIME tends to for one document, with their error."""
-
-    document: TextDocument  # the text, and its d words
-    # (d,): β of its words; NaN where there are none
-    coefficients: Array = field("d", missing=True)
-    intercept: float = field(missing=True)  # β_0
-    value: float = field(missing=True, infinite=True)  # f of the document
-    # (d,): of estimated coefficients; None where they are exact
-    standard_errors: Array | None = field("d", low=0.0, default=None)
-    intercept_error: float = field(missing=True, default=0.0)
-    # "exact", how they were estimated, or "none"
-    source: str = field(default=EXACT)
-    # why they are not exact, or why there are none; empty where they are exact
-    reason: str = field(default="")
-
-    def __post_init__(self) -> None:
-        read_only(self.coefficients)
-        if self.standard_errors is not None:
-            read_only(self.standard_errors)
-
-    def validate(self) -> None:
-        """Refuse numbers that are not one for each word, or not there."""
-        self.document.validate()
-        of_words = [self.coefficients, self.errors]
-        if any(len(part) != self.document.n_words for part in of_words):
-            raise InvalidInput("coefficients: expected one for each word")
-        alone = np.array([self.intercept, self.value, self.intercept_error])
-        if (
-            self.has_coefficients
-            and not np.isfinite(np.concatenate([*of_words, alone])).all()
-        ):
-            raise InvalidInput("coefficients: expected finite numbers")
-        if self.is_exact and self.standard_errors is not None:
-            raise InvalidInput("standard_errors: expected none of what is exact")
-
-    @classmethod
-    def without(cls, document: TextDocument, value: float, reason: str) -> LimeRecord:
-        """Of a document that LIME says nothing of."""
-        return cls(
-            document=document,
-            coefficients=np.full(document.n_words, np.nan),
-            intercept=np.nan,
-            value=value,
-            intercept_error=np.nan,
-            source=NOTHING,
-            reason=reason,
-        )
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The distinct words, in the order in which they first come."""
-        return self.document.words
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.source.startswith(EXACT)
-
-    @property
-    def has_coefficients(self) -> bool:
-        """Whether there are coefficients."""
-        return self.source != NOTHING
-
-    @property
-    def at_row(self) -> float:
-        """The surrogate at the document itself, β_0 + Σ_j β_j."""
-        return float(self.intercept + self.coefficients.sum())
-
-    @property
-    def errors(self) -> Array:
-        """Standard errors, 0 of what is exact and NaN of what is not known, (d,)."""
-        if self.standard_errors is not None:
-            return self.standard_errors
-        return np.where(np.isnan(self.coefficients), np.nan, 0.0)
 
 
 # ---- What a model of texts is read as, believed once it is what the model answers

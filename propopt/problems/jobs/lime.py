@@ -20,10 +20,9 @@ from propopt.base.text import Reason, plural
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping_texts import word_rule_of
-from propopt.lime import TextLaw, TextLimeExplanation, limits, text_limits
+from propopt.lime import LimeExplanation, TextLaw, limits, text_limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
-from propopt.lime.text.text_explanation import AnyLime
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     JobOutput,
@@ -173,7 +172,7 @@ class LimeSection(JobSection):
         name, schema = self.settings()["law"], subject.function.schema
         return law_named(name, subject.others, schema, **self._law)
 
-    def solve(self, file: ProblemFile, progress: bool | None = None) -> AnyLime:
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:
         """What the coefficients tend to, of rows or of documents."""
         subject, function = file.subject, file.subject.function
         how: dict[str, Any] = {
@@ -203,7 +202,7 @@ class LimeSection(JobSection):
             raise wrong(told, "words")
         return rule
 
-    def outputs(self, found: AnyLime, run: JobRun) -> Iterator[JobOutput]:
+    def outputs(self, found: LimeExplanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         widths = [] if self.path is None else listed_values(self.path)
         writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
@@ -218,7 +217,7 @@ class LimeSection(JobSection):
                 path, path_frame(found, widths), names_of_rows=False
             )
         writers[".svg"] = partial(write_lime_figure, found, widths, file.name)
-        if isinstance(found, TextLimeExplanation):
+        if found.documents:
             from propopt.plots import highlight
 
             writers[".html"] = highlight(found, max_rows=MOST_SHOWN).to_html
@@ -234,12 +233,14 @@ class LimeSection(JobSection):
         shown = [found.document(row) for row in rows[:_ROWS]]
         yield JobOutput(writers, told, [*notes, *found.notes], [*shown, *more])
 
-    def documents(self, found: AnyLime, file: ProblemFile) -> Sequence[Document]:
+    def documents(
+        self, found: LimeExplanation, file: ProblemFile
+    ) -> Sequence[Document]:
         del file
         diagnosis = [found.diagnose().document()] if self.diagnose else []
         return [found.document(), *diagnosis]
 
-    def _facts(self, found: AnyLime) -> dict[str, Any]:
+    def _facts(self, found: LimeExplanation) -> dict[str, Any]:
         """What is known of the run, in plain values; JSON has no NaN."""
         facts: dict[str, Any] = {
             "law": found.law_in_words,
@@ -252,7 +253,7 @@ class LimeSection(JobSection):
             "notes": list(found.notes),
             "evaluations": found.evaluations,
         }
-        if isinstance(found, TextLimeExplanation):
+        if found.documents:
             unused = self.of_tables
             facts["sources"] = list(found.sources)
             facts["reasons"] = [reason or None for reason in found.reasons]
@@ -297,7 +298,7 @@ DRAWN_ROWS: Final = 3
 
 
 def write_lime_figure(
-    result: AnyLime, widths: Sequence[float], name: str, path: str
+    result: LimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
     """Draw the first rows: coefficients, and beside them where kernels would lead."""
     from matplotlib.figure import Figure
@@ -306,7 +307,7 @@ def write_lime_figure(
 
     draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
     is_path, rows = result.is_exact, list(result.row_names)
-    if isinstance(result, TextLimeExplanation):
+    if result.documents:
         is_path, rows = True, _known_documents(result)
     along = partial(plots.lime_path, result, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
@@ -320,15 +321,15 @@ def write_lime_figure(
     write_figure(figure, panels.ravel(), name, path)
 
 
-def _known_documents(result: TextLimeExplanation) -> list[Hashable]:
+def _known_documents(result: LimeExplanation) -> list[Hashable]:
     """The names of those of which something is known."""
-    named = zip(result.row_names, result.rows, strict=True)
+    named = zip(result.row_names, result.records, strict=True)
     return [name for name, row in named if row.has_coefficients]
 
 
-def path_frame(result: AnyLime, widths: Sequence[float]) -> pd.DataFrame:
+def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
     """A line for each row, kernel width and feature; or document, bandwidth, word."""
-    if isinstance(result, TextLimeExplanation):
+    if result.documents:
         names = _known_documents(result)
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
@@ -337,13 +338,12 @@ def path_frame(result: AnyLime, widths: Sequence[float]) -> pd.DataFrame:
                 head,
                 [name],
                 path.widths,
-                result.rows[result.position(name)].words,
+                result.records[result.position(name)].names,
                 path,
             )
             for name, path in paths
         )
-    subject, N = result.subject, len(result.values)
-    assert subject is not None
+    subject, N = result.require_table("path"), len(result.values)
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
     features = result.labels.feature_names(result.shape[1])

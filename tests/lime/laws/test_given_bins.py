@@ -220,7 +220,7 @@ def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
     (code,) = (block for block in blocks if "class SwitchedLaw" in block)
     uses = [Array, LimeLaw, Pieces, Tilt, dataclass, final, tilt_of_masses]
     names = {one.__name__: one for one in uses}
-    names |= {"Positions": Indices, "Values": Values, "Array": Array, "np": np}
+    names |= {"Indices": Indices, "Values": Values, "Array": Array, "np": np}
     exec(code.removeprefix("python\n"), names)
     baseline, row, width = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 0.3, -0.7]]), 0.8
     columns = tuple(map(names["SwitchedColumn"], baseline.tolist()))

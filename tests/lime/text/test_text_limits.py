@@ -83,21 +83,24 @@ def test_limits_are_those_over_all_sets(tree, linear, output, bandwidth):
         p = model.predict_proba(texts)[:, 1]
         return p if output == "probability" else np.log(p / (1.0 - p))
 
-    for row, text in zip(result.rows, TEXTS, strict=False):
+    for row, text in zip(result.records, TEXTS, strict=False):
         beta = by_brute_force(f, text, bandwidth)
         np.testing.assert_allclose(row.coefficients, beta[1:], atol=1e-9)
         assert row.intercept == pytest.approx(beta[0], abs=1e-9)
         assert row.value == pytest.approx(f([text])[0], abs=1e-12)
-        assert row.standard_errors is None
+        assert not row.errors.any()
 
 
 def test_one_documents_problem_does_not_lose_the_others(linear):
     series = pd.Series(["", "good", "?!", "not good food"], index=list("abcd"))
     result = text_limits(linear, series)
     assert result.sources[:3] == ("none",) * 3
-    assert result.rows[3].has_coefficients
+    assert result.records[3].has_coefficients
     assert [len(words) for words in result.words] == [0, 1, 0, 3]
-    assert "LIME says nothing of document 'a': there is no word in it" in result.notes
+    assert (
+        "LIME has no coefficients for document 'a': there is no word in it"
+        in result.notes
+    )
     assert any("'b'" in note and "always deletes it" in note for note in result.notes)
     assert np.isnan(result.coefficients[1]).all()
     frame = result.to_frame()
@@ -117,9 +120,11 @@ def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
         return [np.inf if "evil" in t else v for t, v in pairs]
 
     result = text_limits(g, ["a b!", "evil deeds!", "c d!"])
-    assert [row.has_coefficients for row in result.rows] == [True, False, True]
+    assert [row.has_coefficients for row in result.records] == [True, False, True]
     assert "the value is inf for the text" in result.reasons[1]
-    with pytest.raises(InvalidInput, match="LIME says nothing of any; of document 0"):
+    with pytest.raises(
+        InvalidInput, match="no coefficients for any of them; document 0"
+    ):
         text_limits(f, ["a b", "c d"])
 
 
@@ -516,7 +521,7 @@ def test_estimates_several_documents_and_long_ones():
     assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
     assert "diagnosis" in type(result).__name__.lower()
     assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
-    with pytest.raises(Refused, match="says nothing"):
+    with pytest.raises(Refused, match="no coefficients"):
         text_limits(food, [TREE, "food"]).diagnose(rows=[1])
     result = of(pipeline(), words(600, "food", "good"), n_samples=10**6)
     for rule in ("noise", "unstable ranking", "bandwidth fragility"):

@@ -1,0 +1,86 @@
+"""One row of a table or one document, with the coefficients that LIME converges to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.html import MarkedText
+from propopt.functions.function import EXACT
+from propopt.tables.documents import TextDocument
+
+
+NO_COEFFICIENTS: Final = "none"
+"""The source of a record for which LIME has no coefficients."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LimeRecord:
+    """The coefficients that LIME converges to for one row of a table or one document.
+
+    Its arrays have one number for each feature: each column of a table, each distinct
+    word of a document.
+    """
+
+    label: Hashable  # the name of the row or document
+    names: tuple[str, ...]  # (d,): columns with the bin of the row, or words
+    coefficients: Array  # (d,): β_j; NaN where LIME has none
+    # (d,): standard errors; 0 for exact coefficients, NaN where LIME has none
+    errors: Array
+    intercept: float  # β_0
+    value: float  # f of the row
+    alpha: Array  # (d,): the weighted share of samples that agree with the row
+    log_weight: float  # log C, where C is the mean weight of a sample
+    effective_share: float  # (E π)² / E π²
+    source: str  # "exact", how coefficients were estimated, or "none"
+    reason: str  # why coefficients are not exact, or absent; empty for exact ones
+    document: TextDocument | None = None  # the text; None for a row of a table
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the only error of the coefficients is rounding."""
+        return self.source.startswith(EXACT)
+
+    @property
+    def has_coefficients(self) -> bool:
+        """Whether LIME has coefficients for this document."""
+        return self.source != NO_COEFFICIENTS
+
+    @property
+    def at_row(self) -> float:
+        """The value of the surrogate at the row itself, β_0 + Σ_j β_j."""
+        return float(self.intercept + self.coefficients.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of f under the weighted law, E_Q f = β_0 + Σ_j α_j β_j."""
+        return float(self.intercept + self.alpha @ self.coefficients)
+
+    def sorted_by_size(self) -> list[tuple[int, float]]:
+        """Positions and coefficients, the largest size first."""
+        order = np.argsort(-np.abs(self.coefficients), kind="stable").tolist()
+        return [(j, float(self.coefficients[j])) for j in order]
+
+    def marked_text(self) -> MarkedText:
+        """The document with its coefficients, ready to be highlighted."""
+        assert self.document is not None, "rows of tables have no text"
+        facts = [f"f = {self.value:.4g}"]
+        if self.has_coefficients:
+            facts[0] += f", surrogate {self.at_row:.4g}, intercept {self.intercept:.4g}"
+            facts.append(self.source)
+        else:
+            facts.append(f"no coefficients: {self.reason}")
+        return MarkedText(
+            name=f"document {self.label}",
+            facts=tuple(facts),
+            text=self.document.text,
+            spans=self.document.spans,
+            words=self.names,
+            weights=self.coefficients,
+            errors=None if self.is_exact else self.errors,
+        )
