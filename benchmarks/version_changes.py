@@ -279,7 +279,7 @@ class Study:
         order = np.argsort(-found.distances)
         names = [found.features[j] for j in order if found.distance_flagged[j]]
         blank = self._blank(change, size, level)
-        largest = round(float(found.ratios.max()), 4)
+        largest = round(float(found.distance_ratios.max()), 4)
         return replace(blank, flagged=" ".join(names), largest=largest)
 
 

@@ -32,7 +32,7 @@ audit = po.audit(given, model, patients, data=background)
 questions = audit.to_frame()["question"]
 for finding in audit.mistakes:
     print(f"{questions[finding.name]} {finding.sentence}")
-assert "Row 7, bmi: +21.7 should be -21.7" in audit["exactness"].sentence
+assert "Row 7, bmi: +21.7 should be −21.7" in audit["exactness"].sentence
 
 # %%
 # Without the slip nothing is wrong. What remains depends on settings.

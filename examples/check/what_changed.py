@@ -41,7 +41,7 @@ def versions(seed):
 # column moved in any of them.
 broken, sound = versions(seed=0)
 for name, found in (("broken scale", broken), ("sound scale", sound)):
-    print(f"{name}: {found.to_frame().query('beyond')['feature'].tolist()}")
+    print(f"{name}: {found.to_frame().query('distance_flagged')['feature'].tolist()}")
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
 order = [broken.features[j] for j in np.argsort(-broken.distances)]

@@ -1,4 +1,4 @@
-"""Targets that add up to f(x) less a base."""
+"""Contributions: targets that add up to f(x) minus a base."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContributionRule:
-    """How contributions are made of a function."""
+    """The rule that computes contributions of rows to the output of a function."""
 
     function: Function  # f
     reference: Reference  # the rows that backgrounds, means and laws are made of
     kind: ContributionsLike = "shapley"  # what is made, or what was made elsewhere
-    law: LawChoice = "auto"  # of the slopes, if they are asked for
+    law: LawChoice = "auto"  # of the slopes, if these are the targets
     # orders that are drawn for each point, where Shapley values are sampled; until the
     # error is precise, if several points are explained together
     draws: DrawPlan = DrawPlan(n_samples=100)
@@ -67,53 +67,53 @@ class ContributionRule:
     players: Players | None = None  # of the columns, where groups of them are one
 
     def of(self, points: Points, labels: Labels) -> Targets:
-        """Those of rows that are read."""
+        """The contributions of rows, with the base and the predictions."""
         if not isinstance(self.kind, str):
-            known = self._given(self.kind, points, labels)
+            targets = self._given(self.kind, points, labels)
         elif self.kind == "shapley":
-            known = self.shapley(points, labels, read_rng(self.rng))
+            targets = self.shapley(points, labels, read_rng(self.rng))
         elif self.kind == "slopes":
             base = self._base(self.reference.points)
-            known = self._stepped(points, labels, base)
+            targets = self._stepped(points, labels, base)
         else:
             raise InvalidInput(
                 "contributions: expected 'shapley', 'slopes' or a table, got "
                 f"{self.kind!r}"
             )
-        told = replace(known.estimate, quantity=self.function.quantity)
-        return replace(known, estimate=told)
+        estimate = replace(targets.estimate, quantity=self.function.quantity)
+        return replace(targets, estimate=estimate)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The same with its seed, and what it is read as compared."""
+        """The rule with a fixed seed, and the structure of its function checked."""
         rule = replace(self, rng=seed)
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
     def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
-        """Those of one row (1, D), the same whoever else is asked; of a settled rule.
+        """The contributions of one row (1, D), independent of other rows.
 
-        Orders are drawn from a stream that the seed and the row's main effects name.
+        The random orders depend only on the seed and the values of the row.
         """
         assert base is not None, "those of the reference have one"
         if self.kind == "slopes":
             return self._stepped(points, labels, base)
         named, schema = points, self.function.schema
-        if schema is not None:  # the codes of others depend on the rows beside it
+        if schema is not None:  # codes of other categories depend on other rows
             named = np.where(schema.new_categories(points), -1.0, points)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(named)])
         return self.shapley(points, labels, stream, base=base, alone=True)
 
     @property
     def is_row_independent(self) -> bool:
-        """Whether rows have the same digits in any company: sums of trees do."""
+        """Whether results of a row never depend on other rows: sums of trees."""
         if self.kind != "shapley" or not isinstance(self.checked.structure, Boxes):
             return False
         return self._ready is not None
 
     def of_rows(self, points: Points, labels: Labels, base: float | None) -> Targets:
-        """Those of rows (N, D), each as if it was asked alone."""
+        """The contributions of rows (N, D), each independent of the other rows."""
         if isinstance(replace(self.checked).at(points, labels), Reason):
-            rows = range(len(points))  # of which some were read wrongly
+            rows = range(len(points))  # the structure differs from f in some
             parts = (
                 self.of_row(points[[n]], labels.of_positions([n]), base) for n in rows
             )
@@ -130,7 +130,7 @@ class ContributionRule:
         base: float | None = None,
         alone: bool = False,
     ) -> Targets:
-        """Shapley values of points against rows that are known."""
+        """Shapley values of points for the background rows."""
         before = self.function.calls.rows
         if base is None:
             base = self.base
@@ -206,14 +206,14 @@ class ContributionRule:
     def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Attributions made elsewhere, with their base where they know it."""
         names, shape = self.named(labels), (len(points), self._n_players)
-        found = read_attributions(
+        imported = read_attributions(
             carrier, "contributions", names, shape, saved=Explanation.load
         )
-        phi, base = found.values, found.base
+        phi, base = imported.values, imported.base
         if phi.shape != shape:
-            whose = "X" if self.players is None else "rows and groups"
+            table = "X" if self.players is None else "rows and groups"
             raise InvalidInput(
-                f"contributions: expected the shape of {whose}, {shape}, got "
+                f"contributions: expected the shape of {table}, {shape}, got "
                 f"{phi.shape}"
             )
         if base is None:
@@ -242,7 +242,7 @@ class ContributionRule:
 
     @cached_property
     def background(self) -> Background:
-        """Rows that stand for "column unknown"; what can be afforded of the table."""
+        """The background rows: as many of the table as can be afforded."""
         if self.given_background is not None:
             return self.given_background
         if self.weighted is not None:
@@ -280,8 +280,8 @@ class ContributionRule:
 
         Of a drawn background those of each of its blocks, (10, N, D).
 
-        Rows that are asked ``alone`` are compared each by itself with what was known
-        before any of them, so that none depends on those asked before it.
+        With ``alone`` each row is checked separately, without the results of earlier
+        rows.
         """
         checked = replace(self.checked) if alone else self.checked
         ready = None
@@ -291,8 +291,8 @@ class ContributionRule:
             return None
         if self.background.is_whole:
             return checkpointed_array("shapley", partial(ready.values, points), points)
-        found = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
-        return np.ascontiguousarray(found.transpose(1, 0, 2))
+        values = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
+        return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
         """Those of a link of trees, where all sets of the columns can be afforded."""
@@ -301,8 +301,8 @@ class ContributionRule:
             return None
         if self.background.is_whole:
             return checkpointed_array("shapley", partial(ready.values, points), points)
-        found = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
-        return np.ascontiguousarray(found.transpose(1, 0, 2))
+        values = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
+        return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     @cached_property
     def _checked_link(self) -> CheckedLink | None:
@@ -347,18 +347,18 @@ class ContributionRule:
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        own = drawn_from.weights, self._of_column
+        weights = drawn_from.weights, self._of_column
         shape = len(points), self._n_players
         if all_sets_are_cheap(shape, len(rows), plan, self._quick_rows):
-            known = ends[1], self.of_background
+            values = ends[1], self.of_background
             whole = [np.arange(len(rows))]
-            found = shapley_of_sets(value, rows, points, known, parts or whole, *own)
-            found = found if parts else found[0]
-            return self._of_background(found, "all sets of the features", labels)
-        drawn = shapley_orders(value, rows, points, rng, plan, parts, *own)
+            phi = shapley_of_sets(value, rows, points, values, parts or whole, *weights)
+            phi = phi if parts else phi[0]
+            return self._of_background(phi, "all sets of the features", labels)
+        drawn = shapley_orders(value, rows, points, rng, plan, parts, *weights)
 
         def size(drawn: Pooled) -> float:
-            assert self.error is not None, "without it draws tell their own"
+            assert self.error is not None, "without it draws have no other error"
             estimate = self._adding_up(drawn, ends, labels, 0.0)
             base, prediction = ends
             return self.error(
@@ -371,7 +371,7 @@ class ContributionRule:
 
     @property
     def _quick_rows(self) -> int:
-        """Rows of f that may be asked for each row: trees and networks are quick."""
+        """Rows of f that may be evaluated for each row: trees and networks are fast."""
         function = self.function
         quick = function.piecewise_constant or function.gradient_method == EXACT
         return QUICK_ROWS if quick else 0
@@ -383,7 +383,7 @@ class ContributionRule:
         labels: Labels,
         correction: float,  # of the error that a drawn background has
     ) -> Estimate:
-        """Each block moved so that it adds up, for that is known of what is drawn."""
+        """The estimate from blocks, each shifted so that it adds up."""
         blocks, *of_parts = drawn.blocks
         used = blocks.any(axis=(0, 1))
         missed = ends[1] - ends[0] - blocks.sum(axis=2)
@@ -408,7 +408,7 @@ class ContributionRule:
 
 
 AnyRule: TypeAlias = TargetRule | ContributionRule
-"""How what rows aim at is made: settled, the same whoever else is asked."""
+"""A rule that computes targets, with a fixed seed: independent of other rows."""
 
 
 def observed_means(points: Points) -> Array:

@@ -1,9 +1,9 @@
-"""What could have happened to values: one hypothesis a cause, each with its own test.
+"""Hypotheses on what happened to the audited values, each with its own test.
 
-An audit asks them in order, and the first that holds is its diagnosis: a cause, the
-evidence, the next step. Values are right if every number agrees with somebody's exact
-values. They are wrong only where a cause is named; all else is undetermined, with the
-likely causes.
+They are tested in order, and the first that holds is the diagnosis: a cause, the
+evidence and the next step. Values are right if every number agrees with the exact
+values of some source. They are wrong only if a cause can be named; everything else is
+undetermined, with the likely causes.
 """
 
 from __future__ import annotations
@@ -11,74 +11,77 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask
+from propopt.base.arrays import Array, Attributions, Indices
+from propopt.base.document import minus
 from propopt.base.text import percent, plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.mixtures import Mixture
-from propopt.explaining.sources import PATHS, ReferenceHypothesis, fits
+from propopt.explaining.sources import PATHS, SUMMED, ReferenceHypothesis, adds_up_to
 from propopt.results.audit import Verdict
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Diagnosis:
-    """Why values are what they are."""
+    """The cause of what the values are, with evidence and advice."""
 
     cause: str  # such as "another background"
-    headline: str  # the same of this table: "10 rows are permuted"
+    headline: str  # the cause in this table: "10 rows are permuted"
     evidence: str
     next_step: str = ""
     verdict: Verdict = "wrong"
-    # (N, D): whose values they are, or should be; None where nobody's
-    values: Attributions | None = None
-    whose: str = ""  # in words
-    base: float | None = None  # what those values are added to
+    values: Attributions | None = None  # (N, D): what they are, or should be, if known
+    source: str = ""  # of these values, in words
+    base: float | None = None  # of these values
 
     @property
-    def is_owned(self) -> bool:
-        """Whether all of them are values of somebody that is known."""
+    def has_source(self) -> bool:
+        """Whether all values come from a source that is known."""
         return self.verdict in ("right", "depends on settings")
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a cause is known that makes them wrong."""
+        """Whether a cause is known that makes the values wrong."""
         return self.verdict == "wrong"
 
 
 Test: TypeAlias = Callable[[AuditEvidence], Diagnosis | None]
-"""The diagnosis where a cause holds."""
+"""Returns the diagnosis if a hypothesis holds."""
 
 SourceTest: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
-"""The same of values that are a source's, but for what happened to them."""
+"""The same for values that come from a source and were changed afterwards."""
 
 CLEARLY: Final = 0.9
-"""Of rows: what holds for more is no accident."""
+"""Share of rows or values above which a pattern is no accident."""
 
-FEWEST_ROWS: Final = 5
-"""Rows from which their sums alone tell a factor."""
+MIN_ROWS: Final = 5
+"""Number of rows from which row sums alone show a factor."""
 
-AGREES: Final = 0.06
-"""Of the size of values: a mixture that leaves less agrees with them."""
+MAX_MIXTURE_ERROR: Final = 0.06
+"""Relative error below which a mixture agrees with the values."""
+
+LIME: Final = "LIME weights"
 
 
-def _of(
-    one: ReferenceHypothesis, cause: str, headline: str, evidence: str
+def _diagnosis(
+    source: ReferenceHypothesis,
+    cause: str,
+    headline: str,
+    evidence: str,
+    **others: Any,
 ) -> Diagnosis:
-    """A cause, of values that are a source's but for what it did to them."""
-    return Diagnosis(
-        cause=cause,
-        headline=headline,
-        evidence=evidence,
-        next_step=_NEXT_STEPS[cause],
-        values=one.values,
-        whose=one.words,
-        base=one.base,
-    )
+    """The diagnosis for values that come from a source, with what was changed."""
+    fields: dict[str, Any] = {
+        "next_step": _NEXT_STEPS.get(cause, ""),
+        "values": source.values,
+    }
+    fields |= {"source": source.words, "base": source.base, **others}
+    return Diagnosis(cause=cause, headline=headline, evidence=evidence, **fields)
 
 
 _NEXT_STEPS: Final = {
@@ -96,177 +99,171 @@ _NEXT_STEPS: Final = {
 }
 
 
-# ---- Right values: against the given background, another one, rounded, optimized
+# ---- Right values: of the given background or another, rounded, optimized
 
 
-def exact_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Every number is that of a known source."""
-    if (np.abs(e.V - one.values) > e.tolerance).any():
+def exact_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Every number agrees with a source."""
+    if (np.abs(e.W - source.values) > e.tolerance).any():
         return None
-    return _agreeing(e, one, "exact values")
+    return _agreement(e, source, "exact values")
 
 
-def rounded_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Every number is a source's to its last digit."""
-    apart, size = e.V - one.values, float(np.linalg.norm(one.values))
-    if not e.step.any() or (np.abs(apart) > e.tolerance + e.step).any():
+def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Every number agrees with a source up to its last digit."""
+    difference, S = e.W - source.values, source.values
+    if not e.half_digit.any() or (np.abs(difference) > source.tolerance).any():
         return None
-    if float(np.linalg.norm(apart)) > 0.5 * size:
+    if float(np.linalg.norm(difference)) > 0.5 * float(np.linalg.norm(S)):
         return None
-    found = _agreeing(e, one, "rounding", f", rounded to {e.digits}")
-    return replace(found, cause="rounding")
+    diagnosis = _agreement(e, source, "rounding", f", rounded to {e.digits}")
+    return replace(diagnosis, cause="rounding")
 
 
-def _agreeing(
-    e: AuditEvidence, one: ReferenceHypothesis, cause: str, how: str = ""
+def _agreement(
+    e: AuditEvidence, source: ReferenceHypothesis, cause: str, how: str = ""
 ) -> Diagnosis:
-    """Of values that are a source's in every number."""
-    evidence = next_step = ""
-    if one.words == PATHS:
+    """The diagnosis for values that agree with a source in every number."""
+    evidence, step = "", ""
+    if source.words == PATHS:
         cause, evidence = "path-dependent", "They are right, but for another question."
-        next_step = "Say that they are path-dependent, or take audit.exact."
-    elif not one.is_given:
-        cause = "one-hot sums" if "one-hot" in one.words else "another background"
-        evidence = "They are right, for another game."
-        if cause == "another background":
-            evidence = "They are right, for another background than the one given."
-        next_step = f"Say that they are {one.words}."
-    return Diagnosis(
-        cause=cause,
-        headline=f"All {e.V.size:,} values are {one.words}{how}",
-        evidence=evidence,
-        next_step=next_step,
-        verdict="right" if one.is_given else "depends on settings",
-        values=one.values,
-        whose=one.words,
-        base=one.base,
+        step = "Report them as path-dependent, or take audit.exact."
+    elif not source.is_given:
+        is_summed = source.words == SUMMED
+        cause = "one-hot sums" if is_summed else "another background"
+        other = "game" if is_summed else "background than the given one"
+        evidence = f"They are right, for another {other}."
+        step = f"Report them as {source.words}."
+    return _diagnosis(
+        *(source, cause, f"All {e.W.size:,} values are {source.words}{how}", evidence),
+        verdict="right" if source.is_given else "depends on settings",
+        next_step=step,
     )
 
 
 def other_background(e: AuditEvidence) -> Diagnosis | None:
-    """The values are a mixture of single-row values, and all rows add up."""
-    found = e.mixture
-    if found is None or found.left > AGREES or not e.adds_up.all():
+    """Values agree with a mixture of single-row values, and all rows add up."""
+    mixture = e.mixture
+    if mixture is None or mixture.left > MAX_MIXTURE_ERROR or not e.adds_up.all():
         return None
-    if (np.abs(e.V - found.values) > e.room_beside(found, e.V)).any():
+    if (np.abs(e.W - mixture.values) > e.mixture_tolerance(mixture, e.W)).any():
         return None
     return Diagnosis(
         cause="another background",
         headline="All values agree with exact ones for another background",
-        evidence=f"A weighted background of {plural(found.size, 'row')} leaves "
-        f"{percent(found.left)} % of their size, and all rows add up; noise below "
-        "2 % would pass, too.",
+        evidence=f"A weighted background of {plural(mixture.size, 'row')} fits them "
+        f"up to {percent(mixture.left)} % of their size, and all rows add up. Noise "
+        "below 2 % would pass too.",
         next_step="Name the background that they were made with, or give it: data=.",
         verdict="depends on settings",
-        values=e.V,  # their own background is not known to the last digit
-        whose="values against another background",
-        base=float(np.median(e.implied)),
+        values=e.W,  # their background is not known to the last digit
+        source="values for another background",
+        base=float(np.median(e.implied_base)),
     )
 
 
 def optimized(e: AuditEvidence) -> Diagnosis | None:
-    """An explanation of ours, which moved exact values on purpose."""
-    if e.came.exact is None:
+    """An explanation of propopt, which changed exact values on purpose."""
+    exact = e.imported.exact
+    if exact is None:
         return None
-    inner = diagnosed(replace(e, came=replace(e.came, values=e.came.exact, exact=None)))
-    if inner.is_wrong:
-        return replace(inner, headline=f"Before optimizing: {inner.headline}")
-    moved = float(np.linalg.norm(e.W - e.came.exact))
-    share = percent(moved / max(float(np.linalg.norm(e.came.exact)), 1e-300))
-    is_known = inner.values is not None
+    start = diagnose(replace(e, imported=replace(e.imported, values=exact, exact=None)))
+    if start.is_wrong:
+        return replace(start, headline=f"Before optimizing: {start.headline}")
+    change = float(np.linalg.norm(e.W - exact))
+    share = percent(change / max(float(np.linalg.norm(exact)), 1e-300))
     return Diagnosis(
         cause="optimized contributions",
         headline="They are optimized contributions of propopt",
-        evidence=f"Exact values were moved by {share} % of their size, on purpose. "
-        f"Of the exact ones: {inner.headline[0].lower()}{inner.headline[1:]}.",
+        evidence=f"Optimizing changed the exact values by {share} % of their size. "
+        f"For the exact ones: {start.headline[0].lower()}{start.headline[1:]}.",
         next_step="Report them as optimized; .contributions has the exact ones.",
-        verdict="depends on settings" if is_known else "undetermined",
+        verdict="undetermined" if start.values is None else "depends on settings",
         values=e.W,
-        whose="optimized contributions",
-        base=inner.base,
+        source="optimized contributions",
+        base=start.base,
     )
 
 
-def weights_of_lime(e: AuditEvidence) -> Diagnosis | None:
+def lime_weights(e: AuditEvidence) -> Diagnosis | None:
     """Weights of LIME, which are no Shapley values and need not add up."""
-    if not e.came.source.startswith("lists of LIME"):
+    if not e.imported.source.startswith("lists of LIME"):
         return None
     return Diagnosis(
         cause=LIME,
         headline="They are weights of LIME, not Shapley values",
-        evidence="They are compared with exact values, and need not equal them.",
+        evidence="They are compared with exact values, but need not equal them.",
         next_step="Judge them by fidelity, or take audit.exact.",
         verdict="undetermined",
     )
 
 
-LIME: Final = "LIME weights"
-
-
-# ---- Found by the sums of rows: another class, another unit, a factor
+# ---- Shown by the sums of rows: another class, another unit, a factor
 
 
 def other_class(e: AuditEvidence) -> Diagnosis | None:
-    """Rows add up to what the model predicts for another class."""
+    """Rows add up to the prediction for another class."""
     if e.adds_up.mean() > MAJORITY:
         return None
-    sums, cause = e.V.sum(axis=1), "another class"
     for name, f in e.other_outputs:
-        if name.startswith("class") and fits(sums, f):
+        if name.startswith("class") and adds_up_to(e.W.sum(axis=1), f):
             return Diagnosis(
-                cause=cause,
+                cause="another class",
                 headline=f"They are parts of another output: {name}",
                 evidence="The rows add up to that prediction.",
-                next_step=_NEXT_STEPS[cause],
+                next_step=_NEXT_STEPS["another class"],
             )
     return None
 
 
 def constant_factor(e: AuditEvidence) -> Diagnosis | None:
-    """Σ w = a f + c in most rows, whatever the background."""
+    """Σ w = a f + c in most rows, for any background."""
     if e.adds_up.mean() > MAJORITY:
         return None
-    sums, f = e.V.sum(axis=1), e.prediction
-    are_few = len(f) < FEWEST_ROWS
-    if are_few or not np.ptp(f):
-        a = slope_of(e.V, e.E)
+    sums, f = e.W.sum(axis=1), e.prediction
+    is_small = len(f) < MIN_ROWS or not np.ptp(f)
+    if is_small:
+        a = slope(e.W, e.E)
     else:
-        left, right = _pairs(len(f), e.seed)
-        rise = f[left] - f[right]
+        first, second = _pairs(len(f), e.seed)
+        rise = f[first] - f[second]
         usable = np.abs(rise) > 0.1 * float(np.std(f))
         if not usable.any():
             return None
-        apart = sums[left] - sums[right]
-        a = float(np.median(apart[usable] / rise[usable]))
+        a = float(np.median((sums[first] - sums[second])[usable] / rise[usable]))
     if not np.isfinite(a) or abs(a) < 1e-9 or abs(a - 1.0) < 1e-4:
         return None
     missed = sums / a - f
     missed = np.abs(missed - np.median(missed))
-    share = float((missed <= e.room / abs(a) + 1e-4 * np.ptp(f)).mean())
-    if unexplained(e.V, a * e.E) > 1e-4 if are_few else share <= CLEARLY:
+    share = float((missed <= e.row_tolerance / abs(a) + 1e-4 * np.ptp(f)).mean())
+    if len(f) < MIN_ROWS:
+        if relative_error(e.W, a * e.E) > 1e-4:
+            return None
+    elif share <= CLEARLY:
         return None
-    evidence = f"Rows add up to {a:.4g} times the prediction less a constant"
-    evidence += f" in {percent(share)} % of rows (slope {a:.4g}, R² above .999)."
+    evidence = f"In {percent(share)} % of the rows the sum is {a:.4g} times the "
+    evidence += "prediction, plus a constant."
     values = None
-    for one in e.knowns:
-        near = np.abs(e.V / a - one.values) <= one.room / min(abs(a), 1.0)
-        if near.mean() > MAJORITY:
-            evidence += f" Divided by it, they are {one.words}."
-            values = one.values
+    for source in e.references:
+        difference = np.abs(e.W / a - source.values)
+        agrees = difference <= source.tolerance / min(abs(a), 1.0)
+        if agrees.mean() > MAJORITY:
+            evidence += f" Divided by it, they are {source.words}."
+            values = source.values
             break
-    cause, name = "a constant factor", [x for y, x in _FACTORS if abs(a / y - 1) < 1e-3]
-    found = Diagnosis(
+    known = [words for y, words in _FACTORS if abs(a / y - 1.0) < 1e-3]
+    headline = f"All values are {a:.4g} times what they should be{''.join(known)}"
+    cause, step = "a constant factor", _NEXT_STEPS["a constant factor"]
+    if abs(a + 1.0) < 1e-4:
+        cause, headline = "signs", "All signs are turned, as for the other class"
+        step = "Turn all signs, in the base too, then audit again."
+    return Diagnosis(
         cause=cause,
-        headline=f"All values are {a:.4g} times what they should be{''.join(name)}",
+        headline=headline,
         evidence=evidence,
-        next_step=_NEXT_STEPS[cause],
+        next_step=step,
         values=values,
     )
-    if abs(a + 1.0) >= 1e-4:
-        return found
-    head = "All signs are turned, as for the other class"
-    step = "Turn all signs, in the base too, then audit again."
-    return replace(found, cause="signs", headline=head, next_step=step)
 
 
 _FACTORS: Final = (
@@ -278,266 +275,269 @@ _FACTORS: Final = (
 )
 
 
-def scaled_rows(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Each row is a multiple of a source's."""
-    S, most = one.values, float(np.abs(e.V).max())
-    size = (S * S).sum(axis=1)
-    own = (e.V * S).sum(axis=1) / np.maximum(size, 1e-300)
-    if e.adds_up.mean() > MAJORITY or S.shape[1] < 2 or (own <= 0).any():
+def scaled_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Each row is a multiple of that of a source."""
+    W, S = e.W, source.values
+    squares = (S * S).sum(axis=1)
+    factors = (W * S).sum(axis=1) / np.maximum(squares, 1e-300)
+    if e.adds_up.mean() > MAJORITY or S.shape[1] < 2 or (factors <= 0).any():
         return None
-    if (size > 0).sum() < min(FEWEST_ROWS, len(S)):
+    if (squares > 0).sum() < min(MIN_ROWS, len(S)):
         return None
-    rest, room = np.abs(e.V - own[:, None] * S), np.maximum(one.room, 1e-6 * most)
-    if (rest <= room * np.maximum(own[:, None], 1.0)).all(axis=1).mean() <= CLEARLY:
+    rest = np.abs(W - factors[:, None] * S)
+    tolerance = np.maximum(source.tolerance, 1e-6 * float(np.abs(W).max()))
+    agrees = rest <= tolerance * np.maximum(factors[:, None], 1.0)
+    if agrees.all(axis=1).mean() <= CLEARLY:
         return None
-    norms = {
-        "sizes add up to one number": np.abs(e.V).sum(axis=1),
-        "values add up to one number": e.V.sum(axis=1),
-        "the largest size is one number": np.abs(e.V).max(axis=1),
-        "lengths are one number": np.linalg.norm(e.V, axis=1),
-    }
-    for words, sizes in norms.items():
+    for words, sizes in (
+        ("sizes add up to one number", np.abs(W).sum(axis=1)),
+        ("values add up to one number", W.sum(axis=1)),
+        ("the largest size is one number", np.abs(W).max(axis=1)),
+        ("lengths are one number", np.linalg.norm(W, axis=1)),
+    ):
         if np.ptp(sizes) <= 1e-4 * max(float(sizes.mean()), 1e-300):
-            return _of(
-                one,
+            return _diagnosis(
+                source,
                 "a constant factor",
                 f"Each row is scaled so that {words}",
-                f"Row by row they are multiples of {one.words}, by "
-                f"{own.min():.3g} to {own.max():.3g}.",
+                f"Rows are multiples of {source.words}, by factors from "
+                f"{factors.min():.3g} to {factors.max():.3g}.",
             )
     return None
 
 
 def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
-    """Pairs of rows whose differences have no base."""
+    """Pairs of rows, whose differences do not depend on the base."""
     order = np.random.default_rng(seed).permutation(count)
     pairs = np.concatenate([np.roll(order, k) for k in (1, 2, 3, 5, 7)])
     return np.tile(order, 5), pairs
 
 
-def slope_of(V: Array, S: Array) -> float:
-    """The factor a of least squares, V ≈ a S."""
+def slope(V: Array, S: Array) -> float:
+    """The factor a of the least squares fit V ≈ a S."""
     return float((V * S).sum() / max(float((S * S).sum()), 1e-300))
 
 
-def unexplained(V: Array, S: Array) -> float:
+def relative_error(V: Array, S: Array) -> float:
     """‖V − S‖ / ‖V‖."""
     return float(np.linalg.norm(V - S)) / max(float(np.linalg.norm(V)), 1e-300)
 
 
-# ---- A source's values of which something was changed
+# ---- Values of a source that were changed
 
 
-def absolute_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """All values are sizes."""
-    lost = int((one.values < -e.tolerance).sum())
-    if (-e.tolerance > e.V).any() or not lost or e.adds_up.all():
+def absolute_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """All values are absolute values."""
+    lost = int((source.values < -e.tolerance).sum())
+    if (-e.tolerance > e.W).any() or not lost or e.adds_up.all():
         return None
-    same = np.abs(np.abs(one.values) - e.V) <= one.room
-    if same.mean() <= CLEARLY:
+    if (np.abs(np.abs(source.values) - e.W) <= source.tolerance).mean() <= CLEARLY:
         return None
-    told = f"They are the sizes of {one.words}; {plural(lost, 'sign')} are lost."
-    return _of(one, "absolute values", "The values have lost their signs", told)
+    evidence = f"They are the absolute values of {source.words}; "
+    evidence += f"{plural(lost, 'minus sign')} are lost."
+    headline = "The values have lost their signs"
+    return _diagnosis(source, "absolute values", headline, evidence)
 
 
-def moved_columns(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Columns stand in each other's place."""
-    V, S, D = e.V, one.values, e.V.shape[1]
-    room = np.broadcast_to(one.room, V.shape)
+def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Columns are exchanged."""
+    W, S, D = e.W, source.values, e.W.shape[1]
+    tolerance = np.broadcast_to(source.tolerance, W.shape)
     fit = np.stack(
-        [(np.abs(V[:, [j]] - S) <= room[:, [j]]).mean(axis=0) for j in range(D)]
+        [(np.abs(W[:, [j]] - S) <= tolerance[:, [j]]).mean(axis=0) for j in range(D)]
     )  # (D, D): shares of rows in which column j has the values of column k
-    _, place = linear_sum_assignment(-fit - 1e-6 * np.eye(D))
-    moved = np.flatnonzero(place != np.arange(D))
-    if not len(moved) or fit[np.arange(D), place].min() <= MAJORITY:
+    _, match = linear_sum_assignment(-fit - 1e-6 * np.eye(D))
+    moved = np.flatnonzero(match != np.arange(D))
+    if not len(moved) or fit[np.arange(D), match].min() <= MAJORITY:
         return None
-    if (fit[moved, place[moved]] - fit[moved, moved]).mean() <= _GAINED:
-        return None  # numbers of few digits are alike by accident
-    j = int(moved[np.abs(S[:, place[moved]]).sum(axis=0).argmax()])
+    if (fit[moved, match[moved]] - fit[moved, moved]).mean() <= _MIN_GAIN:
+        return None  # numbers of few digits agree by accident
+    j = int(moved[np.abs(S[:, match[moved]]).sum(axis=0).argmax()])
     names = e.labels.feature_names(D)
-    return _of(
-        one,
+    return _diagnosis(
+        source,
         "columns in another's place",
-        f"{plural(len(moved), 'column')} stand in another's place",
-        f"{names[j]} holds the values of {names[place[j]]}; in the right order "
-        f"they are {one.words}.",
+        f"{plural(len(moved), 'column')} are exchanged",
+        f"{names[j]} holds the values of {names[match[j]]}; in the right order "
+        f"they are {source.words}.",
     )
 
 
-_GAINED: Final = 0.2
-"""Of the rows: moved columns agree in so many more in the right order."""
+_MIN_GAIN: Final = 0.2
+"""Share of rows that must agree only after columns are put in the right order."""
 
 
-def moved_rows(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows stand in each other's place, or twice."""
-    V, S, N = e.V, one.values, len(e.V)
-    room = np.broadcast_to(one.room, V.shape)
-    bad = np.flatnonzero((np.abs(V - S) > room).any(axis=1))[:_MOST_ROWS]
-    if not len(bad) or V.shape[1] < 2 or e.adds_up.all():
+def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Rows are exchanged, or hold the values of another row."""
+    W, S, N = e.W, source.values, len(e.W)
+    tolerance = np.broadcast_to(source.tolerance, W.shape)
+    bad = np.flatnonzero((np.abs(W - S) > tolerance).any(axis=1))[:_MAX_ROWS]
+    if not len(bad) or W.shape[1] < 2 or e.adds_up.all():
         return None
-    near = np.stack([(np.abs(V[n] - S) <= room[n]).all(axis=1) for n in bad])
-    holds = near.any(axis=1)
-    if holds.mean() <= MAJORITY:
+    agrees = np.stack([(np.abs(W[n] - S) <= tolerance[n]).all(axis=1) for n in bad])
+    has_match = agrees.any(axis=1)
+    if has_match.mean() <= MAJORITY:
         return None
-    bad, near = bad[holds], near[holds]
-    # each bad row gets a row of its own if there is one, first among the bad ones
-    cost = np.where(near, 0.0, 2.0)
+    bad, agrees = bad[has_match], agrees[has_match]
+    # each bad row gets a different row if there is one, first among the bad ones
+    cost = np.where(agrees, 0.0, 2.0)
     cost[:, np.setdiff1d(np.arange(N), bad)] += 0.5
-    _, place = linear_sum_assignment(cost)
-    is_own = near[np.arange(len(bad)), place]
-    place = np.where(is_own, place, near.argmax(axis=1))
-    n, m = int(bad[0]), int(place[0])
-    shift = _shift(near, bad, N)
-    if shift and len(bad) > MAJORITY * N:
-        words = f"The rows are shifted by {shift}"
-    elif set(place) == set(bad) and is_own.all() and (place != bad).all():
-        words = f"{plural(len(bad), 'row')} are permuted"
+    _, match = linear_sum_assignment(cost)
+    is_match = agrees[np.arange(len(bad)), match]
+    match = np.where(is_match, match, agrees.argmax(axis=1))
+    steps = (*range(1, min(N, 30)), *range(-1, -min(N, 30), -1))
+    shifts = [
+        k for k in steps if agrees[np.arange(len(bad)), (bad - k) % N].mean() > CLEARLY
+    ]
+    if shifts and len(bad) > MAJORITY * N:
+        headline = f"The rows are shifted by {shifts[0]}"
+    elif set(match) == set(bad) and is_match.all() and (match != bad).all():
+        headline = f"{plural(len(bad), 'row')} are permuted"
     else:
-        words = f"{plural(len(bad), 'row')} {'holds' if len(bad) == 1 else 'hold'}"
-        words += " the values of other rows"
-    told = f"Row {e.row(n)} holds the values of row {e.row(m)}; in the right order "
-    return _of(one, "rows in another's place", words, f"{told}they are {one.words}.")
+        headline = f"{plural(len(bad), 'row')} {'holds' if len(bad) == 1 else 'hold'}"
+        headline += " the values of other rows"
+    evidence = f"Row {e.row(int(bad[0]))} holds the values of row "
+    evidence += f"{e.row(int(match[0]))}; in the right order they are {source.words}."
+    return _diagnosis(source, "rows in another's place", headline, evidence)
 
 
-def _shift(near: Mask, bad: Indices, N: int) -> int:
-    """The step by which nearly all rows are moved, with a sign; 0 where none."""
-    for step in (*range(1, min(N, 30)), *range(-1, -min(N, 30), -1)):
-        if near[np.arange(len(bad)), (bad - step) % N].mean() > CLEARLY:
-            return step
-    return 0
+_MAX_ROWS: Final = 1000
+"""Number of rows that are assigned."""
 
 
-_MOST_ROWS: Final = 1000
-"""Rows that are assigned."""
-
-
-def turned_signs(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Several values have the other sign."""
-    V, S = e.V, one.values
-    other = np.abs(V - S) > one.room
-    turned = other & (np.abs(V + S) <= one.room)
+def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Several values have the opposite sign."""
+    W, S = e.W, source.values
+    differs = np.abs(W - S) > source.tolerance
+    turned = differs & (np.abs(W + S) <= source.tolerance)
     count = int(turned.sum())
-    if count <= _FEW_SLIPS or count < CLEARLY * other.sum() or e.adds_up.all():
+    if count <= _MAX_SLIPS or count < CLEARLY * differs.sum() or e.adds_up.all():
         return None
-    head, told = f"{plural(count, 'sign')} are turned", f"All others are {one.words}."
     n, j = (int(x) for x in np.argwhere(turned)[0])
     is_large = np.abs(S[:, j]) > e.tolerance
+    headline = f"{plural(count, 'sign')} are turned"
+    evidence = f"The first is {e.cell(n, j)}; all others are {source.words}."
     if turned[:, j].sum() == count and turned[is_large, j].mean() > CLEARLY:
-        head = f"The signs of {e.labels.feature_names(V.shape[1])[j]} are turned"
-    else:
-        told = f"The first is {e.place(n, j)}; all others are {one.words}."
-    return _of(one, "signs", head, told)
+        name = e.labels.feature_names(W.shape[1])[j]
+        headline = f"The signs of {name} are turned"
+        evidence = f"All others are {source.words}."
+    return _diagnosis(source, "signs", headline, evidence)
 
 
-_FEW_SLIPS: Final = 3
-"""Turned signs that count as single slips."""
+_MAX_SLIPS: Final = 3
+"""Number of turned signs that count as single slips."""
 
 
-def summed_columns(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Columns hold nothing, and their sum stands in one of them."""
-    V, S = e.V, one.values
-    columns = np.flatnonzero((np.abs(V - S) > one.room).any(axis=0))
-    filled = [j for j in columns if np.abs(V[:, j]).max() > e.tolerance]
+def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Several columns are zero, and another holds their sum."""
+    W, S = e.W, source.values
+    columns = np.flatnonzero((np.abs(W - S) > source.tolerance).any(axis=0))
+    filled = [j for j in columns if np.abs(W[:, j]).max() > e.tolerance]
     if len(columns) < 2 or len(filled) != 1:
         return None
-    apart = np.abs(V[:, columns].sum(axis=1) - S[:, columns].sum(axis=1))
-    room = np.broadcast_to(one.room, V.shape)[:, columns].sum(axis=1)
-    if (apart <= room).mean() <= CLEARLY:
+    difference = np.abs(W[:, columns].sum(axis=1) - S[:, columns].sum(axis=1))
+    tolerance = np.broadcast_to(source.tolerance, W.shape)[:, columns].sum(axis=1)
+    if (difference <= tolerance).mean() <= CLEARLY:
         return None
-    name = e.labels.feature_names(V.shape[1])[filled[0]]
-    told = f"{name} holds the sum of {plural(len(columns), 'column')}"
-    return _of(one, "one-hot sums", told, f"Otherwise they are {one.words}.")
+    name = e.labels.feature_names(W.shape[1])[filled[0]]
+    headline = f"{name} holds the sum of {plural(len(columns), 'column')}"
+    evidence = f"Otherwise they are {source.words}."
+    return _diagnosis(source, "one-hot sums", headline, evidence)
 
 
-def single_slips(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Some values are wrong, and all others a source's."""
-    V, S = e.V, one.values
-    other = np.abs(V - S) > one.room
-    in_rows = other.any(axis=1)
-    if not other.any() or other.mean() >= (_FITTED if one.is_fitted else MAJORITY):
+def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Some values are wrong, and all others agree with a source."""
+    W, S = e.W, source.values
+    differs = np.abs(W - S) > source.tolerance
+    in_rows = differs.any(axis=1)
+    most = _MAX_SHARE_OF_FITTED if source.is_fitted else MAJORITY
+    if not differs.any() or differs.mean() >= most:
         return None
-    if one.is_fitted and in_rows.mean() > _FEW_ROWS:
+    if source.is_fitted and in_rows.mean() > _MAX_SHARE_OF_ROWS:
         return None
     balanced = int(e.adds_up[in_rows].sum())
-    if balanced > (0 if one.is_fitted else min(_BALANCED, 0.1 * len(V))):
-        return None  # these rows add up: they are of another background
-    if len(V) >= FEWEST_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
-        return None  # no slip is in every row
-    n, j = (int(x) for x in np.unravel_index(np.abs(V - S).argmax(), V.shape))
-    count, lines = int(other.sum()), int(in_rows.sum())
-    turned = int((other & (np.abs(V + S) <= one.room)).sum())
-    told = f"{e.place(n, j)}: {V[n, j]:+.3g} should be {S[n, j]:+.3g}."
-    told = told[0].upper() + told[1:]
+    if balanced > (0 if source.is_fitted else min(_MAX_BALANCED, 0.1 * len(W))):
+        return None  # these rows add up: they belong to another background
+    if len(W) >= MIN_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
+        return None  # slips are not in every row
+    n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
+    count, n_rows = int(differs.sum()), int(in_rows.sum())
+    turned = int((differs & (np.abs(W + S) <= source.tolerance)).sum())
+    whose = "right" if source.is_given else source.words
+    cell = e.cell(n, j)
+    evidence = f"{W.size - count:,} of {W.size:,} values are {whose}. "
+    evidence += f"{cell[0].upper()}{cell[1:]}: "
+    evidence += minus(f"{W[n, j]:+.3g} should be {S[n, j]:+.3g}.")
     if turned:
-        told += f" {plural(turned, 'sign')} turned."
-    told += f" {V.size - count:,} of {V.size:,} values are {one.words}."
-    where = f"{lines:,} rows" if lines > 1 else "one row"
-    head = f"{count:,} values are wrong in {where}"
-    if count == 1:
-        head = "One value is wrong"
-    found = _of(one, "single slips", head, told)
-    if one.is_given:
-        return found
-    return replace(found, next_step="Compute these values again, as the others were.")
+        verb = "is" if turned == 1 else "are"
+        evidence += f" {plural(turned, 'sign')} {verb} turned."
+    headline = "One value is wrong"
+    if count > 1:
+        where = f"{n_rows:,} rows" if n_rows > 1 else "one row"
+        headline = f"{count:,} values are wrong in {where}"
+    step = "Compute these values again, in the same way as the others."
+    if source.is_given:
+        step = _NEXT_STEPS["single slips"]
+    return _diagnosis(source, "single slips", headline, evidence, next_step=step)
 
 
-_BALANCED: Final = 3
-"""Rows with slips that may still add up."""
+_MAX_BALANCED: Final = 3
+"""Number of rows with slips that may still add up."""
 
-_FITTED: Final = 0.05
-"""Of values that may differ from a fitted mixture."""
+_MAX_SHARE_OF_FITTED: Final = 0.05
+"""Share of values that may differ from a fitted mixture."""
 
-_FEW_ROWS: Final = 0.2
-"""Of rows in which they may: what is in more is no slip, but another model."""
-
-
-# ---- What has no exact source: draws, another model, nothing that is known
+_MAX_SHARE_OF_ROWS: Final = 0.2
+"""Share of rows with such values; more of them mean another model."""
 
 
-def sampled_values(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows add up, and errors are spread as those of sampled values are."""
-    if e.adds_up.mean() <= CLEARLY or len(e.V) < FEWEST_ROWS:
+# ---- No exact source: sampled values, another model, undetermined
+
+
+def sampled_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Rows add up, and errors are spread like those of sampled values."""
+    if e.adds_up.mean() <= CLEARLY or len(e.W) < MIN_ROWS:
         return None
-    R, S = e.V - one.values, one.values
+    R, S = e.W - source.values, source.values
     share = float(np.linalg.norm(R)) / max(float(np.linalg.norm(S)), 1e-300)
-    if share > _LARGEST or abs(slope_of(e.V, S) - 1.0) > 0.1:
+    if share > _MAX_SAMPLING_ERROR or abs(slope(e.W, S) - 1.0) > 0.1:
         return None
     drift = np.abs(R.mean(axis=0)) * np.sqrt(len(R))
-    if (drift > _DRIFT * np.maximum(R.std(axis=0), e.tolerance)).any():
+    if (drift > _MAX_DRIFT * np.maximum(R.std(axis=0), e.tolerance)).any():
         return None
-    like = e.like_draws(R)
-    if like is None:
+    orders = e.equivalent_orders(R)
+    if orders is None:
         return None
-    told = f"They scatter around {one.words} by {percent(share)} % of their "
-    told += f"size, without drift, like means of {like:,.0f} orders."
-    head = "They are sampled values, such as those of KernelSHAP"
-    return replace(_of(one, "draws", head, told), verdict="depends on settings")
+    return _diagnosis(
+        source,
+        "draws",
+        "They are sampled values, such as those of KernelSHAP",
+        f"They scatter around {source.words} by {percent(share)} % of their size, "
+        f"without drift, like means of {orders:,.0f} orders.",
+        verdict="depends on settings",
+    )
 
 
-_LARGEST: Final = 0.6
-"""Of the size of values: sampled values with a larger error tell nothing."""
+_MAX_SAMPLING_ERROR: Final = 0.6
+"""Relative error above which sampled values are not recognised."""
 
-_DRIFT: Final = 5.0
-"""Standard errors by which the mean error of a column may differ from 0."""
+_MAX_DRIFT: Final = 5.0
+"""Largest mean error of a column, in standard errors."""
 
 
-def other_model(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows do not add up, and values are near the exact ones."""
-    a, b = e.V.ravel(), one.values.ravel()
-    if (
-        len(e.V) < FEWEST_ROWS
-        or e.adds_up.mean() > CLEARLY
-        or not (a.any() and b.any())
-    ):
+def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Rows do not add up, and values are close to exact ones."""
+    a, b = e.W.ravel(), source.values.ravel()
+    if len(e.W) < MIN_ROWS or e.adds_up.mean() > CLEARLY or not (a.any() and b.any()):
         return None
     r = float(a @ b / np.sqrt((a @ a) * (b @ b)))
-    if r < CLEARLY or not 0.5 < slope_of(e.V, one.values) < 2.0:
+    if r < CLEARLY or not 0.5 < slope(e.W, source.values) < 2.0:
         return None
     return Diagnosis(
         cause="another version of the model",
         headline="They are values of another version of the model, or noisy",
-        evidence=f"{int((~e.adds_up).sum()):,} of {len(e.V):,} rows miss the "
-        f"prediction of this one; the correlation with {one.words} is "
+        evidence=f"{int((~e.adds_up).sum()):,} of {len(e.W):,} rows do not add up to "
+        f"the prediction of this model; the correlation with {source.words} is "
         f"{min(r, 0.9999):.4g}.",
         next_step="Compute them again with this model; compare versions and files.",
         values=e.E,
@@ -545,7 +545,7 @@ def other_model(e: AuditEvidence, one: ReferenceHypothesis) -> Diagnosis | None:
 
 
 def undetermined(e: AuditEvidence) -> Diagnosis:
-    """Nothing that is known."""
+    """No hypothesis holds; the evidence names the likely causes."""
     likely = "another model, another output or another order"
     step = "Compare model, class, output and order of rows with their source."
     if e.adds_up.mean() > CLEARLY:
@@ -555,96 +555,93 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
         cause="undetermined",
         headline="Their origin could not be determined",
         evidence=f"Likely: {likely}. They differ from exact values by "
-        f"{percent(unexplained(e.V, e.E))} % of their size.",
+        f"{percent(relative_error(e.W, e.E))} % of their size.",
         next_step=step,
         verdict="undetermined",
     )
 
 
-# ---- With which sources values are compared, and in which order
+# ---- The order of the hypotheses, and the sources that each is tested with
 
 
-SourcesOf: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
+Sources: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
 
 
-def known_sources(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
-    """SourcesOf with names."""
-    yield from e.knowns
+def references(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
+    """The sources that have a name."""
+    yield from e.references
 
 
 def fitted_mixture(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
-    """The fitted mixture, where rows that add up agree with it."""
-    yield from _fitted(e, e.V, e.mixture)
+    """The fitted mixture, if rows that add up agree with it."""
+    yield from _mixture_source(e, e.W, e.mixture)
 
 
 def mixture_of_sorted_columns(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
-    """The mixture fitted to columns in the order that is most like the exact values."""
-    V, S = e.V, e.E
+    """The mixture fitted to columns in the order most similar to exact values."""
+    V, S = e.W, e.E
     with np.errstate(invalid="ignore", divide="ignore"):
-        alike = V.T @ S / np.linalg.norm(V, axis=0)[:, None] / np.linalg.norm(S, axis=0)
-    alike = np.nan_to_num(alike) + 1e-6 * np.eye(V.shape[1])
-    _, place = linear_sum_assignment(-alike)
-    if (place != np.arange(len(place))).any():
-        V = V[:, np.argsort(place)]
-        yield from _fitted(e, V, e.nearest_mixture(V))
+        cosine = V.T @ S / np.linalg.norm(V, axis=0)[:, None]
+        cosine = cosine / np.linalg.norm(S, axis=0)
+    cosine = np.nan_to_num(cosine) + 1e-6 * np.eye(V.shape[1])
+    _, match = linear_sum_assignment(-cosine)
+    if (match != np.arange(len(match))).any():
+        V = V[:, np.argsort(match)]
+        yield from _mixture_source(e, V, e.closest_mixture(V))
 
 
-def _fitted(
-    e: AuditEvidence, V: Attributions, found: Mixture | None
+def _mixture_source(
+    e: AuditEvidence, V: Attributions, mixture: Mixture | None
 ) -> Iterator[ReferenceHypothesis]:
-    """A mixture as a source, where it agrees with V, to which it was fitted."""
-    if found is None or found.left > AGREES or e.adds_up.mean() <= MAJORITY:
+    if mixture is None or mixture.left > MAX_MIXTURE_ERROR:
         return
-    yield ReferenceHypothesis(
-        words="values against another background",
-        exact=found.values,
-        room=e.room_beside(found, V),
-        base=float(np.median(e.implied)),
-        is_fitted=True,
-    )
+    if e.adds_up.mean() > MAJORITY:
+        yield ReferenceHypothesis(
+            words="values for another background",
+            exact=mixture.values,
+            tolerance=e.mixture_tolerance(mixture, V),
+            base=float(np.median(e.implied_base)),
+            is_fitted=True,
+        )
 
 
-def _first(sources: SourcesOf, test: SourceTest, e: AuditEvidence) -> Diagnosis | None:
-    """The diagnosis of the first source for which a test holds."""
-    found = (test(e, one) for one in sources(e))
+def _first(sources: Sources, tests: SourceTest, e: AuditEvidence) -> Diagnosis | None:
+    """The diagnosis for the first source with which a test holds."""
+    found = (tests(e, source) for source in sources(e))
     return next((one for one in found if one is not None), None)
+
+
+def _with(sources: Sources, *tests: SourceTest) -> list[Test]:
+    return [partial(_first, sources, test) for test in tests]
 
 
 HYPOTHESES: Final[tuple[Test, ...]] = (
     optimized,
-    weights_of_lime,
-    *(partial(_first, known_sources, own) for own in (exact_values, rounded_values)),
+    lime_weights,
+    *_with(references, exact_values, rounded_values),
     other_class,
     constant_factor,
-    *(
-        partial(_first, known_sources, own)
-        for own in (
-            *(scaled_rows, absolute_values, moved_columns, moved_rows),
-            *(turned_signs, summed_columns, single_slips),
-        )
-    ),
+    *_with(references, scaled_rows, absolute_values, moved_columns, moved_rows),
+    *_with(references, turned_signs, summed_columns, single_slips),
     other_background,
-    *(
-        partial(_first, fitted_mixture, own)
-        for own in (moved_rows, turned_signs, single_slips)
-    ),
-    partial(_first, mixture_of_sorted_columns, moved_columns),
-    *(partial(_first, known_sources, own) for own in (sampled_values, other_model)),
+    *_with(fitted_mixture, moved_rows, turned_signs, single_slips),
+    *_with(mixture_of_sorted_columns, moved_columns),
+    *_with(references, sampled_values, other_model),
     undetermined,
 )
-"""In the order in which they are asked; the first that holds is the diagnosis."""
+"""In the order in which they are tested; the first that holds is the diagnosis."""
 
 
-def diagnosed(e: AuditEvidence) -> Diagnosis:
-    """The first hypothesis that holds; of a model that can only be called none."""
+def diagnose(e: AuditEvidence) -> Diagnosis:
+    """The first hypothesis that holds; undetermined for a black-box model."""
     if not e.is_exact:
         return Diagnosis(
             cause="undetermined",
             headline="Undetermined, because the model can only be called",
             evidence="",
-            next_step="Exact values are known for sums of products, such as the "
-            "log-odds of trees, not for their probabilities.",
+            next_step="Exact values exist for sums of products, such as the log-odds "
+            "of trees, but not for their probabilities.",
             verdict="undetermined",
         )
-    found = (own(e) for own in HYPOTHESES)
+    found = (test(e) for test in HYPOTHESES)
     return next(one for one in found if one is not None)

@@ -1,7 +1,7 @@
-"""How main effects of any row are made: centred partial dependence over a background.
+"""Main effects of any row: centred partial dependence over a background.
 
-g_j(x) = mean_b f(x_j, b elsewhere) − mean_b f(b). Of a sum of products Σ_l v_l Π_u g_u
-it is Σ_{u of j} c_u g_u(x_j) less its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
+g_j(x) = mean_b f(x_j, b elsewhere) − mean_b f(b). For a sum of products Σ_l v_l Π_u g_u
+it is Σ_{u of j} c_u g_u(x_j) minus its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
 g_w(b), exactly.
 """
 
@@ -49,7 +49,7 @@ class MainEffectRule:
 
     function: Function  # f
     background: Background
-    checked: CheckedStructure  # what f is read as
+    checked: CheckedStructure  # the structure of f
     players: Players | None = None  # of the columns, where groups of them are one
 
     @classmethod
@@ -60,7 +60,7 @@ class MainEffectRule:
         labels: Labels,
         players: Players | None = None,
     ) -> Self:
-        """Of a function that is compared with what it is read as, on its background."""
+        """The rule for a function; its structure is checked on the background."""
         checked = CheckedStructure.of(function, background.points.shape[1])
         checked.at(background.points, labels.of_columns())
         return cls(function, background, checked, players)
@@ -68,16 +68,16 @@ class MainEffectRule:
     @property
     def by(self) -> str:
         """Where they come from."""
-        is_read = isinstance(self.checked.structure, SumOfProducts)
-        return "read from the model" if is_read else "by its answers"
+        has_structure = isinstance(self.checked.structure, SumOfProducts)
+        return "read from the model" if has_structure else "by its answers"
 
     def at(self, points: Points, labels: Labels) -> Attributions:
-        """G (N, D); of f that is read the same for a row whatever stands beside it."""
-        read = self.checked.at(points, labels)
-        if isinstance(read, SumOfProducts):
+        """Main effects G (N, D); independent of other rows if f has a structure."""
+        structure = self.checked.at(points, labels)
+        if isinstance(structure, SumOfProducts):
             if self.players is not None:
                 return self._of_players(points)
-            return self._of_products(read, points)
+            return self._of_products(structure, points)
         names = labels.of_columns()
         G = partial_dependence(
             lambda x, _: self.function.value_at(x, names),
@@ -88,10 +88,10 @@ class MainEffectRule:
         return np.asarray(G - self._base)
 
     def of_rows(self, points: Points, labels: Labels) -> Attributions:
-        """The same of each row as if it was asked alone."""
+        """The main effects of rows, each independent of the other rows."""
         if isinstance(self.checked.structure, SumOfProducts):
             return self.at(points, labels)
-        # a model may answer many rows in other digits than one asked alone
+        # a model may round one row and many rows differently
         return np.concatenate([self.at(row, labels) for row in points[:, None]])
 
     @cached_property
@@ -100,34 +100,34 @@ class MainEffectRule:
         return float(self.background.mean(values))
 
     @cached_property
-    def _read(self) -> SumOfProducts:
+    def _structure(self) -> SumOfProducts:
         """The sum of products, by players where groups are one."""
-        read = self.checked.structure
-        assert isinstance(read, SumOfProducts), "it is read"
+        structure = self.checked.structure
+        assert isinstance(structure, SumOfProducts), "the caller has checked it"
         if self.players is None:
-            return read
-        return PlayerProducts.of_players(read, self.players.of_column)
+            return structure
+        return PlayerProducts.of_players(structure, self.players.of_column)
 
     @cached_property
     def _shared(self) -> tuple[Array, Array]:
         """Of each factor u its mean slope c_u, and the mean of slope times factor."""
-        read, rows = self._read, self.background.points
-        weights, own = self.background.weights, self.checked.structure
-        if isinstance(own, Boxes):
+        structure, rows = self._structure, self.background.points
+        weights, boxes = self.background.weights, self.checked.structure
+        if isinstance(boxes, Boxes):
             players = None if self.players is None else self.players.of_column
-            return OrderedBoxes.of(own, players).shares(rows, weights)
-        c, mean = np.zeros((2, read.n_factors))
-        for some, known in read.factors_at(rows):
-            slopes = read.slopes(known)[1]
+            return OrderedBoxes.of(boxes, players).shares(rows, weights)
+        c, mean = np.zeros((2, structure.n_factors))
+        for block, factors in structure.factors_at(rows):
+            slopes = structure.slopes(factors)[1]
             if weights is None:
                 c += slopes.sum(axis=1) / len(rows)
-                mean += (slopes * known).sum(axis=1) / len(rows)
+                mean += (slopes * factors).sum(axis=1) / len(rows)
             else:
-                c += slopes @ weights[some]
-                mean += (slopes * known) @ weights[some]
+                c += slopes @ weights[block]
+                mean += (slopes * factors) @ weights[block]
         return c, mean
 
-    def _of_products(self, read: SumOfProducts, points: Points) -> Attributions:
+    def _of_products(self, structure: SumOfProducts, points: Points) -> Attributions:
         """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
         G = np.zeros(points.shape)
         if self._tables is not None:
@@ -136,9 +136,9 @@ class MainEffectRule:
             for j, (ends, values) in self._tables.items():
                 G[:, j] = values[ends.searchsorted(points[:, j])]
             return G
-        for j in read.columns.tolist():
-            distinct, place = distinct_values(points[:, j])
-            G[:, j] = self._of_column(j, distinct)[place]
+        for j in structure.columns.tolist():
+            distinct, inverse = distinct_values(points[:, j])
+            G[:, j] = self._of_column(j, distinct)[inverse]
         return G
 
     def _of_row(self, points: Points) -> Attributions:
@@ -170,10 +170,10 @@ class MainEffectRule:
         )
 
     def _of_column(self, j: int, values: Values) -> Values:
-        """Main effects of column j, each as if it was asked alone."""
+        """Main effects of column j, each independent of the other values."""
         (c, mean), g = self._shared, np.zeros(len(values))
-        for numbers, factors in self._read.of_column(j):
-            # sums along rows of their own: no product of matrices, which adds in
+        for numbers, factors in self._structure.of_column(j):
+            # one sum per row: no product of matrices, which adds in
             # another order for other numbers of rows
             parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(values)).T)
             g += parts.sum(axis=1) - mean[numbers].sum()
@@ -183,78 +183,80 @@ class MainEffectRule:
     def _tables(self) -> dict[int, tuple[Array, Values]] | None:
         """Of trees by column the ends of cells in which main effects are the same.
 
-        With the main effect of each cell; None where rows are as quickly asked.
+        With the main effect of each cell; None where evaluating rows is as fast.
         """
-        read = self._read
-        if not isinstance(read, Boxes):
+        structure = self._structure
+        if not isinstance(structure, Boxes):
             return None
         cells = {
-            j: np.unique(np.concatenate([own.cells for own in _sets_of(read, j)]))
-            for j in read.columns.tolist()
+            j: np.unique(
+                np.concatenate([sets.cells for sets in _sets_of(structure, j)])
+            )
+            for j in structure.columns.tolist()
         }
-        counts = np.bincount(read.column, minlength=read.n_columns)
+        counts = np.bincount(structure.column, minlength=structure.n_columns)
         if sum(len(x) * int(counts[j]) for j, x in cells.items()) > _MOST_CELLS:
             return None
         tables = {}
         for j, x in cells.items():
             values = np.empty(len(x))
-            for some in BATCH_BUDGET.blocks(len(x), 24 * int(counts[j])):
-                values[some] = self._of_column(j, x[some])
+            for block in BATCH_BUDGET.blocks(len(x), 24 * int(counts[j])):
+                values[block] = self._of_column(j, x[block])
             tables[j] = x[:-1], values  # the last cell is behind all ends
         return tables
 
     def _of_players(self, points: Points) -> Attributions:
-        """The same of joint factors of players, one sum along rows of its own each."""
-        read, (c, mean) = self._read, self._shared
-        G = np.zeros((len(points), read.n_columns))
-        for rows, known in read.factors_at(points):
-            for player in range(read.n_columns):
-                own = np.flatnonzero(read.column == player)
-                parts = np.ascontiguousarray((c[own][:, None] * known[own]).T)
-                G[rows, player] = parts.sum(axis=1) - mean[own].sum()
+        """The same for the joint factors of players, with one sum per row each."""
+        structure, (c, mean) = self._structure, self._shared
+        G = np.zeros((len(points), structure.n_columns))
+        for rows, factors in structure.factors_at(points):
+            for player in range(structure.n_columns):
+                numbers = np.flatnonzero(structure.column == player)
+                parts = np.ascontiguousarray((c[numbers][:, None] * factors[numbers]).T)
+                G[rows, player] = parts.sum(axis=1) - mean[numbers].sum()
         return G
 
 
-def _sets_of(read: Boxes, j: int) -> list[Sets]:
+def _sets_of(structure: Boxes, j: int) -> list[Sets]:
     """The sets of a column, by families."""
-    return [cast(Sets, own) for _, own in read.of_column(j)]
+    return [cast(Sets, sets) for _, sets in structure.of_column(j)]
 
 
 def distinct_values(values: Values) -> tuple[Values, Indices]:
-    """The distinct values of a column, missing ones as one, and where each stands."""
-    distinct, place = np.unique(values, return_inverse=True)
-    return distinct, place.reshape(values.shape)
+    """The distinct values of a column, missing ones as one, and the inverse index."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return distinct, inverse.reshape(values.shape)
 
 
 def _distinct_rows(values: Points) -> tuple[Indices, Indices]:
-    """A place of each distinct row of values (N, d), and which each row is."""
+    """An index of each distinct row of values (N, d), and the inverse."""
     codes = np.zeros(len(values), np.intp)
     for column in values.T:
-        _, place = distinct_values(column)
-        both = codes * (place.max(initial=0) + 1) + place
+        _, inverse = distinct_values(column)
+        both = codes * (inverse.max(initial=0) + 1) + inverse
         _, first, codes = np.unique(both, return_index=True, return_inverse=True)
     return first, codes
 
 
 def partial_dependence(
-    ask: Callable[[Points, int], Values],
+    evaluate: Callable[[Points, int], Values],
     points: Points,
     background: Background,
     players: Indices | None = None,  # (D,): of the columns, where some are one
 ) -> Attributions:
     """The mean over the background with each column's value of each point, (N, D)."""
-    own = np.arange(points.shape[1]) if players is None else players
+    player = np.arange(points.shape[1]) if players is None else players
     others = background.points
-    G = np.empty((len(points), int(own.max()) + 1))
+    G = np.empty((len(points), int(player.max()) + 1))
     for j in range(G.shape[1]):
-        columns = np.flatnonzero(own == j)
-        first, place = _distinct_rows(points[:, columns])
+        columns = np.flatnonzero(player == j)
+        first, inverse = _distinct_rows(points[:, columns])
         distinct = points[first][:, columns]
         means = np.empty(len(distinct))
-        for some in PERTURBED_POINTS.blocks(len(distinct), 8 * others.size):
-            rows = np.repeat(others[None], len(distinct[some]), axis=0)
-            rows[:, :, columns] = distinct[some, None]
-            asked = ask(rows.reshape(-1, rows.shape[2]), j)
-            means[some] = background.mean(asked.reshape(rows.shape[:2]))
-        G[:, j] = means[place]
+        for block in PERTURBED_POINTS.blocks(len(distinct), 8 * others.size):
+            rows = np.repeat(others[None], len(distinct[block]), axis=0)
+            rows[:, :, columns] = distinct[block, None]
+            values = evaluate(rows.reshape(-1, rows.shape[2]), j)
+            means[block] = background.mean(values.reshape(rows.shape[:2]))
+        G[:, j] = means[inverse]
     return G

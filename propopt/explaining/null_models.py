@@ -1,4 +1,4 @@
-"""Models that differ by chance alone, which two versions are held against."""
+"""Models that differ by chance alone: the level for comparing two versions."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from propopt.tables.frames import select_rows
 
 __all__ = ["NullModels", "bootstrap_refits", "seed_refits", "split_half_refits"]
 
-if not TYPE_CHECKING:  # for which every name would be an object
+if not TYPE_CHECKING:  # a type checker would take every name for an object
     __getattr__ = suggesting_getattr("po.null_models", __all__)
 
 LearnerLike: TypeAlias = Any
-"""An estimator, of which copies are fitted, or a callable: (X, y) ↦ fitted model."""
+"""An estimator, copies of which are fitted, or a callable: (X, y) ↦ fitted model."""
 
-_LEAST: Final[dict[LevelKind, int]] = {
+_MIN_MODELS: Final[dict[LevelKind, int]] = {
     "split_half_refits": 20,
     "bootstrap_refits": 5,
     "seed_refits": 2,
 }
-"""Models that a level is made of, at least: with these its errors were counted."""
+"""Number of models with which the error rates of a level were simulated."""
 
 
 @final
@@ -44,16 +44,16 @@ class NullModels:
     Parameters
     ----------
     kind : {"split_half_refits", "bootstrap_refits", "seed_refits"}
-        What makes them differ. Halves of one table stand one behind the other.
+        The source of the differences. Models of the two halves of a table follow each
+        other.
     models : sequence
-        As ``before`` and ``after`` of :func:`propopt.compare` are: fitted models, or
-        explanations of the rows that are compared.
+        Fitted models, or explanations of the rows that are compared: of the same type
+        as ``before`` and ``after`` of :func:`propopt.compare`.
 
     Raises
     ------
     InvalidInput
-        If there are fewer than the errors of a level were counted with: 20 models on
-        halves, 5 bootstrap_refits, 2 other seeds.
+        If there are too few: 20 models on halves, 5 bootstraps, 2 other seeds.
     """
 
     kind: LevelKind
@@ -63,25 +63,26 @@ class NullModels:
         return f"NullModels({self.kind!r}, {len(self.models)} models)"
 
     def __post_init__(self) -> None:
-        if self.kind not in _LEAST:
+        if self.kind not in _MIN_MODELS:
             raise InvalidInput(
-                f"kind: expected one of {', '.join(_LEAST)}, got {self.kind!r}"
+                f"kind: expected one of {', '.join(_MIN_MODELS)}, got {self.kind!r}"
             )
-        least, came = _LEAST[self.kind], len(self.models)
-        if came < least or (self.kind == "split_half_refits" and came % 2):
-            noun = "models on halves, two for each" if least == 20 else "models"
+        least, count = _MIN_MODELS[self.kind], len(self.models)
+        in_halves = self.kind == "split_half_refits"
+        if count < least or (in_halves and count % 2):
+            noun = "models on halves, two for each split" if in_halves else "models"
             raise InvalidInput(
-                f"{self.kind}: expected at least {least} {noun}, with which errors of "
-                f"this level were counted, got {came}"
+                f"{self.kind}: expected at least {least} {noun}, the number with which "
+                f"error rates were simulated, got {count}"
             )
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Which are compared: the two halves of a table, or all pairs."""
-        places = range(len(self.models))
+        """The positions of models to compare: two halves of a table, or all pairs."""
+        positions = range(len(self.models))
         if self.kind == "split_half_refits":
-            return list(zip(places[::2], places[1::2], strict=True))
-        return list(combinations(places, 2))
+            return list(zip(positions[::2], positions[1::2], strict=True))
+        return list(combinations(positions, 2))
 
 
 @suggests_arguments
@@ -98,44 +99,38 @@ def split_half_refits(
     Parameters
     ----------
     fit : estimator or callable
-        How the old version was made: an estimator, copies of which are fitted, or a
-        function from X and y to a fitted model.
+        The way the old version was trained: an estimator, copies of which are fitted,
+        or a function from X and y to a fitted model.
     X, y : DataFrame or array (n, D), Series or array (n,)
-        What the old version was trained on.
+        The training data of the old version.
     times : int
-        How often the table is halved; ten or more.
+        The number of random splits; at least ten.
     rng : int, numpy.random.Generator or None
-        For the halves; None is seed 0.
+        The seed of the splits; None is seed 0.
 
     Returns
     -------
     NullModels
-        The models, of which each two belong to one halving: the ``level`` of
+        2 × ``times`` models, two for each split: the ``level`` of
         :func:`propopt.compare`.
 
     Raises
     ------
     InvalidInput
-        If the table is too small, or halved less than ten times.
+        If the table has fewer than four rows, or there are fewer than ten splits.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.linear_model import LinearRegression
-    >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> len(
-    ...     po.null_models.split_half_refits(
-    ...         LinearRegression(), X, X @ [1.0, 2.0, 0.0]
-    ...     ).models
-    ... )
+    >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
+    >>> len(po.null_models.split_half_refits(learner, X, X[:, 0]).models)
     20
     """
-    generator, n = read_rng(rng), _length(X, y)
+    generator, n = read_rng(rng), _n_rows(X, y)
     orders = (generator.permutation(n) for _ in range(read_count(times, "times")))
     halves = [np.sort(half) for x in orders for half in (x[: n // 2], x[n // 2 :])]
-    return NullModels(
-        "split_half_refits", [_fitted(fit, X, y, rows) for rows in halves]
-    )
+    return NullModels("split_half_refits", [_fitted(fit, X, y, x) for x in halves])
 
 
 @suggests_arguments
@@ -149,33 +144,58 @@ def bootstrap_refits(
 ) -> NullModels:
     """Models trained on rows drawn with replacement, where halves are too small.
 
-    They share rows, so that their level is raised by a quarter. Parameters and errors
-    are those of :func:`propopt.null_models.split_half_refits`; ``times`` is 5 or more.
+    They share rows, so their level is raised by a quarter.
+
+    Parameters
+    ----------
+    fit, X, y, rng
+        As for :func:`propopt.null_models.split_half_refits`.
+    times : int
+        The number of models; at least five.
+
+    Returns
+    -------
+    NullModels
+        The models, all pairs of which are compared.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.linear_model import LinearRegression
-    >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> len(
-    ...     po.null_models.bootstrap_refits(
-    ...         LinearRegression(), X, X @ [1.0, 2.0, 0.0]
-    ...     ).pairs
-    ... )
+    >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
+    >>> len(po.null_models.bootstrap_refits(learner, X, X[:, 0]).pairs)
     10
     """
-    generator, n = read_rng(rng), _length(X, y)
+    generator, n = read_rng(rng), _n_rows(X, y)
     draws = (generator.integers(n, size=n) for _ in range(read_count(times, "times")))
-    return NullModels(
-        "bootstrap_refits", [_fitted(fit, X, y, np.sort(rows)) for rows in draws]
-    )
+    models = [_fitted(fit, X, y, np.sort(rows)) for rows in draws]
+    return NullModels("bootstrap_refits", models)
 
 
 @suggests_arguments
 def seed_refits(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
-    """The same estimator on the same table with other seeds: no level of a change.
+    """Models of the same table with other seeds, which show no level for a change.
 
-    New data move more than seeds do. A comparison with this level says so.
+    New data change a model more than seeds do. A comparison with this level states so.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One with a ``random_state``.
+    X, y : DataFrame or array (n, D), Series or array (n,)
+        The training data of the old version.
+    times : int
+        The number of models; at least two.
+
+    Returns
+    -------
+    NullModels
+        The models, all pairs of which are compared.
+
+    Raises
+    ------
+    InvalidInput
+        If the estimator has no seed to set.
 
     Examples
     --------
@@ -186,35 +206,35 @@ def seed_refits(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels
     >>> po.null_models.seed_refits(forest, X, X[:, 0], times=3).kind
     'seed_refits'
     """
-    rows = np.arange(_length(X, y))
+    rows = np.arange(_n_rows(X, y))
     if not has_method(estimator, "get_params"):
         raise InvalidInput("seed_refits: expected an estimator, whose seed can be set")
     seeds = [x for x in estimator.get_params() if x.split("__")[-1] == "random_state"]
     if not seeds:
         raise InvalidInput(
-            f"seed_refits: {type(estimator).__name__} has no random_state: refits would "
-            "be one model; propopt.null_models.split_half_refits makes a level of it"
+            f"seed_refits: {type(estimator).__name__} has no random_state, so all "
+            "refits would be one model; use propopt.null_models.split_half_refits"
         )
     models = []
     for seed in range(1, read_count(times, "times") + 1):
-        own = clone(estimator).set_params(**dict.fromkeys(seeds, seed))
-        models.append(_fitted(own, X, y, rows))
+        seeded = clone(estimator).set_params(**dict.fromkeys(seeds, seed))
+        models.append(_fitted(seeded, X, y, rows))
     return NullModels("seed_refits", models)
 
 
-def _length(X: Any, y: Any) -> int:
-    """The rows of a table, of which halves have two at least."""
+def _n_rows(X: Any, y: Any) -> int:
+    """The number of rows of a table; halves need at least two."""
     n = len(X)
     if n != len(y) or n < 4:
         raise InvalidInput(
-            f"X and y: expected four rows or more, as many of both, got {n} and "
+            f"X and y: expected at least four rows, as many of both, got {n} and "
             f"{len(y)}"
         )
     return n
 
 
 def _fitted(fit: LearnerLike, X: Any, y: Any, rows: Any) -> Any:
-    """A model of some rows, by whatever makes one."""
+    """A model fitted to some rows, by an estimator or a callable."""
     table = select_rows(X, rows)
     target = y.iloc[rows] if isinstance(y, pd.Series) else np.asarray(y)[rows]
     if has_method(fit, "fit"):

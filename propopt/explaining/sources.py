@@ -1,16 +1,16 @@
-"""Whose values these could be: exact values for backgrounds, and those of packages.
+"""Sources that attributions may come from: backgrounds, and values of packages.
 
-Two values of one model and one row can differ and both be right: they answer for other
-backgrounds. Path-dependent ones (Lundberg et al. 2018, Algorithm 2) have none: where a
-column is unknown, a tree is followed down both ways, by the shares of the rows that it
-was fitted on. They are recognised by asking the package that makes them. Values of
-one-hot columns, summed, belong to the game in which each indicator is a player.
+Two values of one model and one row can differ and both be right: they belong to
+different backgrounds. Path-dependent values (Lundberg et al. 2018, Algorithm 2) have no
+background: where a column is unknown, both branches of a tree are followed, weighted by
+the rows that it was fitted on. They are computed by the package that grew the trees.
+Sums over one-hot columns belong to the game in which each indicator is a player.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -18,7 +18,7 @@ from typing import Any, Final, final
 import numpy as np
 from scipy.special import expit, logit
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import MissingExtra
 from propopt.base.text import Reason
 from propopt.explaining.explainers.shapley_values import typical_row
@@ -38,99 +38,102 @@ from propopt.tables.frames import Labels
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReferenceHypothesis:
-    """Values that somebody could have meant, with which audited ones are compared."""
+    """A source that the audited values may come from, with its values and base."""
 
-    words: str  # whose they are, after "they are"
-    base: float | None  # what they are added to; None where that is not known
-    exact: Attributions | None = None  # (N, D); None where only the base is known
-    room: Array | float = 0.0  # (N, D) or (): what differs by less is the same
-    is_given: bool = False  # those against the given background
+    words: str  # after "they are"
+    base: float | None  # None if it is unknown
+    exact: Attributions | None = None  # (N, D); None if only the base is known
+    tolerance: Array | float = 0.0  # (N, D) or (): smaller differences are rounding
+    is_given: bool = False  # the values for the given background
     is_fitted: bool = False  # a mixture that was fitted to the audited values
 
     @property
     def values(self) -> Attributions:
-        """The values, of a source that has them."""
+        """The values of a source that has more than a base, (N, D)."""
         assert self.exact is not None, "only its base is known"
         return self.exact
 
 
-GIVEN: Final = "exact Shapley values for the background"
+GIVEN: Final = "exact Shapley values for the given background"
 
-N_DRAWN: Final = 100
-"""Rows that shap draws of a background, where it is given more."""
+AUDITED_ROWS: Final = "exact Shapley values with the audited rows as background"
+
+N_SAMPLED: Final = 100
+"""Number of rows that shap samples from a larger background."""
 
 
-def candidates(
+def reference_hypotheses(
     function: Function,
-    read: SumOfProducts | None,  # what the function is, where that is known
+    structure: SumOfProducts | None,
     points: Points,
-    given: Background,
+    background: Background,
     labels: Labels,
+    *,
+    is_given: bool = True,
 ) -> Iterator[ReferenceHypothesis]:
-    """The given background first, then others, then paths, then bases alone."""
-    background = given.points
-    tables = {GIVEN: background}
-    if given.weights is not None:
-        tables["exact values for the background without weights"] = background
-    if not np.array_equal(points, background, equal_nan=True):
-        tables["exact values for the audited rows themselves"] = points
-    if len(background) > N_DRAWN:
-        drawn = np.arange(len(background))
-        np.random.RandomState(0).shuffle(drawn)  # as the package does
-        words = "exact values for the 100 rows that shap samples from the background"
-        tables[words] = background[drawn[:N_DRAWN]]
-        words = "exact values for the first 100 rows of the background"
-        tables[words] = background[:N_DRAWN]
-    for words, rows in tables.items():
-        weights = given.weights if words == GIVEN else None
-        values = function.value_at(rows, labels.of_columns())
-        base = float(mean_of_rows(values, weights))
+    """The given background, others, path-dependent values, then bases alone.
+
+    The first has no values here: the evidence of an audit has them already.
+    """
+    rows, names = background.points, labels.of_columns()
+    words = GIVEN if is_given else AUDITED_ROWS
+    f = function.value_at(rows, names)
+    base = float(mean_of_rows(f, background.weights))
+    yield ReferenceHypothesis(words=words, base=base, is_given=True)
+    tables: dict[str, tuple[Points, Values]] = {}
+    if background.weights is not None:
+        tables["exact values for the background without weights"] = rows, f
+    if is_given and not np.array_equal(points, rows, equal_nan=True):
+        tables[AUDITED_ROWS] = points, function.value_at(points, names)
+    if len(rows) > N_SAMPLED:
+        order = np.arange(len(rows))
+        np.random.RandomState(0).shuffle(order)  # as the package does
+        for first, words in (
+            (order, "100 rows that shap samples from the background"),
+            (np.arange(len(rows)), "first 100 rows of the background"),
+        ):
+            sample = first[:N_SAMPLED]
+            tables[f"exact values for the {words}"] = rows[sample], f[sample]
+    if structure is not None:  # the model itself need not accept such a row
+        for words, row in typical_rows(function, rows).items():
+            tables[words] = row, structure.value(row)
+    for words, (table, predictions) in tables.items():
         exact = None
-        if read is not None:
-            exact = shapley_against(read, Game(rows, weights=weights)).values(points)
-        is_given = words == GIVEN
-        yield ReferenceHypothesis(
-            words=words, base=base, exact=exact, is_given=is_given
-        )
-    if read is not None:  # the model itself need not take such a row
-        for words, row in made_up_rows(function, background).items():
-            base = float(read.value(row)[0])
-            exact = shapley_against(read, Game(row)).values(points)
-            yield ReferenceHypothesis(words=words, base=base, exact=exact)
-    others = (
+        if structure is not None:
+            exact = shapley_against(structure, Game(table)).values(points)
+        base = float(predictions.mean())
+        yield ReferenceHypothesis(words=words, base=base, exact=exact)
+    for found in (
         path_values(function, points, labels),
-        sums_of_indicators(function, points, given, labels),
-    )
-    yield from (one for one in others if one is not None)
-    f = function.value_at(background, labels.of_columns())
-    kind = function.quantity.kind
-    if kind == "log_odds":
-        mean = float(logit(given.mean(expit(f))))
+        sums_of_indicators(function, points, background, labels),
+    ):
+        if found is not None:
+            yield found
+    if function.quantity.kind == "log_odds":
+        base = float(logit(background.mean(expit(f))))
         words = "values over the log-odds of the mean probability"
-        yield ReferenceHypothesis(words=words, base=mean)
+        yield ReferenceHypothesis(words=words, base=base)
     yield ReferenceHypothesis(words="values over a base of zero", base=0.0)
 
 
-def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
-    """Single rows that people take as background: a typical one, a median, zeros."""
+def typical_rows(function: Function, background: Points) -> dict[str, Points]:
+    """Single rows that are used as background: the mean, the median, zeros."""
     schema, D = function.schema, background.shape[1]
     categorical = np.zeros(D, bool) if schema is None else schema.categorical
-    found = {}
-    codes = np.isnan(background) & categorical
-    if not codes.any():
-        found["mean"] = typical_row(background, categorical)
+    rows = {}
+    if not (np.isnan(background) & categorical).any():
+        mean = typical_row(background, categorical)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without numbers
             median = np.nanmedian(background, axis=0, keepdims=True)
-        found["median"] = np.where(categorical, found["mean"], median)
-    rows = {
-        f"exact values for the {x} row of the background": r for x, r in found.items()
-    }
-    rows["exact values for a row of zeros"] = np.zeros((1, D))
-    return rows
+        rows["exact values for the mean row of the background"] = mean
+        rows["exact values for the median row of the background"] = np.where(
+            categorical, mean, median
+        )
+    return {**rows, "exact values for a row of zeros": np.zeros((1, D))}
 
 
-# ---- Path-dependent values, by the package that grew the trees
+# ---- Path-dependent values, from the package that grew the trees
 
 
 PATHS: Final = (
@@ -142,96 +145,93 @@ PATHS: Final = (
 def path_values(
     function: Function, points: Points, labels: Labels
 ) -> ReferenceHypothesis | None:
-    """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
+    """Path-dependent values from LightGBM, XGBoost or CatBoost, else from shap.
 
-    None where the function is no sum of trees of the columns as they are, or nobody
-    who makes such values is installed.
+    None if the function is no sum of trees of the columns as they are, or no package
+    that computes such values is installed.
     """
     if not isinstance(function, NumericalModel) or function.structure is None:
         return None
-    model, readout = function.structure.model, function.readout
-    way = of_class(model.core, lambda reader: reader.path_values)
-    if way is None or not isinstance(function.products, Boxes):
+    model, position = function.structure.model, function.structure.index
+    compute = of_class(model.core, lambda reader: reader.path_values)
+    if compute is None or not isinstance(function.products, Boxes):
         return None
-    ask = model.behind_steps(partial(way, model.core))
-    position = function.structure.index
-    table: Any = readout.table(points, labels.of_columns())
+    table: Any = function.readout.table(points, labels.of_columns())
     try:
-        found = np.asarray(ask(table), dtype=np.float64)
-        found = found.reshape(len(points), -1, points.shape[1] + 1)
+        phi = model.behind_steps(partial(compute, model.core))(table)
+        phi = np.asarray(phi, dtype=np.float64)
+        phi = phi.reshape(len(points), -1, points.shape[1] + 1)
     except (*UNREADABLE, MissingExtra, NotImplementedError):
         return None
-    is_one = found.shape[1] == 1
-    own = found[:, 0 if is_one else position or 0]
-    if is_one and position == 0:  # the first of two classes
-        own = -own
-    return ReferenceHypothesis(words=PATHS, base=float(own[0, -1]), exact=own[:, :-1])
+    has_one_output = phi.shape[1] == 1
+    phi = phi[:, 0 if has_one_output else position or 0]
+    if has_one_output and position == 0:  # the first of two classes
+        phi = -phi
+    return ReferenceHypothesis(words=PATHS, base=float(phi[0, -1]), exact=phi[:, :-1])
 
 
-# ---- Sums over one-hot columns, of the model behind an encoder
-
-
-def sums_of_indicators(
-    function: Function, points: Points, given: Background, labels: Labels
-) -> ReferenceHypothesis | None:
-    """Exact values of the columns behind steps, summed for each column of the table.
-
-    None where the function is no pipeline, or its steps do not name their columns.
-    """
-    if not isinstance(function, NumericalModel) or function.structure is None:
-        return None
-    before, final = function.structure.model.before, function.structure.model.core
-    if not before:
-        return None
-    background = given.points
-    names = [str(c) for c in labels.columns or labels.feature_names(len(background.T))]
-    readout = function.readout
-
-    def encoded(points: Points) -> Array:
-        table: Any = readout.table(points, labels.of_columns())
-        for steps in before:
-            table = steps.transform(table)
-        return plain_array(table).astype(np.float64)
-
-    try:
-        owner = [_owner(x, names) for x in before[-1].get_feature_names_out()]
-        rows = encoded(background)
-        if len(owner) == len(names) or None in owner or rows.shape[1] != len(owner):
-            return None
-        output: Any = function.structure.output
-        inner = wrap(final, function.structure.index, output, data=rows)
-        read = inner.products_in(rows.shape[1])
-        if isinstance(read, Reason):
-            return None
-        exact = shapley_against(read, Game(rows, weights=given.weights))
-        values = exact.values(encoded(points))
-        base = float(given.mean(read.value(rows)))
-    except Exception:  # noqa: BLE001 - steps of others may raise anything
-        return None
-    sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)
-    return ReferenceHypothesis(words=SUMMED, base=base, exact=values @ sums)
+# ---- Sums over one-hot columns, for the model behind an encoder
 
 
 SUMMED: Final = "sums of the exact values of one-hot columns"
 
 
-def _owner(encoded: str, names: Sequence[str]) -> int | None:
-    """The column that an encoded one is of, by the longest name that begins it."""
-    rest = encoded.rpartition("__")[2]
-    found = [n for n in names if rest == n or rest.startswith(f"{n}_")]
-    return names.index(max(found, key=len)) if found else None
+def sums_of_indicators(
+    function: Function, points: Points, background: Background, labels: Labels
+) -> ReferenceHypothesis | None:
+    """Exact values of the columns behind an encoder, summed for each table column.
+
+    None if the function is no pipeline, or its steps do not name their columns.
+    """
+    if not isinstance(function, NumericalModel) or function.structure is None:
+        return None
+    structure, readout = function.structure, function.readout
+    steps, final_model = structure.model.before, structure.model.core
+    if not steps:
+        return None
+    D = background.points.shape[1]
+    names = [str(c) for c in labels.columns or labels.feature_names(D)]
+
+    def encoded(points: Points) -> Array:
+        table: Any = readout.table(points, labels.of_columns())
+        for step in steps:
+            table = step.transform(table)
+        return plain_array(table).astype(np.float64)
+
+    def encoded_column(name: str) -> int | None:
+        """The column with the longest name that an encoded name begins with."""
+        name = name.rpartition("__")[2]
+        matches = [n for n in names if name == n or name.startswith(f"{n}_")]
+        return names.index(max(matches, key=len)) if matches else None
+
+    try:
+        columns = [encoded_column(x) for x in steps[-1].get_feature_names_out()]
+        rows = encoded(background.points)
+        if len(columns) == D or None in columns or rows.shape[1] != len(columns):
+            return None
+        output: Any = structure.output
+        inner = wrap(final_model, structure.index, output, data=rows)
+        products = inner.products_in(rows.shape[1])
+        if isinstance(products, Reason):
+            return None
+        game = Game(rows, weights=background.weights)
+        values = shapley_against(products, game).values(encoded(points))
+        base = float(background.mean(products.value(rows)))
+    except Exception:  # noqa: BLE001 - transformers of other packages raise anything
+        return None
+    sums = np.equal.outer(np.array(columns), np.arange(D)).astype(float)
+    return ReferenceHypothesis(words=SUMMED, base=base, exact=values @ sums)
 
 
 # ---- Sums of rows
 
 
-def fits(sums: Array, f: Array) -> bool:
-    """Whether most rows add up to f less one number."""
-    spread = float(np.std(f))
-    misses = sums - f
+_MAX_MISS: Final = 1e-3
+"""Median miss of rows that add up to an output, relative to its standard deviation."""
+
+
+def adds_up_to(sums: Values, f: Values) -> bool:
+    """Whether most rows add up to f minus one constant."""
+    deviation, misses = float(np.std(f)), sums - f
     scatter = float(np.median(np.abs(misses - np.median(misses))))
-    return bool(np.isfinite(spread)) and spread > 0.0 and scatter <= OF_ANOTHER * spread
-
-
-OF_ANOTHER: Final = 1e-3
-"""Of the spread of predictions: rows that miss by so little are parts of these."""
+    return bool(np.isfinite(deviation)) and 0.0 < deviation * _MAX_MISS >= scatter

@@ -1,4 +1,4 @@
-"""Two versions, or two groups of rows: how far columns are apart, beside chance."""
+"""Plots of comparisons: the distance of each column, compared with chance."""
 
 from __future__ import annotations
 
@@ -32,23 +32,33 @@ def plot_changes(
     features: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how far two versions are apart in each column, the farthest first.
+    """Draw the distance between two versions in each column, the largest first.
 
     A bar is the distance of a column; grey dots are those between refits, or between
-    divisions of rows by chance. The line is the level, which is that of any column:
-    bars beyond it are flagged, and are red.
+    random divisions of the rows. The line is the level, one for all columns: bars
+    beyond it are flagged, and are red.
 
     Parameters
     ----------
     comparison : Comparison
-        Of :func:`propopt.compare`.
+        The result of :func:`propopt.compare`.
     n_features : int
-        How many columns to draw.
+        The number of columns to draw.
     features : sequence of str, optional
-        Which columns, in this order: the same in several panels. By default those that
-        are farthest apart.
+        The columns to draw, in this order, such as the same ones in several panels. By
+        default those with the largest distances.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes to draw on; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is no column of the comparison.
 
     Examples
     --------
@@ -64,27 +74,29 @@ def plot_changes(
     if features is not None:
         unknown = [name for name in features if name not in comparison.features]
         if unknown:
-            raise InvalidInput(f"features: {unknown[0]!r} is none of the comparison")
+            raise InvalidInput(
+                f"features: {unknown[0]!r} is no column of the comparison"
+            )
         shown = np.array([comparison.features.index(name) for name in features])
     axes = axes_or_new(ax, height=1.4 + 0.3 * len(shown))
-    level, distance_flagged = comparison.level, comparison.distance_flagged[shown]
-    places, distances = np.arange(len(shown)), comparison.distances[shown]
-    colours = np.where(distance_flagged, RAISES, OPTIMIZED_COLOUR).tolist()
-    axes.barh(places, distances, 0.6, color=colours, zorder=2)
+    level, flagged = comparison.level, comparison.distance_flagged[shown]
+    heights, distances = np.arange(len(shown)), comparison.distances[shown]
+    colours = np.where(flagged, RAISES, OPTIMIZED_COLOUR).tolist()
+    axes.barh(heights, distances, 0.6, color=colours, zorder=2)
     axes.fill_between([], [], color=RAISES, label="beyond the level")
     if level is not None:
-        own = level.distances[:, shown]
-        where = np.broadcast_to(places, own.shape)
-        dots = "refits" if comparison.kind == "versions" else "divisions by chance"
+        null = level.distances[:, shown]
+        where = np.broadcast_to(heights, null.shape)
+        dots = "refits" if comparison.kind == "versions" else "random divisions"
         axes.plot(
-            own.ravel(), where.ravel(), "o", color=OTHERS, ms=3, zorder=3, label=dots
+            null.ravel(), where.ravel(), "o", color=OTHERS, ms=3, zorder=3, label=dots
         )
         axes.axvline(
             level.limit, color="0.25", lw=1.0, ls="--", label="level of chance"
         )
         legend_below(axes, 3)
     names = [shortened(matplotlib_text(comparison.features[j]), LONGEST) for j in shown]
-    axes.set_yticks(places, names)
+    axes.set_yticks(heights, names)
     axes.invert_yaxis()
     noun = "output" if comparison.quantity is None else comparison.quantity.in_words()
     sides = " and ".join(comparison.names)

@@ -1,18 +1,18 @@
-"""An audit: what was asked of attributions, in which order, and what was found.
+"""Results of audits: findings with verdicts, and the rows that differ most.
 
-The order is that of somebody who has to sign: do they add up, whose base is it, are
-they right, what would more alike ones cost, what causes that, what depends on a choice.
-How far they are from the best possible comes last: of values that are exact it says
-nothing, and much of what similar rows differ in is what their main effects explain.
+Questions stand in the order in which a reviewer would ask them: do rows add up, are
+the values right, what would more similar ones cost, what depends on settings. The
+distance from the best possible values comes last: exact values are not wrong because
+smoother ones exist.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -42,113 +42,114 @@ from propopt.results.result import Result
 
 
 Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
-"""Of an answer: nothing to do, a mistake with a cause, another setting, no answer."""
-
-_ONE_DIGIT: Final = 0.05
-"""Of a number, what rounding to one digit moves at most."""
-
-_ROUNDING: Final = 1e-15
-"""Of the largest number."""
+"""Nothing to do, a mistake with a named cause, another setting, or no answer."""
 
 QUESTIONS: Final[Mapping[str, str]] = {
-    "additivity": "Do they add up?",
-    "base": "Whose base is it?",
-    "exactness": "Are they right?",
-    "signs": "Are large values of the right sign?",
+    "additivity": "Do rows add up?",
+    "base": "Which base do they use?",
+    "exactness": "Are the values right?",
+    "signs": "Are the signs of large values right?",
     "reasons": "Are the first three reasons right?",
-    "unused": "Do unused columns get nothing?",
-    "main_effects": "How much follows from main effects?",
-    "predictions": "How much do predictions need?",
-    "more_alike": "As near to exact, how much more alike?",
-    "nearer": "As alike, how much nearer to exact?",
-    "price_of_10": "Price of 10 % less roughness",
-    "price_of_50": "Price of 50 % less roughness",
-    "price_of_90": "Price of 90 % less roughness",
-    "pairs": "Which pairs cause most?",
+    "unused": "Are unused columns zero?",
+    "main_effects": "How much of the differences do main effects explain?",
+    "predictions": "How much of the differences do predictions require?",
+    "more_robust": "At the same distance from exact values, how much more alike?",
+    "more_faithful": "Equally alike, how much closer to exact values?",
+    "price_of_10": "What does removing 10 % of the avoidable differences change?",
+    "price_of_50": "What does removing 50 % of the avoidable differences change?",
+    "price_of_90": "What does removing 90 % of the avoidable differences change?",
+    "pairs": "Which pairs of rows differ most?",
     "background": "Does the background matter?",
 }
-"""By name each question, in the order of an audit."""
+"""The question of each finding, by its name, in the order of an audit."""
 
-_NOTHING: Final = 1e-6
-"""A number that is right and smaller is shown as zero."""
+_MAX_ROUNDING: Final = 0.05
+"""Largest relative change of a number that is rounded to one digit."""
 
-_ALIKE: Final = 1e-9
-"""Of sums that are computed again after loading."""
+_PRECISION: Final = 1e-15
+"""Relative rounding of sums in double precision."""
+
+_SHOWN_AS_ZERO: Final = 1e-6
+"""Numbers of right answers below this are shown as zero."""
+
+_TOLERANCE: Final = 1e-9
+"""Largest difference of numbers that are computed again after loading."""
 
 
 @final
 @dataclass(frozen=True)
 class AuditFinding:
-    """The answer to one question."""
+    """The answer of an audit to one question, with a number and a verdict."""
 
-    name: str  # of the question
-    sentence: str  # what was found, in words
-    number: float = field(missing=True)  # NaN where there is none
-    unit: str = field()  # what the number is of
+    name: str  # a key of QUESTIONS
+    sentence: str
+    number: float = field(missing=True)  # NaN if there is none
+    unit: str = field()
     verdict: Verdict = field()
-    advice: str = ""  # what to do; empty where nothing is
-    standing: Basis = "checked"  # what it rests on
-    cause: str = ""  # of the values: such as "another background", "single slips"
-    headline: str = ""  # the same in a few words: "One value is wrong"
+    advice: str = ""  # the next step; empty if there is none
+    basis: Basis = "checked"
+    cause: str = ""  # such as "another background" or "single slips"
+    headline: str = ""  # the cause in this table: "One value is wrong"
 
     @property
-    def shown(self) -> str:
-        """The number with its unit, as a table shows it."""
+    def formatted_number(self) -> str:
+        """The number as a table shows it: a percentage, zero, or three digits."""
         if not math.isfinite(self.number):
             return "–"
-        if self.unit.startswith("share"):  # which may be negative
+        if self.unit.startswith("share"):  # shares may be negative
             return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
-        if self.verdict == "right" and abs(self.number) < _NOTHING:
-            return "0"  # but for rounding
+        if self.verdict == "right" and abs(self.number) < _SHOWN_AS_ZERO:
+            return "0"
         return f"{self.number:.3g}"
 
 
 @final
 @dataclass(frozen=True)
 class Cause:
-    """A pair of rows, or one row, and its share of the roughness that could go."""
+    """A pair of rows, or one row, with its share of the avoidable differences."""
 
     first: int = field(low=0)
-    second: int | None = field(low=0)  # None of one row
+    second: int | None = field(low=0)  # None for a single row
     share: float = field(low=0.0, high=1.0)
-    feature: int = field(low=0)  # the column in which it differs most
+    feature: int = field(low=0)  # the column with the largest difference
 
     @property
-    def ends(self) -> list[int]:
-        """The rows."""
+    def rows(self) -> list[int]:
+        """The positions of the one or two rows in the table."""
         return [self.first, *([] if self.second is None else [self.second])]
 
 
 @final
 class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
-    """What was asked of attributions from anywhere, with a verdict for each answer.
+    """Findings on attributions from any source, each with a number and a verdict.
 
     Made by :func:`propopt.audit`. Verdicts are "right", "wrong", "depends on settings",
-    such as another background, and "undetermined"; each has a number with its unit, and
-    the next step. Of the rows W (N, D) it keeps all that its sentences are of.
+    such as another background, and "undetermined". It stores the N × D audited values
+    and everything that its sentences refer to.
 
     Parameters
     ----------
     findings : tuple of AuditFinding
         Answers, in the order of the questions.
     explanation : Explanation
-        W as they came, in the order of the table's rows and columns, with their base
-        values, the predictions, the rows themselves, and what the model predicts.
+        The audited values W, in the order of the table's rows and columns, with their
+        base values, the predictions, the rows and what the model predicts.
     exact : array (N, D) or None
-        The exact Shapley values for the background; None where the model is not read.
+        The exact Shapley values for the background; None if they cannot be computed.
     pairs, rows : tuple of Cause
-        The ten that cause most of what could go; none where rows are not compared.
+        The ten pairs and rows with the largest share of the avoidable differences;
+        empty if rows are not compared.
     settings : mapping
-        Where the numbers came from, the background, the neighbours, the seed.
+        The source of the numbers, the background, the similar rows, the seed.
     record : Record or None
         Date, versions and digests of model and tables.
     tolerance : float or None
-        By how much a value may differ from the exact one, and a sum from the
-        prediction, for a row to pass; see :meth:`to_sign`.
+        The largest error of a value, and of the sum of a row, with which a row passes;
+        see :meth:`to_sign`.
     decision : Decision or None
-        The threshold on predictions from which the decision is another.
+        The threshold on predictions above which the decision changes.
     front : callable or None
-        Makes what the page shows of the exact front; files leave it out.
+        Makes the trade-off curve of the page from exact values; it is not saved.
 
     Examples
     --------
@@ -170,6 +171,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     decision: Decision | None = field(default=None)
     front: Callable[[], Any] | None = transient(default=None, compare=False, repr=False)
 
+    rows_are_named = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.explanation.base_value is None or self.explanation.prediction is None:
@@ -179,57 +182,48 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             raise InvalidInput(f"exact: expected shape {shape}, got {self.exact.shape}")
 
     def validate(self) -> None:
-        """Refuse other questions, other sums than are told, and rows not there."""
-        known = {name: place for place, name in enumerate(QUESTIONS)}
-        names = [finding.name for finding in self.findings]
-        places = [known.get(name, -1) for name in names]
-        if min(places) < 0 or sorted(set(places)) != places:
+        """Refuse unknown questions, numbers that contradict arrays, missing rows."""
+        order, names = [*QUESTIONS], [x.name for x in self.findings]
+        if names != [name for name in order if name in names]:
             raise InvalidInput(
                 "findings: expected known questions, in order, each once"
             )
-        told = {x.name: x.number for x in self.findings}
-        for name, number in self._again().items():
-            here = told.get(name, math.nan)
-            if not math.isclose(here, number, rel_tol=_ALIKE, abs_tol=_ALIKE):
+        W = self.explanation.attributions
+        missed = W.sum(axis=1) - (self._prediction - self._base)
+        numbers = {"additivity": float(np.abs(missed).max())}
+        if self.exact is not None:
+            numbers["exactness"] = float(np.abs(W - self.exact).max())
+        findings = {x.name: x for x in self.findings}
+        for name, number in numbers.items():
+            stated = findings[name].number if name in findings else math.nan
+            if not math.isclose(stated, number, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
                 raise InvalidInput(
-                    f"findings: {name} is {here:.6g}, and its arrays say {number:.6g}"
+                    f"findings: {name} is {stated:.6g}, but arrays give {number:.6g}"
                 )
-            if name == "additivity" or self.exact is not None:
-                self._refuse_verdict(next(x for x in self.findings if x.name == name))
-        N, D = self.explanation.shape
-        for cause in (*self.pairs, *self.rows):
-            if max(cause.first, cause.second or 0) >= N or cause.feature >= D:
-                raise InvalidInput(f"pairs, rows: expected places in {N} × {D}")
-        if any(cause.second is None for cause in self.pairs):
-            raise InvalidInput("pairs: expected two rows of each")
-        if any(cause.second is not None for cause in self.rows):
-            raise InvalidInput("rows: expected one row of each")
+            self._refuse_verdict(findings[name])
+        for name, causes, n_rows in (("pairs", self.pairs, 2), ("rows", self.rows, 1)):
+            for cause in causes:
+                last = max(cause.rows), cause.feature
+                if len(cause.rows) != n_rows or (last >= np.array(W.shape)).any():
+                    raise InvalidInput(
+                        f"{name}: expected positions of {plural(n_rows, 'row')} and "
+                        f"of a column of {W.shape[0]} × {W.shape[1]}, got {cause}"
+                    )
 
-    def _refuse_verdict(self, found: AuditFinding) -> None:
-        """Refuse *right* beside a large error, and *wrong* beside none.
+    def _refuse_verdict(self, finding: AuditFinding) -> None:
+        """Refuse *right* with a large error, and *wrong* with none.
 
-        What is right may miss by the rounding of numbers with a single digit.
+        Right values may be rounded to a single digit.
         """
         W, f = self.explanation.attributions, self._prediction
         scale = max(float(np.ptp(f)), float(np.abs(W).max()), 1e-12)
-        most = _ONE_DIGIT * scale * W.shape[1]
-        is_right = found.verdict == "right"
-        if (is_right and found.number > most) or (
-            found.verdict == "wrong" and found.number < _ROUNDING * scale
-        ):
+        too_large = finding.number > _MAX_ROUNDING * scale * W.shape[1]
+        too_small = finding.number < _PRECISION * scale
+        if {"right": too_large, "wrong": too_small}.get(finding.verdict, False):
             raise InvalidInput(
-                f"findings: {found.name} is said to be {found.verdict}, and its number "
-                f"is {found.number:.3g} of values up to {scale:.3g}"
+                f"findings: the verdict on {finding.name} is {finding.verdict!r}, but "
+                f"the error is {finding.number:.3g} for values up to {scale:.3g}"
             )
-
-    def _again(self) -> dict[str, float]:
-        """Numbers that follow from the arrays."""
-        W = self.explanation.attributions
-        missed = W.sum(axis=1) - (self._prediction - self._base)
-        known = {"additivity": float(np.abs(missed).max())}
-        if self.exact is not None:
-            known["exactness"] = float(np.abs(W - self.exact).max())
-        return known
 
     def to_sign(
         self,
@@ -238,13 +232,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         decision: Decision | float | None = None,
         record: Record | None = None,
     ) -> Audit:
-        """The same audit with what whoever signs the page sets.
+        """A copy of the audit with the tolerance and the decision for a signed report.
 
         Parameters
         ----------
         tolerance : float, optional
-            The page says of each row whether every value is as near to the exact one,
-            and their sum to the prediction: pass or fail.
+            The largest error allowed of a value, and of the sum of a row. The page
+            shows for each row whether it passes or fails.
         decision : Decision or float, optional
             A threshold on the predictions, in their unit, with a word for either side.
         record : Record, optional
@@ -253,7 +247,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         Returns
         -------
         Audit
-            A copy; what is not given stays as it is.
+            A copy; arguments that are left out keep their value.
 
         Examples
         --------
@@ -264,208 +258,239 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         >>> strict.tolerance, strict.decision.of(1.0)
         (0.01, 'at or above')
         """
-        changed: dict[str, Any] = {}
+        changed: dict[str, Any] = {"decision": decision, "record": record}
         if tolerance is not None:
             changed["tolerance"] = read_nonnegative(tolerance, "tolerance")
-        if decision is not None:
-            if not isinstance(decision, Decision):
-                decision = Decision(float(decision))
-            changed["decision"] = decision
-        if record is not None:
-            changed["record"] = record
-        return replace(self, **changed)
+        if decision is not None and not isinstance(decision, Decision):
+            changed["decision"] = Decision(float(decision))
+        return replace(self, **{k: v for k, v in changed.items() if v is not None})
 
     def __getitem__(self, name: str) -> AuditFinding:
-        """The answer to a question, by its name, such as ``audit["additivity"]``."""
-        for finding in self.findings:
-            if finding.name == name:
-                return finding
-        known = [finding.name for finding in self.findings]
-        raise InvalidInput(
-            f"audit: there is no {name!r}{did_you_mean(name, known)}; there are "
-            f"{', '.join(known)}"
-        )
+        """The answer to a question by its name, such as ``audit["additivity"]``."""
+        findings = {x.name: x for x in self.findings}
+        if name not in findings:
+            raise InvalidInput(
+                f"audit: there is no {name!r}{did_you_mean(name, [*findings])}; there "
+                f"are {', '.join(findings)}"
+            )
+        return findings[name]
 
     @property
     def mistakes(self) -> tuple[AuditFinding, ...]:
-        """Answers that are wrong."""
+        """The findings whose verdict is "wrong"."""
         return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each question: what was found, number, unit, verdict, advice."""
-        rows = [
-            (
-                QUESTIONS[x.name],
-                x.sentence,
-                x.number,
-                x.unit,
-                x.verdict,
-                x.advice,
-                x.standing,
-            )
-            for x in self.findings
-        ]
-        index = pd.Index([x.name for x in self.findings], name="name")
-        return pd.DataFrame(rows, index=index, columns=_COLUMNS)
-
-    rows_are_named = True
+        """A table with a row for each question: sentence, number, verdict, advice."""
+        columns = ["sentence", "number", "unit", "verdict", "advice", "basis"]
+        names = [x.name for x in self.findings]
+        lines = [[getattr(x, column) for column in columns] for x in self.findings]
+        table = pd.DataFrame(lines, pd.Index(names, name="name"), columns)
+        table.insert(0, "question", [QUESTIONS[name] for name in names])
+        return table
 
     def causes_to_frame(self) -> pd.DataFrame:
-        """The pairs, then the rows that cause most, with names and values.
+        """A table of the pairs, then of the rows, that differ most from similar rows.
 
-        Columns are ``row``, ``other`` (empty of single rows), ``share`` of the
-        roughness that could go, the ``feature`` that differs most, and of both rows
-        the attribution and the value there.
+        Columns are ``row``, ``other`` (empty for single rows), ``share`` of the
+        avoidable differences, the ``feature`` with the largest difference, and the
+        attribution and the value of both rows in it.
         """
-        own, names = self.explanation, self._features
-        table = []
+        explanation, lines = self.explanation, []
         for cause in (*self.pairs, *self.rows):
-            ends = cause.ends
-            cells: list[Any] = [str(own.labels.row(n)) for n in ends]
-            numbers = [float(own.attributions[n, cause.feature]) for n in ends]
-            values = [own.value_of(n, cause.feature) for n in ends]
-            pad: list[Any] = [None] * (2 - len(ends))
-            blank = [math.nan] * (2 - len(ends))
-            head = [*cells, *pad, cause.share, names[cause.feature]]
-            table.append([*head, *numbers, *blank, *values, *pad])
+            j = cause.feature
+            line = {"share": cause.share, "feature": self._features[j]}
+            for n, ending in zip(cause.rows, ("", "_other"), strict=False):
+                line["row" if not ending else "other"] = str(explanation.labels.row(n))
+                line[f"attribution{ending}"] = float(explanation.attributions[n, j])
+                line[f"value{ending}"] = explanation.value_of(n, j)
+            lines.append(line)
         columns = ["row", "other", "share", "feature"]
         columns += ["attribution", "attribution_other", "value", "value_other"]
-        return pd.DataFrame(table, columns=columns)
+        return pd.DataFrame(lines, columns=columns)
 
     def exact_to_frame(self) -> pd.DataFrame:
-        """The exact values and their base, a row for each row, as they are audited.
+        """The table of exact Shapley values and their base, in the order of the rows.
 
         Raises
         ------
         InvalidInput
-            If exact values are not known.
+            If the exact values cannot be computed for this model.
         """
         if self.exact is None:
-            raise InvalidInput("audit: exact values are not known")
+            raise InvalidInput(
+                "audit: exact values are not available, because the model can only "
+                "be called"
+            )
         base = self._prediction - self.exact.sum(axis=1)
         return self.explanation.labels.frame(self.exact).assign(base_value=base)
 
     @property
     def _base(self) -> Values:
-        assert self.explanation.base_value is not None, "checked when it was made"
+        assert self.explanation.base_value is not None, "checked in __post_init__"
         return self.explanation.base_value
 
     @property
     def _prediction(self) -> Values:
-        assert self.explanation.prediction is not None, "checked when it was made"
+        assert self.explanation.prediction is not None, "checked in __post_init__"
         return self.explanation.prediction
 
     @property
     def _features(self) -> Sequence[Hashable]:
         return self.explanation.labels.feature_names(self.explanation.shape[1])
 
+    # ---- the document
+
     def document(self) -> Document:
-        """What to do, whether values are right and add up, what could be more alike."""
+        """The findings of the audit as blocks: the next step, errors, differences."""
         N, D = self.explanation.shape
+        quantity = self.explanation.quantity
+        output = "parts of the output"
+        if quantity is not None:
+            output = f"contributions to the {quantity.in_words()}"
+        bases = Counter(x.basis for x in self.findings)
+        counts = [f"{bases[x]} {x}" for x in get_args(Basis)[:-1] if bases[x]]
         return Document(
-            title=f"{self._found}: {self._what}",
+            title=f"{self._headline}: {output}",
             subtitle=f"{plural(N, 'row')} × {plural(D, 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
-            blocks=[*self._sheet.verdict(), *self._in_short()],
+            blocks=[*self._sheet.verdict(), *self._summary()],
             trust=[
-                Finding(_standings(self.findings)),
-                Finding("nothing says that the model is right", "not said"),
+                Finding(f"answers: {', '.join(counts)}"),
+                Finding("it does not show that the model is right", "not said"),
             ],
             settings=self.settings,
             chapters=self._chapters,
             names=self._features,
         )
 
-    def _in_short(self) -> Iterator[Finding]:
-        """What somebody who signs reads first."""
-        known = {x.name: x for x in self.findings}
-        values, sums, base = known["exactness"], known["additivity"], known["base"]
+    @property
+    def _headline(self) -> str:
+        """The mistake and how many checks show it, or that nothing is wrong."""
+        wrong, values = self.mistakes, self["exactness"]
+        if wrong:
+            headline = _MISTAKES.get(wrong[0].name, "Something is wrong")
+            if values in wrong and values.headline:
+                headline = values.headline
+            if len(wrong) == 1:
+                return headline
+            count = _COUNTS[len(wrong)] if len(wrong) < len(_COUNTS) else len(wrong)
+            return f"{headline} ({count} checks show it)"
+        open_questions = sum(x.verdict == "undetermined" for x in self.findings)
+        more = f", {open_questions} undetermined" if open_questions else ""
+        return f"Nothing is wrong{more}"
+
+    def _summary(self) -> Iterator[Finding]:
+        """The five answers that a reviewer reads first."""
+        findings = {x.name: x for x in self.findings}
+        values, sums, base = (findings[x] for x in ("exactness", "additivity", "base"))
+        advice = next((x.advice for x in self.findings if x.advice), "Nothing.")
+        yield Finding(advice, "chosen", "What to do?")
+        headline = values.headline or "Undetermined"
+        details = values.sentence.removeprefix(f"{headline}.").strip()
+        details = details or findings["signs"].sentence
+        yield Finding(details, values.basis, QUESTIONS["exactness"], headline)
         words = sums.sentence
         if base.verdict != "right":
             words += f" {base.sentence}"
-        headline = values.headline or "Undetermined"
-        rest = values.sentence.removeprefix(f"{headline}.").strip()
-        differs = rest or known["signs"].sentence
-        todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
-        first = next(iter(todo), "Nothing.")
-        yield Finding(first, "chosen", "What to do?")
-        yield Finding(differs, values.standing, "Are they right?", headline)
-        yield Finding(words, sums.standing, "Do they add up?", sums.verdict)
-        reasons = known["reasons"]
-        asked = "Who would get another reason?"
-        yield Finding(reasons.sentence, reasons.standing, asked)
-        asked = "What could be more alike?"
-        alike = known.get("price_of_50") or known.get("main_effects")
-        if alike is not None:
-            yield Finding(alike.sentence, alike.standing, asked)
-        else:
-            words = "Similar rows differ in nothing that could be avoided."
-            yield Finding(words, "checked", asked)
+        yield Finding(words, sums.basis, QUESTIONS["additivity"], sums.verdict)
+        reasons = findings["reasons"]
+        yield Finding(reasons.sentence, reasons.basis, "Do the reasons change?")
+        similar = findings.get("price_of_50") or findings.get("main_effects")
+        words = "Similar rows have no avoidable differences."
+        basis: Basis = "checked"
+        if similar is not None:
+            words, basis = similar.sentence, similar.basis
+        yield Finding(words, basis, "How much do similar rows differ?")
 
     def _chapters(self) -> list[Chapter]:
-        """What to do, every question, every row and value, who causes what could go."""
-        N, told = self.explanation.shape[0], self._sheet.chapters()
+        """The chapters of the page: advice, questions, rows, values, causes, record."""
         digests = {
-            f"answers of the model in {plural(N, 'row')}": self._prediction,
+            f"predictions for {plural(len(self._base), 'row')}": self._prediction,
             "rows, as numbers": self.explanation.points,
             "audited values": self.explanation.attributions,
             "exact values": self.exact,
         }
         return [
-            *self._todo(),
+            *self._more_advice(),
             self._questions(),
-            *told,
-            *self._rows(),
+            *self._sheet.chapters(),
+            *self._explorers(),
             *self._causes(),
             record_chapter(self.record, digests),
             SIGNATURES,
         ]
 
-    def _todo(self) -> Iterator[Chapter]:
-        """What else to do, in the order of the questions."""
-        advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
-        lines = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
+    def _more_advice(self) -> Iterator[Chapter]:
+        """Every piece of advice but the first, with the question that it belongs to."""
+        questions: dict[str, str] = {}
+        for x in self.findings:
+            if x.advice:
+                questions.setdefault(x.advice, QUESTIONS[x.name])
+        lines = [[question, advice] for advice, question in questions.items()]
         if lines := lines[1:]:
-            yield Chapter(
-                "What else to do", [Table.of(("question", "what to do"), lines)]
-            )
+            table = Table.of(("question", "what to do"), lines)
+            yield Chapter("What else to do", [table])
 
     def _questions(self) -> Chapter:
-        """Every answer that is not right, mistakes first; right ones in one line."""
-        order = ("wrong", "depends on settings", "undetermined")
-        others = [x for x in self.findings if x.name not in _IN_SHORT]
+        """The answers that the summary lacks: mistakes first, right ones in a line."""
+        order = get_args(Verdict)
+        others = [x for x in self.findings if x.name not in _IN_SUMMARY]
         rest = [x for x in others if x.verdict != "right"]
         rest.sort(key=lambda x: order.index(x.verdict))
         right = [QUESTIONS[x.name] for x in others if x.verdict == "right"]
         blocks: list[Block] = []
         if rest:
+            head = ("question", "verdict", "finding", "number", "unit", "rests on")
+            fields = ("verdict", "sentence", "formatted_number", "unit", "basis")
             lines = [
-                [QUESTIONS[x.name], x.verdict, x.sentence, x.shown, x.unit, x.standing]
+                [QUESTIONS[x.name], *(getattr(x, name) for name in fields)]
                 for x in rest
             ]
-            blocks.append(Table.of(_SHOWN, lines))
+            blocks.append(Table.of(head, lines))
         if right:
             blocks.append(Finding(f"These are right: {' '.join(right)}"))
-        told = (x for x in others if x.verdict == "right" and not rest)
-        blocks += [Finding(x.sentence, x.standing) for x in told]
-        return Chapter("Other questions", [*blocks, *_prices(self.findings)])
+        if not rest:
+            blocks += [Finding(x.sentence, x.basis) for x in others]
+        bars = [
+            Bar(name=name, value=100.0 * math.sqrt(x.number), note="%", sign="-")
+            for name, x in ((_PRICES.get(x.name), x) for x in self.findings)
+            if name is not None
+        ]
+        if bars:
+            caption = "Change of the values (root mean square) if a part of the "
+            blocks.append(Bars(bars, f"{caption}avoidable differences is removed"))
+        return Chapter("Other questions", blocks)
 
     def _causes(self) -> Iterator[Chapter]:
-        """The pairs and rows of most of what could go."""
-        if not self.pairs:
-            return
+        """Tables of the pairs and rows with most of the avoidable differences."""
+        table = self.causes_to_frame()
+        table["share"] = [f"{percent(share)} %" for share in table["share"]]
+        for ending in ("", "_other"):
+            attributions, values = table[f"attribution{ending}"], f"value{ending}"
+            table[f"attribution{ending}"] = [
+                named(attribution, value) if isinstance(value, str) else ""
+                for attribution, value in zip(attributions, table[values], strict=True)
+            ]
+        table = table.drop(columns=["value", "value_other"]).rename(columns=_HEADS)
+        of_rows = [*_HEADS.values()][1::3]
         caption = "With the column in which they differ most."
-        for noun, causes in (("pairs", self.pairs), ("rows", self.rows)):
-            title = f"The {noun} that cause most of what could go"
-            yield Chapter(title, [Table(self._shown_causes(causes), caption)])
+        n = len(self.pairs)
+        for noun, part in (
+            ("pairs", table[:n]),
+            ("rows", table[n:].drop(columns=of_rows).reset_index(drop=True)),
+        ):
+            if n:
+                title = f"The {noun} with most of the avoidable differences"
+                yield Chapter(title, [Table(part, caption)])
 
     @property
     def _sheet(self) -> ReviewSheet:
-        """Every row and every value beside the exact one."""
+        """Every row and every value, compared with the exact ones."""
         return ReviewSheet(
             result=self.explanation,
             noun="audited",
-            unit=self._unit,
+            unit=f"in {self._unit}",
             exact=self.exact,
             base=self._base,
             prediction=self._prediction,
@@ -475,161 +500,90 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     @property
     def _unit(self) -> str:
-        """In which unit the numbers are."""
-        return f"in {self.settings.get('unit', 'the unit of the output')}"
+        return self.settings.get("unit", "the unit of the output")
 
-    def _rows(self) -> Iterator[Chapter]:
-        """Rows beside the most similar: as they came, and along the exact front."""
-        near = Neighbours.by_values(self.explanation)
-        title = "One row, and the most similar one" if near else "One row"
-        unit = self.settings.get("unit", "the unit of the output")
-        ends = [n for x in self.pairs for n in x.ends]
-        shown = partial(
-            Explorer,
-            best=self.explanation,
-            neighbours=near,
-            first_rows=[*dict.fromkeys(ends)],
-        )
-        exact = "" if self.exact is None else "Dashed: exact values."
-        lead = f"Bars are the numbers as they came, in {unit}."
-        both = {"reference": self.exact, "dashed": exact}
-        yield shown(title=title, lead=lead, **both).chapter()
+    def _explorers(self) -> Iterator[Chapter]:
+        """Each row next to the most similar one: as audited, and along the front."""
+        similar = Neighbours.by_values(self.explanation)
+        first = [*dict.fromkeys(n for pair in self.pairs for n in pair.rows)]
+        shared: dict[str, Any] = {"best": self.explanation, "neighbours": similar}
+        shared["first_rows"] = first
+        yield Explorer(
+            title="One row, and the most similar one" if similar else "One row",
+            lead=f"Bars are the audited values, in {self._unit}.",
+            reference=self.exact,
+            dashed="" if self.exact is None else "Dashed: exact values.",
+            **shared,
+        ).chapter()
         if self.front is not None:
-            trail: FrontPath = self.front()
-            title = "The same rows, more alike"
-            lead = f"Bars are those of the chosen point of the curve, in {unit}."
-            yield shown(title=title, lead=lead, front_path=trail).chapter()
-
-    def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
-        """Pairs, or rows, with their shares, as a reader sees them."""
-        own, names, lines = self.explanation, self._features, []
-        for cause in causes:
-            ends = cause.ends
-            j = cause.feature
-            told = [named(own.attributions[n, j], own.value_of(n, j)) for n in ends]
-            lines.append(
-                {
-                    "rows" if len(ends) > 1 else "row": " and ".join(
-                        str(own.labels.row(n)) for n in ends
-                    ),
-                    "share of what could go": f"{percent(cause.share)} %",
-                    "most in": names[j],
-                    **dict(zip(("attribution", "of the other"), told, strict=False)),
-                }
-            )
-        return pd.DataFrame(lines)
-
-    @property
-    def _found(self) -> str:
-        """What is wrong and how many checks show it, or else what is undetermined."""
-        wrong, values = self.mistakes, self["exactness"]
-        if wrong:
-            headline = _WRONG.get(wrong[0].name, "Something is wrong")
-            if values in wrong and values.headline:
-                headline = values.headline
-            count = _COUNTS[len(wrong)] if len(wrong) < len(_COUNTS) else len(wrong)
-            checks = "check shows" if len(wrong) == 1 else "checks show"
-            return f"{headline} ({count} {checks} it)"
-        unknown = sum(x.verdict == "undetermined" for x in self.findings)
-        told = f", {unknown} undetermined" if unknown else ""
-        return f"Nothing is wrong{told}"
-
-    @property
-    def _what(self) -> str:
-        quantity = self.explanation.quantity
-        if quantity is None:
-            return "parts of the output"
-        return f"contributions to the {quantity.in_words()}"
+            path: FrontPath = self.front()
+            yield Explorer(
+                title="The same rows, more alike",
+                lead=f"Bars show the chosen point of the curve, in {self._unit}.",
+                front_path=path,
+                **shared,
+            ).chapter()
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
-        return f"Audit({printable(told)})"
+        verdicts = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
+        return f"Audit({printable(verdicts)})"
 
 
-_IN_SHORT: Final = ("additivity", "exactness", "reasons", "price_of_50")
-"""Questions that are answered at the top."""
+_IN_SUMMARY: Final = ("additivity", "exactness", "reasons", "price_of_50")
+"""Questions that the summary answers."""
 
 _COUNTS: Final = (
     *("no", "one", "two", "three", "four", "five"),
     *("six", "seven", "eight", "nine", "ten"),
 )
 
-_WRONG: Final[Mapping[str, str]] = {
+_MISTAKES: Final[Mapping[str, str]] = {
     "additivity": "Rows do not add up",
     "base": "The base is wrong",
     "unused": "Unused columns have values",
 }
-"""In a few words what is wrong of values that are not."""
-
-_SHOWN: Final = (
-    *("question", "verdict", "what was found"),
-    *("number", "unit", "rests on"),
-)
-
-_COLUMNS: Final = [
-    *("question", "sentence", "number", "unit"),
-    *("verdict", "advice", "standing"),
-]
-
+"""The mistake in a few words, where it is not one of the values."""
 
 _PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
-"""Answers that are drawn beside each other, and how much each removes."""
+"""The part of the avoidable differences that each of these findings removes."""
+
+_HEADS: Final = {
+    "row": "row",
+    "other": "other row",
+    "share": "share of the avoidable differences",
+    "feature": "mostly in",
+    "attribution_other": "attribution of the other",
+}
+"""Columns of the tables of pairs and rows, as a page names them."""
 
 
-def _prices(findings: Sequence[AuditFinding]) -> Iterator[Bars]:
-    """What it costs to remove little, half and nearly all."""
-    rows = [
-        Bar(
-            name=_PRICES[x.name],
-            value=100.0 * x.number,
-            note="% of the squared sum",
-            sign="-",
-        )
-        for x in findings
-        if x.name in _PRICES
-    ]
-    if rows:
-        yield Bars(rows, "What it costs to remove a part of what could go")
+# ---- Which similar rows have most of the avoidable differences
 
 
-def _standings(findings: Sequence[AuditFinding]) -> str:
-    """How the answers are known."""
-    counts = dict.fromkeys(("proved", "checked", "estimated", "chosen"), 0)
-    for finding in findings:
-        if finding.standing in counts:
-            counts[finding.standing] += 1
-    told = [f"{count} {kind}" for kind, count in counts.items() if count]
-    return f"answers: {', '.join(told)}"
+MAX_CAUSES: Final = 10
+"""Number of pairs, and of rows, that an audit lists."""
 
 
-# ---- Which differences between similar rows carry most of what could go
-
-
-MOST_CAUSES: Final = 10
-"""Pairs, and rows, that an audit names."""
-
-
-def causes_of(
+def largest_causes(
     edges: NDArray[np.intp],  # (E, 2): each pair of similar rows once
     similarities: Array,  # (E,)
-    V: Array,  # (N, D): what could go
+    V: Array,  # (N, D): the avoidable part of the values
 ) -> tuple[tuple[Cause, ...], tuple[Cause, ...], Array]:
-    """The pairs and rows of most of Σ S ‖v_n − v_n'‖², and all shares of pairs."""
+    """The pairs and rows with most of Σ S ‖v_n − v_n'‖², and all shares of pairs."""
     squares = similarities[:, None] * (V[edges[:, 0]] - V[edges[:, 1]]) ** 2
     total = float(squares.sum()) or 1.0
     shares = squares.sum(axis=1) / total
-    first = np.argsort(-shares, kind="stable")[:MOST_CAUSES]
     pairs = tuple(
         Cause(int(i), int(j), min(float(shares[e]), 1.0), int(squares[e].argmax()))
-        for e, (i, j) in zip(first.tolist(), edges[first].tolist(), strict=True)
+        for e in np.argsort(-shares, kind="stable")[:MAX_CAUSES].tolist()
+        for i, j in edges[[e]]
     )
-    of_rows = np.zeros(V.shape)
+    by_row = np.zeros(V.shape)
     for end in (0, 1):
-        np.add.at(of_rows, edges[:, end], 0.5 * squares)
-    sums = of_rows.sum(axis=1) / total
-    worst = np.argsort(-sums, kind="stable")[:MOST_CAUSES].tolist()
+        np.add.at(by_row, edges[:, end], 0.5 * squares)
+    sums = by_row.sum(axis=1) / total
     rows = tuple(
-        Cause(n, None, min(float(sums[n]), 1.0), int(of_rows[n].argmax()))
-        for n in worst
+        Cause(n, None, min(float(sums[n]), 1.0), int(by_row[n].argmax()))
+        for n in np.argsort(-sums, kind="stable")[:MAX_CAUSES].tolist()
     )
     return pairs, rows, shares

@@ -1,7 +1,7 @@
-"""What changed between two versions of a model, or differs between groups of rows.
+"""Results of comparisons: changes between two versions, or differences between groups.
 
-Columns are compared row by row and by their mean sizes |φ|, versions by their base as
-well. All are held against the same refits, and have one rate of false alarms together.
+Columns are compared row by row and by their mean sizes |φ|, versions by their base
+too. All are tested against the same refits, with one joint rate of false alarms.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from propopt.base.document import (
     Chapter,
     Document,
     Finding,
+    minus,
     sentence,
     table_chapter,
 )
@@ -41,7 +42,7 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
-# ---- How far columns move without a change, and what that is worth as a level
+# ---- The level: how much columns change by chance alone
 
 
 LevelKind: TypeAlias = Literal[
@@ -53,39 +54,40 @@ ALARMS: Final[Mapping[LevelKind, tuple[int, int]]] = {
     "bootstrap_refits": (14, 400),
     "permutations": (15, 400),
 }
-"""Tables without a change that were flagged, of how many: counted by simulation in
-``benchmarks/version_changes.py``. Seeds alone are no level of a change."""
+"""Tables without a change that were flagged, and all tables, in a simulation by
+``benchmarks/version_changes.py``. Seeds alone give no level for a change."""
 
 _FACTORS: Final[Mapping[LevelKind, float]] = {"bootstrap_refits": 1.25}
-"""Bootstraps share rows, and move less than tables do: their level is raised."""
+"""Bootstraps share rows and differ less than new tables, so their level is raised."""
 
 SHARE_OF_ALARMS: Final = 0.05
-"""The false alarms of a comparison, at most: of divisions by chance, exactly; of
-versions, whose tables have as many rows, those of distances and of sizes together."""
+"""Upper bound on the rate of false alarms: exact for random divisions; for versions,
+with tables of equal size, distances and sizes share it."""
 
 SHARE_OF_SIZES: Final = 0.024
-"""The false alarms of mean sizes and of the base together, at most. Distances have the
-rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten split_half_refits, whose differences have twice the
-variance. Distances that add up more squares than one exceed the largest less often."""
+"""Upper bound on false alarms from mean sizes and the base together. Distances have
+the rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten splits, whose differences have twice the
+variance. Distances that sum several squares exceed the largest less often."""
 
-LEAST_SIZE: Final = 0.01
-"""Of all mean sizes together: what changes by less than this is not flagged."""
+MIN_SIZE: Final = 0.01
+"""Changes below this share of all mean sizes together are not flagged."""
 
 
 @final
 class NullLevel(Declared, eq=True):
-    """How far columns moved where nothing changed: between refits, or by chance."""
+    """How much columns change by chance: between refits, or random divisions."""
 
     kind: LevelKind
     n_models: int = field(low=1)  # refits, or divisions
     distances: Array = field("R D", low=0.0, nonempty=True)
-    sizes: Array | None = field("R S", default=None)  # changes of mean |φ|; of all
-    least: float = field(low=0.0, default=0.0)  # changes that are no finding
-    bases: Values | None = field("R", default=None)  # changes
-    cells: Values | None = field("R", low=0.0, default=None)  # the largest of each
+    # changes of mean |φ|, for all columns together in the last
+    sizes: Array | None = field("R S", default=None)
+    least: float = field(low=0.0, default=0.0)  # smaller changes are not flagged
+    bases: Values | None = field("R", default=None)  # changes of the base
+    cells: Values | None = field("R", low=0.0, default=None)  # the largest change each
 
     def validate(self) -> None:
-        """Refuse sizes of other columns."""
+        """Refuse sizes with another number of columns."""
         n_columns = self.distances.shape[1]
         if self.sizes is not None and self.sizes.shape[1] != n_columns + 1:
             raise InvalidInput(
@@ -95,33 +97,31 @@ class NullLevel(Declared, eq=True):
 
     @property
     def limit(self) -> float:
-        """The distance beyond which a column is flagged: that of any column."""
-        return self._of(self.distances.max(axis=1))
+        """The distance above which a column is flagged: the largest of any column."""
+        return self._limit_of(self.distances.max(axis=1))
 
     @property
     def quantile(self) -> float:
-        """How many scales a mean size or the base changes by chance, at most.
+        """The largest change of a mean size or the base by chance, in scales.
 
-        A change between halves is as likely up as down, and its scale is the root mean
-        square of R of them, so that a change over its scale is Student's with R degrees
-        of freedom. All columns, their sum and the base share one rate. Bootstraps are
-        of M models, and have M − 1 degrees.
+        A change between halves is equally likely up and down, and its scale is the root
+        mean square of R of them, so that a change over its scale is Student's t with R
+        degrees of freedom. All columns, their sum and the base share one rate. M
+        bootstrap models give M − 1 degrees.
         """
         n_tests = self.distances.shape[1] + 1 + (self.bases is not None)
-        free = (
-            self.n_models
-            if self.kind == "split_half_refits"
-            else max(self.n_models - 1, 1)
-        )
+        degrees = self.n_models
+        if self.kind != "split_half_refits":
+            degrees = max(self.n_models - 1, 1)
         tail = SHARE_OF_SIZES / (2 * n_tests)
-        return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, free))
+        return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, degrees))
 
     @property
     def size_limits(self) -> Values:
-        """Beyond which changes of mean |φ| are flagged, (D + 1,), the last of all.
+        """The changes of mean |φ| above which columns are flagged, (D + 1,).
 
-        They are of differences, whose scale is the same near zero as elsewhere; that of
-        their logarithms is not.
+        The last is for all columns together. They are limits of differences, whose
+        scale is the same close to zero as elsewhere; that of logarithms is not.
         """
         if self.sizes is None:
             return np.full(self.distances.shape[1] + 1, math.nan)
@@ -130,7 +130,7 @@ class NullLevel(Declared, eq=True):
 
     @property
     def base_limit(self) -> float:
-        """Beyond which a change of the base is flagged; NaN if there is none."""
+        """The change above which the base is flagged; NaN without a base."""
         if self.bases is None:
             return math.nan
         scale = math.sqrt(float((self.bases**2).mean()))
@@ -138,55 +138,55 @@ class NullLevel(Declared, eq=True):
 
     @property
     def cell_limit(self) -> float:
-        """The same of single cells: the largest of a whole table; NaN if not known."""
-        return math.nan if self.cells is None else self._of(self.cells)
+        """The largest change of any single cell by chance; NaN if it is unknown."""
+        return math.nan if self.cells is None else self._limit_of(self.cells)
 
-    def _of(self, largest: Values) -> float:
-        """Of the largest of each pair, (R,).
+    def _limit_of(self, largest: Values) -> float:
+        """The limit from the largest change of each pair, (R,).
 
-        Of P divisions by chance and the real one each is equally likely to be among the
-        5 % largest, so that the ⌈0.95 (P + 1)⌉-th smallest errs in 5 % at most.
+        The real division and P random ones are equally likely to be among the 5 %
+        largest, so the ⌈0.95 (P + 1)⌉-th smallest has at most 5 % false alarms.
         """
         if self.kind == "permutations":
-            place = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1)) - 1
-            return float(np.sort(largest)[min(place, len(largest) - 1)])
+            rank = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1))
+            return float(np.sort(largest)[min(rank, len(largest)) - 1])
         return _FACTORS.get(self.kind, 1.0) * float(largest.max())
 
     @property
     def in_words(self) -> str:
-        """What moved them, behind "than any column did"."""
+        """Where columns changed by chance, after "any column did"."""
         match self.kind:
             case "split_half_refits":
                 return f"in {self.n_models} refits on halves of the old data"
             case "bootstrap_refits":
-                return f"between {self.n_models} bootstrap_refits of the old data, by a quarter"
+                return f"between {self.n_models} bootstraps of the old data, plus 25 %"
             case "seed_refits":
                 return f"in {self.n_models} refits with other seeds"
             case _:
-                return f"in 95 % of {self.n_models:,} divisions by chance"
+                return f"in 95 % of {self.n_models:,} random divisions"
 
 
-# ---- The statistics: row by row where rows are the same, of means where they are not
+# ---- Statistics: row by row for equal rows, of means for different ones
 
 
 def distances_of(before: Array, after: Array) -> Values:
-    """(Σ_n (φ'_nj − φ_nj)²/N)^½ of each column, (D,): of the same rows (N, D)."""
+    """(Σ_n (φ'_nj − φ_nj)²/N)^½ for each column, (D,), at the same rows (N, D)."""
     return np.asarray(np.sqrt(((after - before) ** 2).mean(axis=0)))
 
 
 def group_distances(before: Array, after: Array) -> Values:
-    """How far means of φ or of |φ| are apart, whichever is more, (D,): of any rows."""
+    """The larger difference of each column, of mean φ or of mean |φ|, (D,)."""
     both = mean_changes(before, after), size_changes(before, after)
     return np.asarray(np.abs(both).max(axis=0))
 
 
 def mean_changes(before: Array, after: Array) -> Values:
-    """The difference of means of φ in each column, (D,), with its sign."""
+    """The difference of mean φ for each column with its sign, (D,)."""
     return np.asarray(after.mean(axis=0) - before.mean(axis=0))
 
 
 def size_changes(before: Array, after: Array) -> Values:
-    """The difference of mean |φ| of each column, (D,), with its sign."""
+    """The difference of mean |φ| for each column with its sign, (D,)."""
     return mean_changes(np.abs(before), np.abs(after))
 
 
@@ -209,53 +209,49 @@ def unfolded_changes(one: Array, other: Array) -> Values:
     return np.append(means, means.sum())
 
 
-# ---- What is found
+# ---- The comparison
 
 
-_ON_PAGE: Final = 15
-"""Columns with a bar, those that are farthest apart."""
+_MAX_BARS: Final = 15
+"""Number of columns with a bar."""
 
-_MOST_NAMED: Final = 3
-"""Columns that have a sentence each; the others share one."""
+_MAX_NAMED: Final = 3
+"""Number of columns with a sentence each; the others share one."""
 
-_MEANS: Final = {
+_STATISTICS: Final = {
     "versions": "root mean square over the same rows",
-    "groups": "means of attributions, or of their sizes",
+    "groups": "difference of means, or of mean sizes",
 }
-"""What a distance of two columns is."""
+"""What the distance of a column is."""
 
 _HEADS: Final = {
-    "levels": "in levels",
+    "distance_of": "distance of",
+    "distance_ratio": "in levels",
+    "distance_flagged": "flagged",
+    "mean_difference": "difference of means",
     "mean_size_before": "mean size before",
     "mean_size_after": "after",
     "size_factor": "factor",
-    "size_ratios": "factor in levels",
-    "size_flagged": "size beyond",
-    "detectable_factor": "seen from factor",
-    "mean_difference": "difference of means",
-    "distance_of": "distance of",
+    "size_ratio": "size in levels",
+    "size_flagged": "size flagged",
+    "detectable_factor": "detectable factor",
     "optimized_distance": "distance if optimized",
     "price": "price in mean rows",
 }
-"""Columns of the table on a page, in words."""
+"""Columns of the table as a page names them."""
 
-_LEAST_PRICE: Final = 1.0
-"""Mean rows: a change that costs less to hide is said to be within the choice."""
+_MIN_PRICE: Final = 1.0
+"""Mean rows below which other near-optimal explanations may hide a change."""
 
 
 def _factors(before: Values, after: Values) -> Values:
-    """After over before; infinite where nothing was, NaN where nothing is either."""
+    """After over before; infinite from zero, NaN from zero to zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(after / before)
 
 
-def _number(x: float, how: str = ".4g") -> str:
-    """A number with a minus sign that is one."""
-    return format(x, how).replace("-", "−")
-
-
 def _times(before: float, after: float) -> str:
-    """A factor in brackets, where there is one."""
+    """The factor in brackets, if there is one."""
     return f" (×{after / before:.2g})" if before > 0.0 else ""
 
 
@@ -263,35 +259,35 @@ def _times(before: float, after: float) -> str:
 class Comparison(
     Result, kind="propopt comparison", noun="a saved comparison", version=1, eq=True
 ):
-    """Where two versions differ, column by column, beside what chance alone does.
+    """Differences between two versions, column by column, compared with chance.
 
     Parameters
     ----------
     kind : {"versions", "groups"}
         Two versions of a model at the same rows; or one model at two groups of rows.
     names : tuple of two str
-        What the two sides are called.
+        The names of the two sides.
     before, after : array (N, D), (M, D)
-        What each side says: Shapley values or slopes, before anything is optimized. Of
-        versions their rows are the same.
+        The targets of each side: Shapley values or slopes, before anything is
+        optimized. For versions the rows are the same.
     labels : Labels
         Names of the rows of ``before`` and of the features.
     sources : tuple of two str
-        How these numbers were made.
+        How these numbers were computed.
     level : NullLevel or None
-        How far columns move without a change. Without one there are no flags.
+        How much columns change by chance. Without it nothing is flagged.
     optimized : array (D,) or None
         Distances of the optimized explanations of both sides.
     prices : array (D,) or None
-        What hiding the change of a column costs: both explanations would have to be
-        worse by at least so many mean rows of the first objective, ‖d_j‖²_H/4 over
-        F(W)/N, less what the certificates of both leave open.
+        The cost of hiding the change of a column: both explanations would have to be
+        worse by at least this many mean rows of the first objective, ‖d_j‖²_H/4 over
+        F(W)/N, minus the gaps of both certificates.
     base_values : tuple of two floats or None
-        What contributions of each side are added to.
+        The base of the contributions of each side.
     units : {"gradient", "output", "scaled"}
-        Of all but the prices.
+        The units of everything but the prices.
     quantity : Quantity or None
-        What both explain.
+        The explained output.
     parameters : mapping
         The settings.
 
@@ -301,9 +297,11 @@ class Comparison(
     >>> W = np.array([[1.0, 2.0], [3.0, -2.0]])
     >>> old = po.results.Explanation(attributions=W, method="old")
     >>> new = po.results.Explanation(attributions=W + [0.0, 0.5], method="new")
-    >>> found = po.compare(old, new)
-    >>> found.to_frame()["distance"].tolist(), found.beyond.tolist()
-    ([0.5, 0.0], [False, False])
+    >>> comparison = po.compare(old, new)
+    >>> comparison.to_frame()["distance"].tolist()
+    [0.5, 0.0]
+    >>> comparison.distance_flagged.tolist()
+    [False, False]
     """
 
     kind: Literal["versions", "groups"] = field()
@@ -321,7 +319,7 @@ class Comparison(
     parameters: Mapping[str, Parameter] = field(factory=dict)
 
     def validate(self) -> None:
-        """Refuse other rows, other names, and a level of other columns."""
+        """Refuse other rows, other names, and a level for other columns."""
         self.labels.check(self.before.shape, "labels")
         if self.kind == "versions" and self.before.shape != self.after.shape:
             raise InvalidInput(
@@ -334,7 +332,9 @@ class Comparison(
         if self.level.distances.shape[1] != n_columns:
             raise InvalidInput(f"level: expected distances of {n_columns} columns")
         if (self.level.kind == "permutations") != (self.kind == "groups"):
-            raise InvalidInput(f"level: {self.level.kind} are none of {self.kind}")
+            raise InvalidInput(
+                f"level: {self.level.kind} are not for comparing {self.kind}"
+            )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -343,46 +343,42 @@ class Comparison(
 
     @property
     def distances(self) -> Values:
-        """How far the two sides are apart in each column, (D,)."""
+        """The distance between the two sides in each column, (D,)."""
         measure = distances_of if self.kind == "versions" else group_distances
         return measure(self.before, self.after)
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        """Of distances and cells; NaN, which nothing is beyond, if not known."""
-        own = self.level
-        return (math.nan,) * 2 if own is None else (own.limit, own.cell_limit)
+    def _limit(self) -> float:
+        """The limit of distances; NaN, which nothing exceeds, without a level."""
+        return math.nan if self.level is None else self.level.limit
 
     @property
-    def ratios(self) -> Values:
-        """Distances in levels, (D,); NaN without a level."""
-        return np.asarray(self.distances / self._limits[0])
+    def distance_ratios(self) -> Values:
+        """The distance of each column over the level, (D,); NaN without a level."""
+        return np.asarray(self.distances / self._limit)
 
     @property
     def distance_flagged(self) -> Mask:
-        """The columns that are farther apart than any is by chance, (D,)."""
-        return np.asarray(self.distances > self._limits[0])
+        """The columns whose distance is above the level, (D,)."""
+        return np.asarray(self.distances > self._limit)
 
     @property
-    def _size_levels(self) -> Values:
-        """Changes of mean sizes in levels, (D + 1,), the last of all together."""
-        own, moved = (
-            self.level,
-            np.abs(column_sizes(self.after) - column_sizes(self.before)),
-        )
-        if own is None:
-            return np.full(len(moved), math.nan)
+    def _size_ratios(self) -> Values:
+        """Changes of mean sizes over their levels, all together last, (D + 1,)."""
+        changes = np.abs(column_sizes(self.after) - column_sizes(self.before))
+        if self.level is None:
+            return np.full(len(changes), math.nan)
         if self.kind == "groups":
-            return np.append(moved[:-1] / own.limit, math.nan)
-        return np.asarray(moved / own.size_limits)
+            return np.append(changes[:-1] / self.level.limit, math.nan)
+        return np.asarray(changes / self.level.size_limits)
 
     @property
     def size_ratios(self) -> Values:
-        """Changes of mean |φ| in their levels, (D,); NaN without a level.
+        """The change of mean |φ| of each column over its level; NaN without a level.
 
-        Of versions each column has its own level; of groups it is that of distances.
+        For versions each column has its own level; groups have that of distances.
         """
-        return self._size_levels[:-1]
+        return self._size_ratios[:-1]
 
     @property
     def size_flagged(self) -> Mask:
@@ -396,14 +392,14 @@ class Comparison(
 
     @property
     def total_flagged(self) -> bool:
-        """Whether mean sizes of all columns together did."""
-        return bool(self._size_levels[-1] > 1.0)
+        """Whether the mean size of all columns together changed more than by chance."""
+        return bool(self._size_ratios[-1] > 1.0)
 
     @property
     def detectable_factor(self) -> Values:
-        """The factors from which a growth of mean |φ| would have been flagged, (D,).
+        """The factor of growth of mean |φ| from which a column is flagged, (D,).
 
-        NaN without a level, and of groups; infinite for a column without size before.
+        NaN without a level, and for groups; infinite for a column without size before.
         """
         sizes = np.abs(self.before).mean(axis=0)
         if self.level is None or self.kind == "groups":
@@ -418,52 +414,48 @@ class Comparison(
         one, other = self.base_values
         return bool(abs(other - one) > self.level.base_limit)
 
-    @property
-    def _distance_of(self) -> list[str]:
-        """What is apart by each distance: rows, means or mean sizes."""
-        if self.kind == "versions":
-            return ["rows"] * len(self.features)
-        moved = (f(self.before, self.after) for f in (mean_changes, size_changes))
-        one, other = map(np.abs, moved)
-        return np.where(one >= other, "means", "sizes").tolist()
-
     def to_frame(self) -> pd.DataFrame:
-        """One row for each column, the farthest apart first."""
+        """A table with a row for each column, the largest distance first."""
         one, other = (column_sizes(side)[:-1] for side in (self.before, self.after))
-        unknown, W, c = math.nan, self.optimized, self.prices
+        means, sizes = (
+            f(self.before, self.after) for f in (mean_changes, size_changes)
+        )
+        kinds = np.where(np.abs(means) >= np.abs(sizes), "means", "sizes")
+        W, c = self.optimized, self.prices
         table = pd.DataFrame(
             {
                 "distance": self.distances,
-                "distance_of": self._distance_of,
-                "levels": self.ratios,
-                "beyond": self.distance_flagged,
-                "mean_difference": mean_changes(self.before, self.after),
+                "distance_of": "rows" if self.kind == "versions" else kinds,
+                "distance_ratio": self.distance_ratios,
+                "distance_flagged": self.distance_flagged,
+                "mean_difference": means,
                 "mean_size_before": one,
                 "mean_size_after": other,
                 "size_factor": _factors(one, other),
-                "size_ratios": self.size_ratios,
+                "size_ratio": self.size_ratios,
                 "size_flagged": self.size_flagged,
                 "detectable_factor": self.detectable_factor,
-                "optimized_distance": unknown if W is None else W,
-                "price": unknown if c is None else c,
+                "optimized_distance": math.nan if W is None else W,
+                "price": math.nan if c is None else c,
             },
             index=pd.Index(self.features, name="feature"),
         )
         return table.iloc[self._order].reset_index()
 
     def cells(self, k: int = 10) -> pd.DataFrame:
-        """The k cells that differ most, (row, feature), beside the table-wide level.
+        """The k attributions that differ most, each for one row and column.
 
         Parameters
         ----------
         k : int
-            How many.
+            The number of cells.
 
         Returns
         -------
         DataFrame
-            ``before`` and ``after``, and in ``levels`` their difference over the
-            largest difference of any cell between refits; NaN without these.
+            Columns ``row``, ``feature``, ``before``, ``after``, and ``ratio``, the
+            difference over the largest one of any cell between refits; NaN without
+            these.
 
         Raises
         ------
@@ -475,204 +467,207 @@ class Comparison(
         moved = np.abs(self.after - self.before)
         order = np.argsort(-moved, axis=None, kind="stable")[: read_count(k, "k")]
         rows, columns = np.unravel_index(order, moved.shape)
+        limit = math.nan if self.level is None else self.level.cell_limit
         return pd.DataFrame(
             {
                 "row": [self.labels.row(n) for n in rows.tolist()],
                 "feature": [self.features[j] for j in columns.tolist()],
                 "before": self.before[rows, columns],
                 "after": self.after[rows, columns],
-                "levels": moved[rows, columns] / self._limits[1],
+                "ratio": moved[rows, columns] / limit,
             }
         )
 
+    # ---- findings
+
     def findings(self) -> Iterator[Finding]:
-        """What was found, a sentence each with what it rests on."""
+        """The findings of the comparison, a sentence each with its basis."""
         order, level = self._order.tolist(), self.level
         flagged = [j for j in order if self.distance_flagged[j]]
         if level is None:
-            words = "No refits were given: columns are ranked, and none is flagged."
+            words = "No refits were given, so columns are ranked, not flagged."
             yield Finding(words, "not said")
-            how = (
-                "a row (root mean square)" if self.kind == "versions" else "on average"
-            )
-            size = f"{self.distances[order[0]]:.3g}{self._noun} {how}"
-            words = f"{self.features[order[0]]} differs most, by {size}."
-            if not self.distances.any():
-                words = f"{' and '.join(self.names)} are the same in every column."
+            words = f"{' and '.join(self.names)} are the same in every column."
+            if self.distances.any():
+                how = "per row (root mean square)"
+                how = how if self.kind == "versions" else "on average"
+                size = f"{self.distances[order[0]]:.3g}{self._noun}"
+                words = f"{self.features[order[0]]} differs most, by {size} {how}."
             yield Finding(words, "checked")
             yield from self._base(level)
         else:
-            resized = [*self._resized(level)]
-            if self.kind == "groups":
-                resized = [*self._apart(flagged)]
-            flags = [*self._flags(level, flagged, alone=not resized)]
-            yield from [*flags, *resized] if flagged else [*resized, *flags]
+            is_groups = self.kind == "groups"
+            sizes = [*(self._means(flagged) if is_groups else self._sizes(level))]
+            flags = [*self._flags(level, flagged, alone=not sizes)]
+            yield from [*flags, *sizes] if flagged else [*sizes, *flags]
             if not self.base_flagged:
                 yield from self._base(level)
-            quiet = ~self.flagged
-            if quiet.any():
-                words = self._rest(plural(int(quiet.sum()), "column"))
-                yield Finding(words, "not said")
+            quiet = np.flatnonzero(~self.flagged)
+            if len(quiet):
+                yield Finding(self._rest(plural(len(quiet), "column")), "not said")
             if self.kind == "versions":
-                yield from self._power(np.flatnonzero(quiet))
+                yield from self._power(quiet)
         if flagged and self.prices is not None:
-            yield self._price_of(flagged[0])
+            yield self._price_of(flagged[0], float(self.prices[flagged[0]]))
         if level is not None and level.cells is not None:
             moved = np.abs(self.after - self.before) > level.cell_limit
-            words = f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any"
-            yield Finding(f"{words} cell did in refits.", "estimated")
+            words = f"{int(moved.sum()):,} of {moved.size:,} attributions changed more "
+            yield Finding(f"{words}than any single one did in refits.", "estimated")
 
     def _flags(
         self, level: NullLevel, flagged: list[int], alone: bool
     ) -> Iterator[Finding]:
-        """Which columns are beyond the level, and how often one is without a change."""
-        verb, told = self._verb, []
+        """The columns above the level, and the rate of such alarms by chance."""
+        verb, sentences = self._verb, []
         if not flagged:
-            start = "No column" if alone else "Row by row no column"
-            told.append(f"{start} {verb} more than any did {level.in_words}.")
-        for j in flagged[:_MOST_NAMED]:
-            words = f"{self.features[j]} {verb} more ({self.ratios[j]:.1f}×) than any"
-            told.append(f"{words} column did {level.in_words}.")
-        if rest := flagged[_MOST_NAMED:]:
-            names = [f"{self.features[j]} ({self.ratios[j]:.1f}×)" for j in rest]
-            told.append(f"So did {enumerated(names, 'and')}.")
+            start = "No column" if alone else "Row by row, no column"
+            how = f"{verb} more than columns did"
+            sentences.append(f"{start} {how} {level.in_words}.")
+        ratios = self.distance_ratios
+        for j in flagged[:_MAX_NAMED]:
+            words = f"{self.features[j]} {verb} {ratios[j]:.1f} times as much as any "
+            sentences.append(f"{words}column did {level.in_words}.")
+        if rest := flagged[_MAX_NAMED:]:
+            names = [f"{self.features[j]} (×{ratios[j]:.1f})" for j in rest]
+            sentences.append(f"The same holds for {enumerated(names, 'and')}.")
         if level.kind == "seed_refits":
-            told.append("This is the level of seeds alone; new data move more.")
+            sentences.append("This is the level of seeds alone; new data change more.")
         elif flagged:
             alarms, pairs = ALARMS[level.kind]
-            words = f"Such an alarm without a {self._change} came in {alarms:,} of "
-            told.append(f"{words}{pairs:,} simulations, of other data.")
-        for words in told:
+            words = f"In simulations without a {self._change}, {alarms:,} of {pairs:,} "
+            sentences.append(f"{words}comparisons had such an alarm.")
+        for words in sentences:
             yield Finding(words, "estimated")
 
-    def _resized(self, level: NullLevel) -> Iterator[Finding]:
-        """Which mean sizes changed, by which factor, and the base, by how much."""
-        levels = self._size_levels
-        pair = [column_sizes(side) for side in (self.before, self.after)]
+    def _sizes(self, level: NullLevel) -> Iterator[Finding]:
+        """The mean sizes that changed, with their factor, and the base."""
+        ratios = self._size_ratios
+        before, after = column_sizes(self.before), column_sizes(self.after)
         names = [*self.features, "all columns together"]
-        order = np.argsort(-np.nan_to_num(levels), kind="stable")
-        found = [j for j in order.tolist() if levels[j] > 1.0]
-        for j in found[:_MOST_NAMED]:
-            one, other = (float(sizes[j]) for sizes in pair)
-            words = f"The mean size of {names[j]} went from {one:.3g} to {other:.3g}"
-            words += f"{_times(one, other)}, {levels[j]:.1f}× the level of chance."
-            yield Finding(words, "estimated")
-        if rest := found[_MOST_NAMED:]:
-            said = [f"{names[j]}{_times(pair[0][j], pair[1][j])}" for j in rest]
-            words = f"So did the mean size of {enumerated(said, 'and')}."
+        order = np.argsort(-np.nan_to_num(ratios), kind="stable")
+        changed = [j for j in order.tolist() if ratios[j] > 1.0]
+        for j in changed[:_MAX_NAMED]:
+            words = f"The mean size of {names[j]} changed from {before[j]:.3g} to "
+            words += f"{after[j]:.3g}{_times(before[j], after[j])}, {ratios[j]:.1f} "
+            yield Finding(f"{words}times the level of chance.", "estimated")
+        if rest := changed[_MAX_NAMED:]:
+            sizes = [f"{names[j]}{_times(before[j], after[j])}" for j in rest]
+            words = f"So did the mean size of {enumerated(sizes, 'and')}."
             yield Finding(words, "estimated")
         if self.base_flagged:
             yield from self._base(level)
-        if (found or self.base_flagged) and level.kind != "seed_refits":
-            words = "Chance alone gives such a size or base in at most "
-            words += f"{100.0 * SHARE_OF_SIZES:.1f} % of comparisons."
+        if (changed or self.base_flagged) and level.kind != "seed_refits":
+            share = f"{100.0 * SHARE_OF_SIZES:.1f} %"
+            words = (
+                f"By chance, at most {share} of comparisons flag a size or the base."
+            )
             yield Finding(words, "estimated")
 
     def _base(self, level: NullLevel | None) -> Iterator[Finding]:
-        """What the base was and is, and which change would have been seen."""
+        """The change of the base, and the change that would be flagged."""
         if self.base_values is None or self.kind == "groups":
             return
         one, other = self.base_values
-        said = _number(one), f"{_number(other)}{self._noun}"
-        words = f"The base went from {' to '.join(said)} "
-        words += f"({_number(other - one, '+.3g')})"
-        if level is None or level.bases is None:
-            yield Finding(f"{words}.", "checked")
-        elif self.base_flagged:
-            ratio = abs(other - one) / level.base_limit
-            yield Finding(f"{words}, {ratio:.1f}× the level of chance.", "estimated")
-        else:
-            words += f"; a change of {level.base_limit:.2g} would have been seen."
-            yield Finding(words, "estimated")
+        words = f"The base changed from {one:.4g} to {other:.4g}{self._noun} "
+        words += f"({other - one:+.3g})"
+        if level is not None and level.bases is not None:
+            words += f"; a change of {level.base_limit:.2g} would be flagged"
+            if self.base_flagged:
+                ratio = abs(other - one) / level.base_limit
+                words = words.partition(";")[0]
+                words += f", {ratio:.1f} times the level of chance"
+        is_tested = level is not None and level.bases is not None
+        yield Finding(minus(f"{words}."), "estimated" if is_tested else "checked")
 
     def _power(self, quiet: Indices) -> Iterator[Finding]:
-        """From which factor on sizes of the quiet columns would have been flagged."""
-        known = [j for j in quiet.tolist() if np.isfinite(self.detectable_factor[j])]
-        if not known:
+        """The factor from which a growth of quiet columns would be flagged."""
+        factors = self.detectable_factor
+        finite = [j for j in quiet.tolist() if np.isfinite(factors[j])]
+        if not finite:
             return
-        order = sorted(known, key=lambda j: float(self.detectable_factor[j]))
-        said = [
-            f"×{self.detectable_factor[j]:.2g} in {self.features[j]}" for j in order
-        ]
-        if len(said) > 1:
-            said = [said[0], f"of {said[-1]}"]
-        words = f"A change of mean size of {' and '.join(said)} would have been seen"
-        more = "; others lie between" if len(known) > 2 else ""
+        finite.sort(key=lambda j: float(factors[j]))
+        ends = [f"×{factors[j]:.2g} in {self.features[j]}" for j in finite]
+        words = " and ".join(ends[:1] + ends[1:][-1:])
+        words = f"A growth of the mean size by {words} would be flagged"
+        more = "; the others lie between" if len(finite) > 2 else ""
         yield Finding(f"{words}{more}.", "estimated")
 
-    def _apart(self, flagged: list[int]) -> Iterator[Finding]:
-        """Which way groups differ: in means with their sign, in sizes, or in both."""
+    def _means(self, flagged: list[int]) -> Iterator[Finding]:
+        """The direction in which groups differ: in means, in mean sizes, or in both."""
         first, second = self.names
-        assert self.level is not None, "columns are flagged"
-        moved = [
+        changes = [
             ("mean", mean_changes(self.before, self.after)),
             ("mean size", size_changes(self.before, self.after)),
         ]
-        for j in flagged[:_MOST_NAMED]:
-            for noun, by in moved:
-                if abs(by[j]) > self.level.limit:
-                    words = f"The {noun} of {self.features[j]} is {abs(by[j]):.3g}"
-                    words += f"{self._noun} {'higher' if by[j] > 0.0 else 'lower'} in "
-                    yield Finding(f"{words}{second} than in {first}.", "estimated")
+        for j in flagged[:_MAX_NAMED]:
+            for noun, change in changes:
+                if abs(change[j]) > self._limit:
+                    words = f"The {noun} of {self.features[j]} is {abs(change[j]):.3g}"
+                    words += f"{self._noun} {'higher' if change[j] > 0.0 else 'lower'} "
+                    yield Finding(f"{words}in {second} than in {first}.", "estimated")
 
-    def _price_of(self, j: int) -> Finding:
-        """Whether a choice among explanations can account for a change."""
-        assert self.prices is not None, "it is asked for where it is known"
-        price, name = float(self.prices[j]), self.features[j]
-        words = f"No near-optimal explanation hides the {self._change} of {name}: both "
-        words += f"would be worse by {price:.3g} mean rows or more."
-        if price < _LEAST_PRICE:
-            words = "Another choice among explanations could perhaps hide the "
-            words += f"{self._change} of {name}, for {price:.2g} mean rows of each."
+    def _price_of(self, j: int, price: float) -> Finding:
+        """Whether other near-optimal explanations may hide a change."""
+        what = f"the {self._change} of {self.features[j]}"
+        words = f"No near-optimal explanations hide {what}; both would be worse by at "
+        words += f"least {price:.3g} times the mean loss of a row."
+        if price < _MIN_PRICE:
+            words = (
+                f"Other near-optimal explanations may hide {what}; both are worse by "
+            )
+            words += f"{price:.2g} times the mean loss of a row."
         return Finding(words, "proved")
 
     @property
     def _change(self) -> str:
-        """What is looked for."""
         return "change" if self.kind == "versions" else "difference"
 
     @property
     def _verb(self) -> str:
-        """Seeds alone show no change, and groups are none."""
+        """Groups differ; seeds alone show no change."""
         if self.kind == "groups" or self.level is None:
             return "differs"
         return "differs" if self.level.kind == "seed_refits" else "changed"
 
     def _rest(self, columns: str) -> str:
-        """What is said of the others, and what that does not show."""
+        """The sentence on the columns that are not flagged."""
         if self.kind == "groups":
-            words = "no difference is beyond chance; that does not show that they agree"
-            return f"Of {columns} {words}."
+            words = "may be chance; this does not show that they agree"
+            return f"The difference of {columns} {words}."
         if self._verb == "differs":
-            return f"Of {columns} no difference is beyond that of seeds."
-        words = "changed no more than refitting does; that does not show that they are"
-        return f"{columns} {words} unchanged."
+            return f"{columns} differ no more than with other seeds."
+        words = "no more than by refitting; this does not show that they are unchanged"
+        return f"{columns} changed {words}."
 
     @property
     def _noun(self) -> str:
-        """The unit of a number behind it, where it has a name."""
-        own = self.quantity
-        noun = "" if own is None or own.kind == "value" else f" {own.noun}"
+        """The unit after a number, if it has a name."""
+        quantity = self.quantity
+        has_name = quantity is not None and quantity.kind != "value"
+        noun = f" {quantity.noun}" if quantity is not None and has_name else ""
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property
     def unit(self) -> str:
-        """That of distances."""
-        known = self.quantity is not None and self.quantity.kind != "value"
-        return self._noun.strip() if known else f"units of the prediction{self._noun}"
+        """The unit of distances in words."""
+        has_name = self.quantity is not None and self.quantity.kind != "value"
+        noun = self._noun
+        return noun.strip() if has_name else f"units of the prediction{noun}"
 
     @property
     def _order(self) -> Indices:
         return np.argsort(-self.distances, kind="stable")
 
+    # ---- the document
+
     def document(self) -> Document:
-        """What was found, distances of columns, and how likely a false alarm is."""
+        """The findings as blocks, with a bar for the distance of each column."""
         (first, *others), order = self.findings(), self._order.tolist()
-        level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
-        subtitle = f"how far {' and '.join(self.names)} are apart in each column: "
-        subtitle += f"{_MEANS[self.kind]}, in {self.unit}{level}"
-        shown, rest = order[:_ON_PAGE], self.distances[order[_ON_PAGE:]]
-        bars = Bars([self._row(j) for j in shown], subtitle, rest)
+        subtitle = f"distance between {' and '.join(self.names)} in each column: "
+        subtitle += f"{_STATISTICS[self.kind]}, in {self.unit}"
+        subtitle += "" if self.level is None else f"; the level is {self._limit:.3g}"
+        rest = self.distances[order[_MAX_BARS:]]
+        bars = Bars([self._bar(j) for j in order[:_MAX_BARS]], subtitle, rest)
         return Document(
             title=f"{first.sentence.rstrip('.')}{for_quantity(self.quantity)}",
             subtitle=subtitle,
@@ -684,7 +679,7 @@ class Comparison(
         )
 
     def _trust(self, first: Finding) -> Iterator[Finding]:
-        """What is proved, what is tested, and how often chance does the same."""
+        """What is proved, what is tested, and how often chance raises an alarm."""
         if self.prices is not None:
             yield Finding("prices are proved", "proved")
         if self.level is None:
@@ -699,30 +694,30 @@ class Comparison(
             )
 
     def _chapters(self) -> list[Chapter]:
-        """Each column, and the cells that moved most."""
+        """The chapters of the page: each column, and the cells that changed most."""
         table = self.to_frame().set_index("feature")
-        if self.level is None:  # what is not tested is no "no"
-            table = table.drop(columns=["beyond", "size_flagged"])
+        if self.level is None:  # untested columns are not "not flagged"
+            table = table.drop(columns=["distance_flagged", "size_flagged"])
         table = table.dropna(axis=1, how="all").rename(columns=_HEADS)
-        parts = [table_chapter("Columns", table, sentence(_MEANS[self.kind]))]
+        parts = [table_chapter("Columns", table, sentence(_STATISTICS[self.kind]))]
         if self.kind == "versions":
             words = "The attributions that differ most; a cell is one row of a column."
             cells = self.cells().dropna(axis=1, how="all")
+            cells = cells.rename(columns={"ratio": "in levels"})
             parts.append(table_chapter("Cells", cells, words))
         return parts
 
-    def _row(self, j: int) -> Bar:
-        """The distance of a column, in levels if there is one, and its mean |φ|."""
+    def _bar(self, j: int) -> Bar:
+        """The distance of a column, with its mean size before and after."""
         one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
         note = f"mean size {one:.3g} to {other:.3g}"
         if self.kind == "groups":
-            means = (side[:, j].mean() for side in (self.before, self.after))
-            said = [_number(float(x), "+.3g") for x in means]
-            note = f"mean {' to '.join(said)}; {note}"
+            means = [f"{side[:, j].mean():+.3g}" for side in (self.before, self.after)]
+            note = minus(f"mean {' to '.join(means)}; {note}")
         if self.level is not None:
-            note = f"{self.ratios[j]:.2f} × the level; {note}"
-            if np.isfinite(seen := self.detectable_factor[j]):
-                note += f"{_times(one, other)}, seen from ×{seen:.2g}"
+            note = f"{self.distance_ratios[j]:.2f} × the level; {note}"
+            if np.isfinite(factor := self.detectable_factor[j]):
+                note += f"{_times(one, other)}, flagged from ×{factor:.2g}"
         return Bar(name=self.features[j], value=self.distances[j], note=note, sign="-")
 
     def __repr__(self) -> str:

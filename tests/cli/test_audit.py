@@ -69,7 +69,7 @@ def test_an_auditor_reads_right_alike_and_what_to_do(done):
     assert saved["additivity"].verdict == "right"
     assert "path-dependent" in saved["exactness"].sentence
     assert saved["unused"].sentence.startswith("The model does not use 1 column")
-    assert saved["more_alike"].number > 1.0
+    assert saved["more_robust"].number > 1.0
     assert 0.0 < saved["price_of_50"].number < 0.1
     for finding in saved.findings:
         for sentence in finding.sentence.split(". "):
@@ -93,10 +93,10 @@ def test_five_answers_are_printed_and_all_questions_if_verbose(tmp_path, capsys)
     assert run(tmp_path, FILE) == 0
     short = capsys.readouterr().out
     assert "What to do?" in short
-    assert "How much follows from main effects?" not in short
+    assert "How much of the differences do main effects explain?" not in short
     assert run(tmp_path, FILE, "--verbose") == 0
     whole = capsys.readouterr().out
-    assert "How much follows from main effects?" in whole
+    assert "How much of the differences do main effects explain?" in whole
     assert "depends on settings" in whole
 
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
-from propopt.explaining.sources import candidates
+from propopt.explaining.sources import reference_hypotheses
 from propopt.laws.background import Background
 from propopt.results.audit import QUESTIONS
 from propopt.results.report.explorer import Explorer
@@ -102,8 +102,8 @@ def test_exact_values_are_right_and_nothing_is_nearer(case):
         assert verdicts[name] == "right", name
     assert audit["additivity"].number < 1e-10
     assert audit["exactness"].number == 0.0
-    assert audit["more_alike"].number == 1.0
-    assert audit["nearer"].number == 0.0
+    assert audit["more_robust"].number == 1.0
+    assert audit["more_faithful"].number == 0.0
     assert not audit.mistakes
     assert list(verdicts) == [name for name in QUESTIONS if name in verdicts]
     cost = [audit[f"price_of_{share}"].number for share in (10, 50, 90)]
@@ -123,12 +123,12 @@ def other_base(_, base):
 
 def columns_exchanged(W, _):
     W[:, [0, 2]] = W[:, [2, 0]]
-    return "exactness", "2 columns stand in another's place. a holds .* of c", None
+    return "exactness", "2 columns are exchanged. a holds .* of c", None
 
 
 def unused_gets(W, _):
     W[:, 4] += 0.05
-    return "unused", "1 column; e gets up to 0.05", 0.05
+    return "unused", "1 column, but e has values up to 0.05", 0.05
 
 
 def sign_turned(W, _):
@@ -136,7 +136,8 @@ def sign_turned(W, _):
     W[n, 0] *= -1.0
     return (
         "exactness",
-        rf"One value is wrong. Row {n}, a: .* should be .* 1 sign turned",
+        "One value is wrong. 199 of 200 values are right. "
+        rf"Row {n}, a: .* should be .* 1 sign is turned",
         2 * abs(W[n, 0]),
     )
 
@@ -220,7 +221,7 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
 
     c = np.exp(brentq(farther, *np.log(front.ends)))
     ratio = came.losses[robust] / front.losses(c)[robust]
-    assert ratio == pytest.approx(found["more_alike"].number, rel=1e-5)
+    assert ratio == pytest.approx(found["more_robust"].number, rel=1e-5)
     W = front.attributions(c)
     np.testing.assert_allclose(W.sum(axis=1), E.sum(axis=1), atol=1e-9)
     assert trail.control == "Towards more alike explanations"
@@ -236,20 +237,20 @@ def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(
     assert "4 values are wrong in 2 rows" in audit["exactness"].sentence
     assert audit["exactness"].advice.startswith("Take the exact values")
     assert audit["additivity"].advice == ""  # it is told once
-    assert audit["nearer"].verdict == "wrong"
+    assert audit["more_faithful"].verdict == "wrong"
     again = audited(case, audit.exact_to_frame())
     assert not again.mistakes
     assert again["base"].verdict == again["exactness"].verdict == "right"
     assert audit.settings["rows"] == "counted from 0"
     unread = po.audit(W, case[2].predict, case[1], data=case[0])
-    with pytest.raises(InvalidInput, match="exact values are not known"):
+    with pytest.raises(InvalidInput, match="exact values are not available"):
         unread.exact_to_frame()
 
 
 def test_a_base_of_somebody_else_is_told_with_that_of_the_values(case):
     W, base = case[3].attributions, case[3].base_value
     audit = audited(case, W, base=base + 0.3)
-    assert audit["base"].advice.startswith(f"Add them to {base[0]:.4g}, ")
+    assert audit["base"].advice.startswith(f"Replace the base by {base[0]:.4g}, ")
     assert audit.document().blocks[0].text == f"What to do? {audit['base'].advice}"
 
 
@@ -258,8 +259,8 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     rows_moved(W, base)
     audit = audited(case, W, base=base)
     assert audit["main_effects"].number < 0.0
-    needed, could = re.findall(r"(\d+) %", audit["predictions"].sentence)
-    assert int(needed) + int(could) == 100
+    required, avoidable = re.findall(r"(\d+) %", audit["predictions"].sentence)
+    assert int(required) + int(avoidable) == 100
 
 
 def test_a_small_mistake_of_all_numbers_has_its_share(case):
@@ -286,7 +287,7 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     drawn = np.arange(120)
     np.random.RandomState(0).shuffle(drawn)
     for table, told in (
-        (rows, "audited rows themselves"),
+        (rows, "the audited rows as background"),
         (X.iloc[drawn[:100]], "100 rows that shap samples"),
         (X.iloc[:100], "first 100 rows"),
         (X.mean().to_frame().T, "mean row"),
@@ -295,7 +296,7 @@ def test_values_of_other_backgrounds_are_a_choice(case):
         assert audit["exactness"].verdict == "depends on settings"
         assert told in audit["exactness"].sentence
         assert told in audit["base"].sentence
-        assert audit["nearer"].number > 0.0
+        assert audit["more_faithful"].number > 0.0
         V, E = against(table).attributions, exact.attributions
         large = np.maximum(np.abs(V), np.abs(E)) > 0.1 * np.abs(V).max(axis=1).mean()
         share = (large & (np.sign(V) != np.sign(E))).sum() / large.sum()
@@ -338,12 +339,10 @@ def test_a_slip_is_no_choice_and_is_mended_first(case):
     W, base = case[3].attributions.copy(), case[3].base_value
     columns_exchanged(W, base)
     audit = audited(case, W, base=base)
-    assert audit["more_alike"].verdict == audit["nearer"].verdict == "wrong"
-    assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
+    assert audit["more_robust"].verdict == audit["more_faithful"].verdict == "wrong"
+    assert not any(audit[x].advice for x in ("more_robust", "price_of_50", "pairs"))
     document = audit.document()
-    assert document.title.startswith(
-        "2 columns stand in another's place (five checks show it): "
-    )
+    assert document.title.startswith("2 columns are exchanged (five checks show it): ")
     todo, right, *_ = document.blocks
     assert todo.sentence == audit["exactness"].advice
     assert right.answer == audit["exactness"].headline
@@ -432,10 +431,10 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     robust = po.PairwiseRobustness(graph, offset=G)
     rough, distance = robust.value(W), ((W - E.attributions) ** 2).sum()
     alike = solved(E.attributions, graph, G, distance=distance)
-    assert audit["more_alike"].number == pytest.approx(rough / alike, rel=1e-5)
+    assert audit["more_robust"].number == pytest.approx(rough / alike, rel=1e-5)
     near = solved(E.attributions, graph, G, roughness=min(rough, 1e9))
     expected = 0.0 if rough > robust.value(E) else near
-    told = 1.0 - audit["nearer"].number
+    told = 1.0 - audit["more_faithful"].number
     assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
     smoother = FidelityRoughnessFront(E.attributions, robust).without(0.6)
     smoother = smoother + 0.3 * (W - E.attributions)
@@ -444,7 +443,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     limit = robust.value(smoother)
     near = solved(E.attributions, graph, G, roughness=limit) / distance_of
     assert 0.01 < near < 0.999
-    assert found["nearer"].number == pytest.approx(1.0 - near, abs=1e-5 * near)
+    assert found["more_faithful"].number == pytest.approx(1.0 - near, abs=1e-5 * near)
     left = FidelityRoughnessFront(W, robust)
     limit = left.roughness - 0.9 * (left.roughness - left.least)
     price = solved(W, graph, G, roughness=limit) / (W**2).sum()
@@ -578,7 +577,9 @@ def test_parts_of_probabilities_are_no_log_odds():
     margins = po.explainers.ExactShap(data=X).explain(log_odds, X[:20])
     with pytest.raises(InvalidInput, match=r"output: .*up to the log-odds"):
         po.audit(margins.attributions, model, X[:20], output="probability")
-    with pytest.raises(InvalidInput, match=r"output: the model has several outputs"):
+    with pytest.raises(
+        InvalidInput, match=r"output: required, because the model has several outputs"
+    ):
         po.audit(parts, model, X[:20])
     with pytest.raises(InvalidInput, match=r"output: expected one of 'log_odds'"):
         po.audit(parts, model, X[:20], output="nats")
@@ -598,10 +599,12 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     exact[:, :2] = rest[:, None] / 2
     audit = po.audit(exact, f, X[:20], data=X)
     found = audit["exactness"]
-    assert (found.verdict, found.standing) == ("undetermined", "estimated")
+    assert (found.verdict, found.basis) == ("undetermined", "estimated")
     assert audit.exact is None
-    assert audit["more_alike"].verdict == audit["nearer"].verdict == "undetermined"
-    assert "drawn values" in audit["more_alike"].sentence
+    assert (
+        audit["more_robust"].verdict == audit["more_faithful"].verdict == "undetermined"
+    )
+    assert "sampled values" in audit["more_robust"].sentence
     assert not audit.mistakes
     assert audit["unused"].verdict == "undetermined"
     wrong = exact.copy()
@@ -645,7 +648,7 @@ def test_candidates_without_a_reading_are_bases_alone():
     X, _ = path_cases()
     f = po.wrap(lambda x: x[:, 0] * x[:, 1])
     rows = Background.of_points(X)
-    found = [*candidates(f, None, X[:5], rows, f.read(X)[1])]
+    found = [*reference_hypotheses(f, None, X[:5], rows, f.read(X)[1])]
     assert all(one.exact is None for one in found)
     assert found[0].base == pytest.approx((X[:, 0] * X[:, 1]).mean())
 
@@ -659,9 +662,9 @@ def test_odd_tables_are_audited_too(tmp_path):
 
     additive = po.audit(values(Z), model, Z)
     assert additive["main_effects"].number == pytest.approx(1.0, abs=1e-10)
-    assert "could go" in additive["predictions"].sentence
+    assert "avoidable" in additive["predictions"].sentence
     names = {finding.name for finding in additive.findings}
-    assert names.isdisjoint({"more_alike", "price_of_50", "pairs"})
+    assert names.isdisjoint({"more_robust", "price_of_50", "pairs"})
     copies = Z[np.tile(np.arange(8), 5)]  # similar rows are the same rows
     for W, f, X, data, verdict in (
         (values(copies), model, copies, None, "right"),

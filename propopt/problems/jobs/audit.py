@@ -1,4 +1,4 @@
-"""``propopt audit``: attributions from elsewhere, and whether they are right."""
+"""``propopt audit``: check attributions from other programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from propopt.tables.imported import SUFFIXES
 
 @partial(section_of, Decision, threshold=Finite, below=str, above=str)
 class DecisionSection(Section):
-    """What follows from a prediction on either side of a threshold."""
+    """The decisions below and above a threshold on predictions."""
 
 
 @partial(
@@ -59,19 +59,19 @@ class DecisionSection(Section):
         str | None,
         "path of a CSV with the background rows; by default the audited rows",
     ),
-    n_neighbors="how many rows each is compared with",
+    n_neighbors="number of similar rows that each row is compared with",
     tolerance=Nonnegative | None,
     decision=DecisionSection | None,
 )
 class AuditSection(JobSection):
-    """Attributions from elsewhere, asked in an auditor's order: :func:`propopt.audit`.
+    """Check attributions from other programs, by :func:`propopt.audit`.
 
     ===================== =============================================================
     ``<name>.npz``        the audit: :meth:`Audit.save`
     ``<name>_findings.csv``
                           a row for each question: sentence, number, unit, verdict
-    ``<name>_causes.csv`` the pairs and rows that cause most of what could go
-    ``<name>_exact.csv``  the exact values and their base, where they are known
+    ``<name>_causes.csv`` the pairs and rows with most avoidable differences
+    ``<name>_exact.csv``  the exact values and their base, if available
     ``<name>.json``       what was audited and how
     ===================== =============================================================
     """
@@ -93,8 +93,8 @@ class AuditSection(JobSection):
         if data.explain is not None:
             yield wrong("all rows are audited; leave it out", "data", "explain")
         if data.standardize:
-            told = "numbers are of the columns as they are; leave it out"
-            yield wrong(told, "data", "standardize")
+            message = "attributions belong to the original columns; leave it out"
+            yield wrong(message, "data", "standardize")
 
     def check(self, data_shape: DataShape) -> None:
         for key in ("attributions", "data"):
@@ -108,47 +108,48 @@ class AuditSection(JobSection):
                 raise wrong(f"expected a .csv or .npz file, got {path.name}", key)
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
-        folder, own = file.source.path.parent, self.settings()
-        named = (own["attributions"], own["data"])
-        return [folder / name for name in named if name is not None]
+        folder, settings = file.source.path.parent, self.settings()
+        names = (settings["attributions"], settings["data"])
+        return [folder / name for name in names if name is not None]
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
         """The audit of all rows, in the order of the table."""
         del progress
         subject, folder = file.subject, file.source.path.parent
-        own = self.settings()
-        decision, tolerance = own.pop("decision"), own.pop("tolerance")
+        settings = self.settings()
+        decision, tolerance = settings.pop("decision"), settings.pop("tolerance")
         X: Any = subject.points
         if isinstance(X, pd.DataFrame):
-            X = X.sort_index()  # as the file has them
+            X = X.sort_index()  # the order of the file
         with part(self.key):
-            if own["attributions"] is None:
+            if settings["attributions"] is None:
                 raise wrong(
-                    "required, and missing; or name the file behind this one: "
+                    "required; or name the file after this one: "
                     "propopt audit FILE ATTRIBUTIONS.csv",
                     "attributions",
                 )
-            path, weights = folder / own.pop("attributions"), subject.sample_weight
-            if own["data"] is not None:
+            path = folder / settings.pop("attributions")
+            data, weights = settings.pop("data"), subject.sample_weight
+            if data is not None:
                 with part("data"):
-                    background = folder / own["data"]
-                    own["data"], weights = _background(background, file, list(X))
-            found = audit(
+                    data, weights = _background(folder / data, file, list(X))
+            result = audit(
                 path,
                 subject.function,
                 X,
+                data=data,
                 sample_weight=weights,
                 rng=file.schema.seed,
-                **own,
+                **settings,
             )
-        return found.to_sign(
+        return result.to_sign(
             tolerance=tolerance,
             decision=None if decision is None else decision.make(),
-            record=self._record(file, X, own["data"]),
+            record=self._record(file, X, data),
         )
 
     def _record(self, file: ProblemFile, X: Any, data: Any) -> Record:
-        """Date, versions, and digests of tables and of all files that were read."""
+        """Date, versions, and digests of the tables and of all input files."""
         files = [*file.files, *self.extra_files(file)]
         digests = {
             f"file {path.name}": f"sha256:{digest_of_file(path)[:12]}"
@@ -157,37 +158,37 @@ class AuditSection(JobSection):
         }
         return Record.of(file.subject.estimator, X=X, data=data, digests=digests)
 
-    def outputs(self, found: Audit, run: JobRun) -> Iterator[JobOutput]:
+    def outputs(self, result: Audit, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         writers: dict[str, Callable[[str], None]] = {
-            ".npz": found.save,
-            "_findings.csv": found.to_csv,
+            ".npz": result.save,
+            "_findings.csv": result.to_csv,
             "_causes.csv": lambda path: write_csv(
-                path, found.causes_to_frame(), names_of_rows=False
+                path, result.causes_to_frame(), names_of_rows=False
             ),
         }
-        if found.exact is not None:
+        if result.exact is not None:
             writers["_exact.csv"] = lambda path: write_csv(
-                path, found.exact_to_frame(), names_of_rows=True
+                path, result.exact_to_frame(), names_of_rows=True
             )
-        told = {
+        entries = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
-            "findings": {x.name: x.verdict for x in found.findings},
-            "settings": dict(found.settings),
+            "findings": {x.name: x.verdict for x in result.findings},
+            "settings": dict(result.settings),
         }
-        yield JobOutput(writers, told, [], [found.document()])
+        yield JobOutput(writers, entries, [], [result.document()])
 
 
 def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any, Any]:
     """The rows of a CSV with the columns of the table, and their weights."""
     data, table = file.schema.data, CsvTable.of(path)
     weight = data.sample_weight
-    asked = [*map(str, columns), *([] if weight is None else [weight])]
-    lacking = [name for name in asked if name not in table.columns]
-    if lacking:
-        raise InvalidInput(f"{path.name} has no column {lacking[0]!r}")
-    rows, weights = table.read(asked), None
+    names = [*map(str, columns), *([] if weight is None else [weight])]
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InvalidInput(f"{path.name} has no column {missing[0]!r}")
+    rows, weights = table.read(names), None
     if weight is not None:
         weights = rows.pop(weight)
         check_weights(weights)

@@ -45,14 +45,14 @@ from propopt.tables.frames import listed
     ),
 )
 class CompareSection(JobSection):
-    """The model of this file, the new version, beside that of another, the old one.
+    """Compare the model of this file, the new version, with an old one.
 
     The rows are those that the old file explains.
 
     ========================= =========================================================
     ``<name>_comparison.npz`` the comparison: :meth:`Comparison.save`
     ``<name>_comparison.csv`` a row for each column: :meth:`Comparison.to_csv`
-    ``<name>_comparison.svg`` distances beside those of refits
+    ``<name>_comparison.svg`` distances, with those of refits
     ``<name>.html``           with ``--report`` a page of it
     ``<name>.json``           what was compared, and the sentences
     ========================= =========================================================
@@ -71,8 +71,8 @@ class CompareSection(JobSection):
     )
     level: Literal["auto", "none"] = Field(
         "auto",
-        description="what columns are held against: refits of the old model on halves "
-        "of its table, where its file fits it, or nothing",
+        description="what columns are compared with: refits of the old model on halves "
+        "of its table, if its file trains the model, or nothing",
     )
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
@@ -100,13 +100,13 @@ class CompareSection(JobSection):
 
     def old(self, file: ProblemFile) -> ProblemFile:
         """The problem file of the old version, which may have any job."""
-        assert file.read is not None, "it was read itself"
+        assert file.read is not None, "the file was read by it"
         with file.source.locating_errors(self.key):
             path = self._path(file.source.path.parent)
-        found = file.read(path, file.code)
-        for error in self.mistakes(found.schema):
-            raise found.source.located(error)
-        return found
+        old = file.read(path, file.code)
+        for error in self.mistakes(old.schema):
+            raise old.source.located(error)
+        return old
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Comparison:
         """The comparison, by :func:`propopt.compare`."""
@@ -115,11 +115,10 @@ class CompareSection(JobSection):
         with file.source.locating_errors(self.key):
             _refuse_other_columns(before, after)
             new = after.function
-            if before.columns is not None:  # whose codes the rows have
+            if before.columns is not None:  # rows have their codes
                 table, target = after.others, after.others_target
                 new = file.function_of(table, target, before.columns).function
-            own: Any = self
-            how = {name: getattr(own, name) for name in _SETTINGS}
+            settings: dict[str, Any] = {x: getattr(self, x) for x in _SETTINGS}
             return compare(
                 before.function,
                 new,
@@ -129,11 +128,11 @@ class CompareSection(JobSection):
                 level=self.refitted(old),
                 sampling=Sampling(rng=old.schema.seed),
                 progress=progress,
-                **how,
+                **settings,
             )
 
     def refitted(self, old: ProblemFile) -> NullModels | None:
-        """Models of the old file, on halves of its table; None where none is fitted."""
+        """Models of the old file on halves of its table; None if it trains none."""
         subject = old.subject
         learner = None if old.schema.model is None else subject.make_learner
         if self.level == "none" or learner is None or not is_unfitted(learner()):
@@ -146,26 +145,26 @@ class CompareSection(JobSection):
             fit, subject.others, subject.others_target, rng=subject.seed
         )
 
-    def outputs(self, found: Comparison, run: JobRun) -> Iterator[JobOutput]:
+    def outputs(self, result: Comparison, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
-        told = {
+        entries = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
             "before": self.before,
-            **_said(found),
+            **_entries(result),
         }
-        yield JobOutput(_writers(found, file.name), told, [], [found.document()])
+        yield JobOutput(_writers(result, file.name), entries, [], [result.document()])
 
 
 _SETTINGS: Final = ("kind", "contributions", "law", "robustness")
 _OTHER_NUMBERS: Final = (
-    "each version would see other numbers in the same rows; let the model scale them, "
+    "both versions would get different numbers for one row; let the model scale them, "
     "or leave it out"
 )
 
 
 def _refuse_other_columns(before: Subject, after: Subject) -> None:
-    """Refuse a version that lost a column, or has one more."""
+    """Refuse versions with different columns."""
     old, new = (
         [*map(str, getattr(one.points, "columns", range(one.points.shape[1])))]
         for one in (before, after)
@@ -181,42 +180,42 @@ def _refuse_other_columns(before: Subject, after: Subject) -> None:
         )
 
 
-def _said(found: Comparison) -> dict[str, Any]:
-    """What the manifest has of a comparison."""
+def _entries(result: Comparison) -> dict[str, Any]:
+    """The entries of the manifest for a comparison."""
 
     def named(flags: Mask) -> list[str]:
-        pairs = zip(found.features, flags.tolist(), strict=True)
+        pairs = zip(result.features, flags.tolist(), strict=True)
         return [name for name, is_flagged in pairs if is_flagged]
 
     return {
-        "level": None if found.level is None else found.level.in_words,
-        "limit": None if found.level is None else found.level.limit,
-        "beyond": named(found.distance_flagged),
-        "size_flagged": named(found.size_flagged),
-        "total_flagged": found.total_flagged,
-        "base_flagged": found.base_flagged,
-        "sources": list(found.sources),
-        "in_words": [x.sentence for x in found.document().findings],
-        "parameters": dict(found.parameters),
+        "level": None if result.level is None else result.level.in_words,
+        "limit": None if result.level is None else result.level.limit,
+        "distance_flagged": named(result.distance_flagged),
+        "size_flagged": named(result.size_flagged),
+        "total_flagged": result.total_flagged,
+        "base_flagged": result.base_flagged,
+        "sources": list(result.sources),
+        "in_words": [x.sentence for x in result.document().findings],
+        "parameters": dict(result.parameters),
     }
 
 
-def _writers(found: Comparison, name: str) -> dict[str, Writer]:
-    """What writes it as archive, table and picture."""
+def _writers(result: Comparison, name: str) -> dict[str, Writer]:
+    """Writers of the archive, the table and the picture, by suffix."""
 
     def draw(path: str) -> None:
         from matplotlib.figure import Figure
 
         from propopt.plots import plot_changes
 
-        rows = min(len(found.features), 15)
+        rows = min(len(result.features), 15)
         figure = Figure(figsize=(6.4, 1.6 + 0.3 * rows), layout="constrained")
-        plot_changes(found, ax=figure.subplots())
+        plot_changes(result, ax=figure.subplots())
         write_svg(figure, path, salt=printable(name))
 
     return {
-        "_comparison.npz": found.save,
-        "_comparison.csv": found.to_csv,
+        "_comparison.npz": result.save,
+        "_comparison.csv": result.to_csv,
         "_comparison.svg": draw,
     }
 
@@ -225,12 +224,12 @@ def _writers(found: Comparison, name: str) -> dict[str, Writer]:
 
 
 def comparison_problem(old: ProblemFile, new: ProblemFile) -> ProblemFile:
-    """The new problem with a comparison with the old one as its job."""
+    """The new problem, with the comparison with the old one as its job."""
     others = dict.fromkeys(("explain", "lime", "interactions", "audit"))
     section: Any = CompareSection
-    own = section(before=str(old.source.path.resolve()))
-    schema = new.schema.model_copy(update={**others, "compare": own})
-    for error in own.mistakes(schema):
+    job = section(before=str(old.source.path.resolve()))
+    schema = new.schema.model_copy(update={**others, "compare": job})
+    for error in job.mistakes(schema):
         raise new.source.located(error)
     return replace(new, schema=schema)
 
@@ -244,32 +243,32 @@ def compare_archives(
     verbose: bool = False,
     report: bool = False,
 ) -> Comparison:
-    """Compare two saved explanations by their targets, and write what is found.
+    """Compare two saved explanations by their targets, and write the findings.
 
     Raises
     ------
     ProblemFileError
-        If a file is none, or they are of other rows; the message names it.
+        If a file is missing or invalid, or rows differ; the message names it.
     """
     suffixes = CompareSection.suffixes
     run = JobRun("compare", new.stem, suffixes, (old, new), folder, quiet=quiet)
     run.verbose = verbose
 
     def solve() -> Comparison:
-        found = []
+        versions = []
         for path in (old, new):
             try:
-                found.append(Explanation.load(path))
+                versions.append(Explanation.load(path))
             except FileNotFoundError:
                 raise ProblemFileError(f"there is no file {path}") from None
-        return compare(*found)
+        return compare(*versions)
 
-    def outputs(found: Comparison) -> Iterator[JobOutput]:
-        told = {"before": str(old), "after": str(new), **_said(found)}
-        page: dict[str, Writer] = {".html": found.to_html} if report else {}
-        yield JobOutput(
-            {**_writers(found, new.stem), **page}, told, [], [found.document()]
-        )
+    def outputs(result: Comparison) -> Iterator[JobOutput]:
+        entries = {"before": str(old), "after": str(new), **_entries(result)}
+        writers = _writers(result, new.stem)
+        if report:
+            writers[".html"] = result.to_html
+        yield JobOutput(writers, entries, [], [result.document()])
 
-    found: Comparison = run.do(solve, outputs)
-    return found
+    result: Comparison = run.do(solve, outputs)
+    return result
