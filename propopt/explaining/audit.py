@@ -74,9 +74,9 @@ def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         advice = ""  # the base is wrong
     else:
         n = int(np.abs(e.missed).argmax())
-        verb, miss = "misses" if wrong == 1 else "miss", minus(f"{e.missed[n]:+.3g}")
-        sentence = f"{wrong:,} of {N:,} rows {verb} the prediction minus the base; "
-        sentence += f"row {e.row(n)} by {miss} {e.unit}."
+        verb, miss = "does" if wrong == 1 else "do", minus(f"{e.missed[n]:+.3g}")
+        sentence = f"{wrong:,} of {N:,} rows {verb} not add up to the prediction minus "
+        sentence += f"the base; row {e.row(n)} misses it by {miss} {e.unit}."
     if diagnosis.is_wrong or diagnosis.cause == LIME:
         advice = ""  # the diagnosis has it
     return AuditFinding("additivity", sentence, largest, e.unit, verdict, advice=advice)
@@ -129,7 +129,7 @@ def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     unit = f"{e.unit}, the largest difference from exact"
     if not e.is_exact:  # compared with sampled values and their errors
         errors, number = e.targets.estimate.standard_errors, math.nan
-        sentence = "The model can only be called, so there are no exact values."
+        sentence = f"{diagnosis.headline}."
         unit = "share of values far from sampled ones"
         if errors is not None:
             number = float((difference > _MAX_Z * errors + e.tolerance).mean())

@@ -8,6 +8,7 @@ undetermined, with the likely causes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -209,7 +210,7 @@ def other_class(e: AuditEvidence) -> Diagnosis | None:
         if name.startswith("class") and adds_up_to(e.W.sum(axis=1), f):
             return Diagnosis(
                 cause="another class",
-                headline=f"They are parts of another output: {name}",
+                headline=f"They are parts of another output, {name}",
                 evidence="The rows add up to that prediction.",
                 next_step=_NEXT_STEPS["another class"],
             )
@@ -241,7 +242,8 @@ def constant_factor(e: AuditEvidence) -> Diagnosis | None:
             return None
     elif share <= CLEARLY:
         return None
-    evidence = f"In {percent(share)} % of the rows the sum is {a:.4g} times the "
+    factor = minus(f"{a:.4g}")
+    evidence = f"In {percent(share)} % of the rows the sum is {factor} times the "
     evidence += "prediction, plus a constant."
     values = None
     for source in e.references:
@@ -252,7 +254,7 @@ def constant_factor(e: AuditEvidence) -> Diagnosis | None:
             values = source.values
             break
     known = [words for y, words in _FACTORS if abs(a / y - 1.0) < 1e-3]
-    headline = f"All values are {a:.4g} times what they should be{''.join(known)}"
+    headline = f"All values are {factor} times what they should be{''.join(known)}"
     cause, step = "a constant factor", _NEXT_STEPS["a constant factor"]
     if abs(a + 1.0) < 1e-4:
         cause, headline = "signs", "All signs are turned, as for the other class"
@@ -467,7 +469,8 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     cell = e.cell(n, j)
     evidence = f"{W.size - count:,} of {W.size:,} values are {whose}. "
     evidence += f"{cell[0].upper()}{cell[1:]}: "
-    evidence += minus(f"{W[n, j]:+.3g} should be {S[n, j]:+.3g}.")
+    digits = _decimals(max(abs(W[n, j]), abs(S[n, j])), abs(W[n, j] - S[n, j]))
+    evidence += minus(f"{W[n, j]:+.{digits}f} should be {S[n, j]:+.{digits}f}.")
     if turned:
         verb = "is" if turned == 1 else "are"
         evidence += f" {plural(turned, 'sign')} {verb} turned."
@@ -479,6 +482,12 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     if source.is_given:
         step = _NEXT_STEPS["single slips"]
     return _diagnosis(source, "single slips", headline, evidence, next_step=step)
+
+
+def _decimals(size: float, difference: float) -> int:
+    """Decimals that show three digits of a size, and two of a difference."""
+    exponents = [math.floor(math.log10(max(x, 1e-300))) for x in (size, difference)]
+    return max(2 - exponents[0], 1 - exponents[1], 0)
 
 
 _MAX_BALANCED: Final = 3
@@ -639,8 +648,8 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
             cause="undetermined",
             headline="Undetermined, because the model can only be called",
             evidence="",
-            next_step="Exact values exist for sums of products, such as the log-odds "
-            "of trees, but not for their probabilities.",
+            next_step="Give the fitted model instead of a function. Exact values exist "
+            "for linear and kernel models, and for the log-odds of tree ensembles.",
             verdict="undetermined",
         )
     found = (test(e) for test in HYPOTHESES)

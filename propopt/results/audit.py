@@ -357,7 +357,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             blocks=[*self._sheet.verdict(), *self._summary()],
             trust=[
                 Finding(f"answers: {', '.join(counts)}"),
-                Finding("it does not show that the model is right", "not said"),
+                Finding("an audit does not show that the model is right", "not said"),
             ],
             settings=self.settings,
             chapters=self._chapters,

@@ -250,9 +250,14 @@ def _factors(before: Values, after: Values) -> Values:
         return np.asarray(after / before)
 
 
-def _times(before: float, after: float) -> str:
+def _times(factor: float) -> str:
+    """A factor in two digits, such as ×1.6 or ×270."""
+    return f"×{float(f'{factor:.2g}'):g}"
+
+
+def _growth(before: float, after: float) -> str:
     """The factor in brackets, if there is one."""
-    return f" (×{after / before:.2g})" if before > 0.0 else ""
+    return f" ({_times(after / before)})" if before > 0.0 else ""
 
 
 @final
@@ -511,7 +516,9 @@ class Comparison(
             yield self._price_of(flagged[0], float(self.prices[flagged[0]]))
         if level is not None and level.cells is not None:
             moved = np.abs(self.after - self.before) > level.cell_limit
-            words = f"{int(moved.sum()):,} of {moved.size:,} attributions changed more "
+            count = int(moved.sum())
+            words = f"{count:,} of" if count else "None of the"
+            words += f" {moved.size:,} attributions changed more "
             yield Finding(f"{words}than any single one did in refits.", "estimated")
 
     def _flags(
@@ -548,10 +555,10 @@ class Comparison(
         changed = [j for j in order.tolist() if ratios[j] > 1.0]
         for j in changed[:_MAX_NAMED]:
             words = f"The mean size of {names[j]} changed from {before[j]:.3g} to "
-            words += f"{after[j]:.3g}{_times(before[j], after[j])}, {ratios[j]:.1f} "
+            words += f"{after[j]:.3g}{_growth(before[j], after[j])}, {ratios[j]:.1f} "
             yield Finding(f"{words}times the level of chance.", "estimated")
         if rest := changed[_MAX_NAMED:]:
-            sizes = [f"{names[j]}{_times(before[j], after[j])}" for j in rest]
+            sizes = [f"{names[j]}{_growth(before[j], after[j])}" for j in rest]
             words = f"So did the mean size of {enumerated(sizes, 'and')}."
             yield Finding(words, "estimated")
         if self.base_flagged:
@@ -586,7 +593,7 @@ class Comparison(
         if not finite:
             return
         finite.sort(key=lambda j: float(factors[j]))
-        ends = [f"×{factors[j]:.2g} in {self.features[j]}" for j in finite]
+        ends = [f"{_times(factors[j])} in {self.features[j]}" for j in finite]
         words = " and ".join(ends[:1] + ends[1:][-1:])
         words = f"A growth of the mean size by {words} would be flagged"
         more = "; the others lie between" if len(finite) > 2 else ""
@@ -681,7 +688,7 @@ class Comparison(
     def _trust(self, first: Finding) -> Iterator[Finding]:
         """What is proved, what is tested, and how often chance raises an alarm."""
         if self.prices is not None:
-            yield Finding("prices are proved", "proved")
+            yield Finding("the costs of hiding a change are proved", "proved")
         if self.level is None:
             yield Finding("nothing is tested without refits", "not said")
         elif self.level.kind in ALARMS:
@@ -717,7 +724,7 @@ class Comparison(
         if self.level is not None:
             note = f"{self.distance_ratios[j]:.2f} × the level; {note}"
             if np.isfinite(factor := self.detectable_factor[j]):
-                note += f"{_times(one, other)}, flagged from ×{factor:.2g}"
+                note += f"{_growth(one, other)}, flagged from {_times(factor)}"
         return Bar(name=self.features[j], value=self.distances[j], note=note, sign="-")
 
     def __repr__(self) -> str:

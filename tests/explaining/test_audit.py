@@ -113,7 +113,11 @@ def test_exact_values_are_right_and_nothing_is_nearer(case):
 def one_row_off(W, _):
     n = int(np.abs(W.sum(axis=1)).argmax())
     W[n] *= 1.001
-    return "additivity", f"1 of 40 .* row {n} by", 0.001 * abs(W[n].sum()) / 1.001
+    return (
+        "additivity",
+        f"1 of 40 .* row {n} misses it by",
+        0.001 * abs(W[n].sum()) / 1.001,
+    )
 
 
 def other_base(_, base):
