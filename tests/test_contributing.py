@@ -86,7 +86,7 @@ def test_the_reader_of_its_page_has_the_values_of_the_model(rng):
     expected = model.constant_ + X @ model.slopes_
     np.testing.assert_allclose(found.value(X), expected, rtol=1e-13)
     refused = read(model, ModelOutput("probability", 1), None)
-    assert refused.reason == "its probabilities are another function of its sum"
+    assert refused.reason == "its probabilities are a nonlinear function of its sum"
 
 
 def test_the_baseline_of_its_page_clips_the_gradient(rng):

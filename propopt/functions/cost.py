@@ -1,4 +1,4 @@
-"""What evaluating a function will cost, said before the work begins."""
+"""Estimated costs of evaluating a function, announced before the work begins."""
 
 from __future__ import annotations
 
@@ -19,57 +19,61 @@ from propopt.tables.frames import Labels
 
 
 WORTH_SAYING: Final = 10.0
-"""Seconds; of shorter work nothing is said."""
+"""Seconds; shorter work is not announced."""
 
 WORTH_TIMING: Final = 1.0
-"""Seconds; of shorter work no more than a few rows are timed."""
+"""Seconds; for shorter work only a few rows are timed."""
 
 TIMED_ROWS: Final = 3
-"""Rows of the shortest call that is timed."""
+"""Rows of the shortest timed call."""
 
 GROWTH: Final = 8
-"""Each longer call has at most so many times the rows of the last."""
+"""The largest growth of rows from one timed call to the next."""
 
 APART: Final = 3.0
-"""A call that takes so many times the shortest tells what a row takes beside a call."""
+"""A call this many times as long as the shortest separates the cost of rows from
+that of calls."""
 
 TRIAL_PATIENCE: Final = 30.0
-"""Seconds that all timed calls take at most, if rows take them and calls nothing."""
+"""The most seconds for all timed calls, if their cost is proportional to rows."""
 
 TIMED_FOR, REPEATS = 0.5, 3
-"""Calls are timed so often, as far as that takes no more than so many seconds."""
+"""Calls are repeated up to three times, within half a second."""
 
 MOVED: Final = 2.0
-"""A factor; an estimate that has moved by more is said again."""
+"""A factor; an estimate that is off by more is announced again."""
 
 FIRST_LOOK: Final = 2.0
-"""Seconds of work, before which nothing is corrected."""
+"""Seconds of work before an estimate is corrected."""
 
 
 @final
 @dataclass(frozen=True)
 class Cost:
-    """A number of evaluations, and how long they take."""
+    """A number of evaluations of a function, and their estimated time."""
 
-    evaluations: int  # rows that the function is given
-    rate: float  # rows per second, as measured, within a call
-    overhead: float = 0.0  # seconds that each call takes besides
-    calls: int = 1  # tables that the rows are given in
+    evaluations: int  # rows to evaluate
+    rate: float  # measured rows per second within a call
+    overhead: float = 0.0  # additional seconds for each call
+    calls: int = 1  # the number of calls
 
     @property
     def seconds(self) -> float:
-        """How long they take."""
+        """The estimated time in seconds."""
         return self.calls * self.overhead + self.evaluations / self.rate
 
     def in_words(self) -> str:
-        """Both, in one line."""
+        """The number of evaluations and the time, in one line."""
         about = f"about {in_time(self.seconds)} at the measured speed"
         return f"{self.evaluations:,} evaluations, {about}"
 
     def announce(self, label: str, wanted: bool | None = None) -> bool:
-        """Say on standard error what work will cost, where it is long."""
-        said = self.seconds > WORTH_SAYING and not is_silent()
-        if self.seconds > 0.0 and (said if wanted is None else wanted):
+        """Print the cost of work on standard error if it is long.
+
+        Returns whether it was printed.
+        """
+        is_long = self.seconds > WORTH_SAYING and not is_silent()
+        if self.seconds > 0.0 and (is_long if wanted is None else wanted):
             _say(f"{label}: {self.in_words()}")
             return True
         return False
@@ -78,48 +82,48 @@ class Cost:
     def announced(
         self, label: str, calls: EvaluationCounter, wanted: bool | None = None
     ) -> Iterator[None]:
-        """Announce work that is done within; say again what is left if it was wrong."""
-        said = self.seconds if self.announce(label, wanted) else None
+        """A context that announces work, and corrects the estimate while it runs."""
+        announced = self.seconds if self.announce(label, wanted) else None
         if wanted is False or (wanted is None and is_silent()):
             yield
             return
         start, before = time.perf_counter(), calls.rows
 
-        def heard(rows: int) -> None:
-            """What is left, before another call, if that is not what was said."""
-            nonlocal said
+        def correct(rows: int) -> None:
+            """Print the remaining time before a call if the estimate was wrong."""
+            nonlocal announced
             done, seconds = rows - before, time.perf_counter() - start
             if not 0 < done < self.evaluations or seconds < FIRST_LOOK:
                 return
             total = seconds * self.evaluations / done
             left = total - seconds
-            if said is None:
+            if announced is None:
                 moved = total > WORTH_SAYING
             else:
-                moved = not total / MOVED <= said <= total * MOVED
+                moved = not total / MOVED <= announced <= total * MOVED
             if moved and left > WORTH_TIMING:
-                said = total
+                announced = total
                 _say(
                     f"{label}: {done:,} of {self.evaluations:,} evaluations took "
                     f"{in_time(seconds)}, about {in_time(left)} are left"
                 )
 
-        with calls.notifying(heard):
+        with calls.notifying(correct):
             yield
 
 
 def cost_of(
     function: Function,  # f
-    points: Points,  # (N, D): rows of the kind that it will be given
+    points: Points,  # (N, D): typical rows
     labels: Labels,
-    evaluations: int,  # how many there will be
-    calls: int = 1,  # in how many tables they will come, at least
+    evaluations: int,  # the number of evaluations
+    calls: int = 1,  # the least number of calls
 ) -> Cost:
-    """What so many evaluations of a function cost, by timing calls of two lengths.
+    """Estimate the cost of evaluations of a function by timing calls of two lengths.
 
-    The first call is not timed. Then a few rows are, and where all rows at that speed
-    take long, eight times as many, and so on until a row can be told from a call, or a
-    call is as long as calls will be. All are counted as ``calls.trials``.
+    The first call is not timed. Then a few rows are timed, and if all rows at that
+    speed take long, eight times as many, and so on until the costs of rows and of calls
+    can be separated, or a call has its final length. All count as ``calls.trials``.
     """
     largest = MODEL_CALLS.rows(8 * max(points.shape[1], 1))
     rows = min(largest, getattr(function, "batch_rows", largest))
@@ -144,7 +148,7 @@ def cost_of(
                 break
             n = min(more, longest)
             seconds = _seconds(function, _repeated(points, n), names)
-    if n == few:  # short work, or calls that are no longer; else rows that are slow
+    if n == few:  # short work or calls; otherwise slow rows
         overhead = seconds if n == longest else 0.0
         return Cost(evaluations, _rate(seconds - overhead, n), overhead, calls)
     rate = _rate(seconds - least, n - few)
@@ -152,12 +156,12 @@ def cost_of(
 
 
 def _rate(seconds: float, n_rows: int) -> float:
-    """Rows per second, infinite where they take no time that can be seen."""
+    """Rows per second; infinite if the time is not measurable."""
     return n_rows / seconds if seconds > 0.0 else math.inf
 
 
 def in_time(seconds: float) -> str:
-    """A length of time in words."""
+    """A duration in words, such as "5 min"."""
     if seconds < 10.0:
         return f"{seconds:.1f} s"
     if seconds < 120.0:
@@ -170,12 +174,12 @@ def in_time(seconds: float) -> str:
 
 
 def _repeated(points: Points, n_rows: int) -> Points:
-    """So many rows, the first ones again where there are fewer."""
+    """The given number of rows, repeated from the first if there are fewer."""
     return points[np.arange(n_rows) % len(points)]
 
 
 def _seconds(function: Function, points: Points, labels: Labels) -> float:
-    """The shortest of some calls: whatever else is done makes them longer."""
+    """The shortest time of several calls; other load only makes calls longer."""
     taken: list[float] = []
     while len(taken) < REPEATS and sum(taken) < TIMED_FOR:
         start = time.perf_counter()

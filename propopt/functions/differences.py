@@ -1,4 +1,4 @@
-"""Central differences, and effects of what is missing."""
+"""Gradients by central differences, and effects of categories and missing values."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from propopt.tables.schema import TableSchema
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)
-"""Balances the truncation error, ~ step², against the rounding error, ~ ε / step."""
+"""The step that balances the truncation error, ~ step², and the rounding error, ~ ε
+/ step."""
 
 FLAT = (
     "every central difference is exactly zero: the function is piecewise constant here "
     "(as trees and forests are), computes in single precision, or ignores its inputs; "
-    "such gradients say nothing about it. Give a larger `step`, smooth it with "
+    "such gradients carry no information. Give a larger `step`, smooth it with "
     "po.functions.smoothed(function, scale=...), or explain its values instead of "
     "its gradients"
 )
@@ -44,7 +45,9 @@ def differences(
     step: float,
     moved: bool | NDArray[np.bool_] = True,
 ) -> Attributions:
-    """Central differences by columns that are ``moved``; zero where one is missing.
+    """Central differences in the columns that are ``moved``.
+
+    Zero where a number is missing.
 
     (f(x + h e_d) − f(x − h e_d)) / 2h with h = ``step`` · max(1, |x_d|), and 2h the
     distance between the shifted points as they are represented.
@@ -71,20 +74,20 @@ def differences(
 
 
 def warn_flat(name: str) -> None:
-    """Say that differences of a model known to be piecewise constant say nothing."""
+    """Warn that differences of a piecewise constant model are meaningless."""
     warnings.warn(
         f"{name}: the model is piecewise constant, so its gradient is 0 almost "
-        "everywhere and differences see at most a few jumps. Smooth it with "
+        "everywhere and differences catch at most a few jumps. Smooth it with "
         "po.functions.smoothed(function, scale=...), or match its values around each "
-        "point: po.losses.FunctionMatching of what changes(X) of the smoothed "
-        "function gives",
+        "point: po.losses.FunctionMatching with changes(X) of the smoothed "
+        "function",
         FlatFunctionWarning,
         stacklevel=2,
     )
 
 
 def warn_jumps(name: str, jumps: Jumps) -> None:
-    """Say that a model was found to jump, and what would do."""
+    """Warn that a model jumps, and name the alternative."""
     warnings.warn(
         f"{name}: the model {jumps.in_words()}, and central differences miss them; "
         'po.functions.smoothed(function, law="data", data=X) has slopes that see jumps',
@@ -94,7 +97,7 @@ def warn_jumps(name: str, jumps: Jumps) -> None:
 
 
 def read_step(step: float | None) -> float:
-    """The relative step: the default one for None, else checked."""
+    """The checked relative step; the default for None."""
     if step is None:
         return DEFAULT_STEP
     relative = read_positive(step, "step")
@@ -106,13 +109,13 @@ def read_step(step: float | None) -> float:
 
 
 def step_for(epsilon: float, name: str) -> float:
-    """The best relative step for values of relative rounding ε, ε^(1/3)."""
+    """The best relative step for values with relative rounding ε, ε^(1/3)."""
     if epsilon > SINGLE:
         digits = math.floor(-math.log10(epsilon))
         raise InvalidInput(
-            f"{name}: the model computes in half precision, {digits} digits, of which "
-            "differences keep one at most; let it compute in single precision, or "
-            f"give a `step` of about {math.cbrt(epsilon):.1g} all the same"
+            f"{name}: the model computes in half precision, {digits} digits, and "
+            "differences retain at most one; let it compute in single precision, or "
+            f"give a `step` of about {math.cbrt(epsilon):.1g}"
         )
     return math.cbrt(max(epsilon, DOUBLE))
 
@@ -121,7 +124,7 @@ MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
 
 
 Alternatives: TypeAlias = tuple[int, NDArray[np.intp], Array, Array]
-"""A column, some of the rows, and what might stand there instead, with its shares."""
+"""A column, some of the rows, alternative values, and their shares."""
 
 
 def alternatives_at(
@@ -129,7 +132,7 @@ def alternatives_at(
     schema: TableSchema | None,
     observed: Sequence[ObservedValues | None] | None,  # shape (D,)
 ) -> Iterator[Alternatives]:
-    """All categories of a column; of a number that is missing the observed values."""
+    """All categories of a column; for missing numbers the observed values."""
     every = np.arange(len(points))
     for j, column in enumerate(() if schema is None else schema.columns):
         if isinstance(column, CategoricalColumn):
@@ -137,8 +140,8 @@ def alternatives_at(
             yield j, every, codes.astype(np.float64), column.frequencies[codes]
     if observed is not None:
         for j, rows in missing_rows(points):
-            known = observed_values_of(observed, j)
-            yield j, rows, known.values, known.shares
+            column_values = observed_values_of(observed, j)
+            yield j, rows, column_values.values, column_values.shares
 
 
 def replacement_effects(
@@ -147,12 +150,12 @@ def replacement_effects(
     values: Values,  # shape (N,)
     alternatives: Iterable[Alternatives],
 ) -> Attributions:
-    """f(x) − Σ_v p_v f(x with v) of each column with alternatives v, (N, D)."""
+    """f(x) − Σ_v p_v f(x with v) for each column with alternatives v, shape (N, D)."""
     effects = np.zeros(points.shape)
     for j, rows, instead, shares in alternatives:
         for block in row_blocks(len(rows) * len(instead), points.shape[1]):
             which, v = np.divmod(np.arange(block.start, block.stop), len(instead))
-            # Σ_v p_v = 1, and what is there already contributes nothing
+            # Σ_v p_v = 1, and the present value contributes nothing
             differs = points[rows[which], j] != instead[v]
             row, v = rows[which[differs]], v[differs]
             if len(row) > 0:
@@ -164,23 +167,23 @@ def replacement_effects(
 
 
 def missing_rows(points: Points) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Each column in which numbers are missing, and the rows where they are."""
+    """Each column with missing numbers, and the rows where they are missing."""
     absent = np.isnan(points)
     for j in np.flatnonzero(absent.any(axis=0)):
         yield int(j), np.flatnonzero(absent[:, j])
 
 
 def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
-    """Refuse missing numbers where no table tells what was observed instead."""
+    """Refuse missing numbers if no table of observed values was given."""
     if np.isnan(points).any():
         raise InvalidInput(
             f"{name}: X has missing values in {listed(names)}, which have no slope; "
-            "their effect is f(x) less its mean over the observed values of a table: "
-            f"give it, by wrap(model, data=X_train) or {DATA_LAW}"
+            "their effect is f(x) minus its mean over observed values, which needs a "
+            f"table: wrap(model, data=X_train) or {DATA_LAW}"
         )
 
 
 def observed_in(table: Array) -> tuple[ObservedValues | None, ...]:
-    """The values of each column of a table of numbers."""
+    """The observed values of each column of a numeric table; None for too many."""
     atoms = (ObservedValues.of(column) for column in table.T)
     return tuple(a if len(a.values) <= MAX_OBSERVED_VALUES else None for a in atoms)

@@ -1,4 +1,4 @@
-"""Functions by formulas: separable ones, and those of the paper."""
+"""Functions given by formulas: separable ones, and those of the paper."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from propopt.tables.frames import Labels
 
 
 class ExactFormula(Function):
-    """A function of any number of columns, with its exact gradient."""
+    """A formula for any number of columns, with its exact gradient."""
 
     @property
     def gradient_method(self) -> str:
-        """Always ``"exact"``."""
+        """The method of gradients, always ``"exact"``."""
         return EXACT
 
     @property
     def products(self) -> Reason:
-        """None, until the number of columns is known: see :meth:`products_in`."""
+        """The reason for no structure: it needs a number of columns."""
         return Reason(
-            f"{self!r} takes any number of columns; products_in(n) tells of n of them"
+            f"{self!r} takes any number of columns; products_in(n) is for n of them"
         )
 
     def _value(self, points: Points, _: Labels, /) -> Values:
@@ -46,23 +46,23 @@ class ExactFormula(Function):
 
     @abstractmethod
     def _at(self, points: Points) -> Values:
-        """Values."""
+        """Values at points (N, D), shape (N,)."""
 
     @abstractmethod
     def _slope(self, x: Array) -> Array:
-        """Its gradient; of a sum over features φ′(x), entry by entry."""
+        """The gradient; for a sum over features φ′(x), entry by entry."""
 
 
 class Separable(ExactFormula):
     """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d)."""
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
-        """Σ_d φ(x_d) of D columns."""
+        """The sum Σ_d φ(x_d) of D columns."""
         terms = self._factors(np.arange(n_columns))
         return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
 
     def _factors(self, columns: Indices) -> Factors:
-        """φ of columns."""
+        """The function φ of each of the columns."""
         n = len(columns)
         return Curves(columns, (self._quiet_term,) * n, (np.zeros(0),) * n)
 
@@ -75,7 +75,7 @@ class Separable(ExactFormula):
 
     @abstractmethod
     def _term(self, x: Array) -> Array:
-        """φ(x), entry by entry."""
+        """The function φ(x), entry by entry."""
 
 
 # ---- The functions that the experiments of the paper explain
@@ -121,7 +121,7 @@ class Interactions(ExactFormula):
     """Squares and all products, f(x) = Σ_d x_d² + (Σ_d x_d)²."""
 
     def products_in(self, n_columns: int) -> SumOfProducts:
-        """Monomials of degree two."""
+        """The sum of monomials of degree two, for D columns."""
         forms = [np.ones((n_columns, n_columns)) + np.eye(n_columns)]
         means = np.zeros((1, n_columns))
         return quadratic_sum(means, forms, np.ones(1), 0.0)
@@ -191,7 +191,7 @@ FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
     ),
     "exponential": (np.exp, np.exp),
 }
-"""φ(x) and φ′(x), entry by entry."""
+"""Functions φ(x) and φ′(x), entry by entry."""
 
 PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "power": Power,
@@ -199,5 +199,5 @@ PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "sine": Sine,
     **{name: partial(PaperFormula, name) for name in FORMULAS},
 }
-"""Each function of the paper by the name that problem files use; ``power`` alone takes
-a parameter, ``degree``."""
+"""Each function of the paper by its name in problem files; only ``power`` takes a
+parameter, ``degree``."""

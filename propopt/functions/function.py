@@ -1,4 +1,4 @@
-"""What a function under explanation is, and sums of several."""
+"""The function under explanation, and sums of several functions."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
 
 
-_Told = TypeVar("_Told")
+_Item = TypeVar("_Item")
 
 EXACT = "exact"
 
 
 def describe_step(step: float) -> str:
-    """The rule of gradients by differences in words, with its step."""
+    """The description of central differences with their step."""
     return f"central differences, step {step:.2g} · max(1, |x|)"
 
 
 class Function(ABC):
     """A real function of D features, f: R^D → R, with its gradient.
 
-    Subclasses give ``_value``, ``_gradient`` and :attr:`gradient_method`; what they are
-    given has been checked, and what they return is checked here.
+    Subclasses define ``_value``, ``_gradient`` and :attr:`gradient_method`; their
+    inputs have been checked, and their results are checked here.
 
-    Functions of the same inputs can be added and scaled, as numbers can: ``f - g`` is
-    what changed between two models, ``(f + g) / 2`` their mean.
+    Functions of the same inputs can be added and scaled like numbers: ``f - g`` is the
+    change between two models, ``(f + g) / 2`` their mean.
 
     Examples
     --------
@@ -63,24 +63,24 @@ class Function(ABC):
     array([18.,  2.])
     """
 
-    __array_ufunc__ = None  # np.float64(0.5) * function is ours to answer
+    __array_ufunc__ = None  # np.float64(0.5) * function calls __rmul__
 
     def __add__(self, other: object) -> Function:
-        own, base = self.as_sum
+        own_terms, base = self.as_sum
         if _is_number(other):
-            return self._summed(own, base + float(other))
+            return self._summed(own_terms, base + float(other))
         if not isinstance(other, Function):
             return NotImplemented
         terms, constant = other.as_sum
-        return self._summed(_merged((*own, *terms)), base + constant)
+        return self._summed(_merged((*own_terms, *terms)), base + constant)
 
     __radd__ = __add__
 
     def __mul__(self, weight: object) -> Function:
         if not _is_number(weight):
             return NotImplemented
-        number, (own, base) = float(weight), self.as_sum
-        return self._summed(tuple((number * w, f) for w, f in own), number * base)
+        number, (terms, base) = float(weight), self.as_sum
+        return self._summed(tuple((number * w, f) for w, f in terms), number * base)
 
     __rmul__ = __mul__
 
@@ -106,42 +106,42 @@ class Function(ABC):
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """What it adds up: functions with their weights, and a constant."""
+        """The terms of the sum: functions with weights, and a constant."""
         return ((1.0, self),), 0.0
 
     def _summed(self, terms: WeightedFunctions, base: float) -> Function:
-        """A sum of functions of which this is one, or is made of some."""
+        """A sum of functions that includes this one or its terms."""
         if not all(map(math.isfinite, (base, *(weight for weight, _ in terms)))):
             raise InvalidInput(f"{self!r}: weights and constants have to be finite")
         alone = len(terms) == 1 and terms[0][0] == 1.0 and base == 0.0
         return terms[0][1] if alone else self._sum_of(terms, base)
 
     def _sum_of(self, terms: WeightedFunctions, base: float) -> Function:
-        """The sum of functions as one."""
+        """The sum of weighted functions as one function."""
         return SumOfFunctions(terms, base)
 
     def value(self, X: ArrayLike | pd.DataFrame) -> Values:
-        """Values f(x_n), shape (N,).
+        """Values f(x_n) of the function, shape (N,).
 
         Parameters
         ----------
         X : array or DataFrame (N, D)
-            The points; values may be missing, if the model takes them.
+            The points; values may be missing if the model accepts that.
 
         Raises
         ------
         InvalidInput
-            If X is no table of finite or missing values, if its columns are not those
-            of the function, if the model fails for a missing value, or if a value of f
-            is not finite; the first such row is named.
+            If X is not a table of finite or missing values, if its columns differ from
+            the function's, if the model fails for a missing value, or if a value of f
+            is not finite; the message names the first such row.
         """
-        own = self.with_categories_of(X)
-        return own.value_at(*own.read(X))
+        function = self.with_categories_of(X)
+        return function.value_at(*function.read(X))
 
     def with_categories_of(self, X: object) -> Function:
-        """The same, which also takes categories of X that its table has not.
+        """The same function, extended to new categories in the table X.
 
-        Their frequency is zero. What the model says of them is its own.
+        New categories have frequency zero; the model decides how to treat them.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Function(ABC):
         Returns
         -------
         Function
-            The function itself where X has no other categories, or no model is called.
+            The function itself if X has no new categories, or no model is called.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class Function(ABC):
     def gradient(self, X: ArrayLike) -> Attributions: ...
 
     def gradient(self, X: ArrayLike | pd.DataFrame) -> Attributions | pd.DataFrame:
-        """Gradients G with G_nd = ∂f/∂x_d at x_n, shape (N, D).
+        """Gradients G of the function, G_nd = ∂f/∂x_d at x_n, shape (N, D).
 
         Parameters
         ----------
@@ -182,19 +182,19 @@ class Function(ABC):
         Returns
         -------
         array or DataFrame (N, D)
-            A DataFrame, with the index and the columns of X, where X is one; with a
-            schema its columns are the encoded ones.
+            A DataFrame with the index and the columns of X, if X is one; with a schema
+            its columns are the encoded ones.
 
         Raises
         ------
         InvalidInput
-            As :meth:`value` does.
+            For the same reasons as :meth:`value`.
         """
         points, labels = self.read(X)
         return self._named(self.gradient_at(points, labels), X, labels)
 
     def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
-        """:meth:`gradient` as a target, with what is known of its error.
+        """The :meth:`gradient` as a target, with its source and its sampling error.
 
         Parameters
         ----------
@@ -204,8 +204,8 @@ class Function(ABC):
         Returns
         -------
         Estimate
-            Exact where :attr:`gradient_method` says so; else its error is not known,
-            unless a subclass knows it, by :meth:`estimate_at`.
+            Exact if :attr:`gradient_method` is; else without an error, unless a
+            subclass estimates it in :meth:`estimate_at`.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Function(ABC):
         return replace(self.estimate_at(*self.read(X)), quantity=self.quantity)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        """:meth:`estimate` at points that :meth:`read` gave, or others of that kind.
+        """The :meth:`estimate` at points that :meth:`read` returned.
 
         Parameters
         ----------
@@ -241,9 +241,9 @@ class Function(ABC):
         )
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
-        """Which gradients are effects, in units of the output, (N, D); None if none.
+        """Which gradients are effects in units of the output, (N, D); None if none are.
 
-        They are for categories and for numbers that are missing.
+        They are for categories and for missing numbers.
         """
         effects = np.isnan(points)
         if self.schema is not None:
@@ -252,20 +252,20 @@ class Function(ABC):
 
     @cached_property
     def quantity(self) -> Quantity:
-        """What its values are, in words."""
+        """The name, kind and unit of the function's values."""
         return Quantity(model=type(self).__name__)
 
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
-        """The values of each column of the table that the function was told of, (D,).
+        """The observed values of each column of the table given to ``wrap``, (D,).
 
         Effects of missing numbers are measured against them. None for a column that is
-        not of numbers, or has very many; None for all where no table is known.
+        not numeric, or has very many values; None for all if no table was given.
         """
         return None if self.schema is None else self.schema.observed
 
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
-        """``values`` (N, D) with the names of X, an array where X is one."""
+        """``values`` (N, D) with the names of X; an array if X is one."""
         if self.encoding is not None and not isinstance(X, list | tuple | np.ndarray):
             if isinstance(X, pd.DataFrame | pd.Series):
                 return self.encoding.frame(values, X.index)
@@ -275,79 +275,79 @@ class Function(ABC):
         return values if labels.kind is None else labels.frame(values)
 
     def metadata(self, points: Points) -> dict[str, Any]:
-        """What an explanation of points (N, D) says of them: numbers, and words."""
+        """Fields of an explanation of points (N, D): points, and category labels."""
         words = {} if self.schema is None else self.schema.words_of_codes
         return {"points": points, "categories": words}
 
     @property
     def schema(self) -> TableSchema | None:
-        """The table that the function takes; None if it takes any table of numbers."""
+        """The schema of the function's table; None if it takes any numeric table."""
         return None
 
     @property
     def encoding(self) -> Encoding | None:
-        """What makes points of what the function takes; None if that is numbers."""
+        """Encoder from the function's input to points; None if the input is numeric."""
         return self.schema
 
     @property
     def takes_texts(self) -> bool:
-        """Whether points stand for documents, which have words for columns."""
+        """Whether points stand for documents, with words as columns."""
         return self.encoding is not None and self.schema is None
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """The columns that a model was fitted on, where it tells; arrays have them."""
+        """The columns that the model was fitted on; None if it does not record them."""
         return None
 
     @property
     def piecewise_constant(self) -> bool:
-        """True if f is known to jump and else be flat, as trees are: its gradient is 0.
+        """Whether f is constant between jumps, with zero gradient, as trees are.
 
-        :func:`propopt.functions.smoothed` gives a function near it whose gradient is
-        not.
+        :func:`propopt.functions.smoothed` gives an average of f with nonzero gradient.
         """
         return False
 
     @property
     def jumps(self) -> Jumps | None:
-        """What the jump test found; None while, or if, it was not made."""
+        """The result of the jump test; None if it was not made."""
         return self.trial.jumps
 
     @cached_property
     def trial(self) -> Trial:
-        """What a few rows told of it so far."""
+        """Facts about the model from a few test rows."""
         return Trial()
 
     @property
     def boxes(self) -> Boxes | None:
-        """Values as a sum of boxes of the encoded columns, as trees are; None if not.
+        """Function as a sum of boxes of the encoded columns, as trees are; else None.
 
-        What is computed of them is exact; they are believed once they were checked
-        against values (:func:`propopt.functions.smoothed` does).
+        Results computed from them are exact, once the boxes were compared with values
+        (:func:`propopt.functions.smoothed` does that).
         """
         return None
 
     @property
     def products(self) -> SumOfProducts | Reason:
-        """Values as a sum of products of functions of one encoded column each.
+        """The function as a sum of products of functions of one encoded column each.
 
-        Sums of trees are, linear and additive functions, and gaussian kernel machines;
-        of others the reason why they are not. What is computed of it is exact, and
-        believed once it was checked against values.
+        Sums of trees, linear and additive functions, and gaussian kernel machines have
+        this form; for others it is the reason why not. Results computed from it are
+        exact, once it was compared with values.
         """
         return self.boxes or Reason(f"{self!r} can only be called")
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
-        """:attr:`products`, of a table of so many columns: some take any number.
+        """The :attr:`products` for a table of a given number of columns.
 
         Parameters
         ----------
         n_columns : int
-            D.
+            The number D of columns.
 
         Returns
         -------
         SumOfProducts or Reason
+            Also for functions that take any number of columns.
 
         Examples
         --------
@@ -360,17 +360,16 @@ class Function(ABC):
 
     @property
     def margin_boxes(self) -> Boxes | None:
-        """The score that values are made of, as a sum of boxes; None if it is none.
+        """The score behind the values as a sum of boxes; None if it is none.
 
-        Of boosted trees with a probability, a count or any other output behind a link
-        it is their sum before the link; where values have no link, it is
-        :attr:`boxes`.
+        For boosted trees with a probability, a count or any other output behind a link
+        it is their sum before the link; without a link it is :attr:`boxes`.
         """
         return self.boxes
 
     @property
     def links(self) -> tuple[LinkedScores, ...]:
-        """What values may be of scores that are sums of boxes; one is checked.
+        """Candidates for the function as a link of exact scores; values select one.
 
         Probabilities of boosted trees are a link of their margins.
         """
@@ -378,41 +377,41 @@ class Function(ABC):
 
     @cached_property
     def calls(self) -> EvaluationCounter:
-        """Rows that a model was given for this function so far; formulas count none."""
+        """The count of rows given to the model so far; formulas count none."""
         return EvaluationCounter()
 
     def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """A table as numbers, and codes of categories where there is a schema.
+        """Convert a table to numbers, and to codes of categories with a schema.
 
-        A missing number is NaN. Functions pass it on: what a model says of missing
-        values is its own.
+        A missing number is NaN. Functions pass it on: the model decides how to treat
+        it.
 
         Parameters
         ----------
         X : array or DataFrame (N, D)
             The points.
         what : str
-            What errors call them.
+            The name of the points in error messages.
 
         Returns
         -------
         array (N, D), Labels
-            What :meth:`value_at` and :meth:`gradient_at` take.
+            The arguments of :meth:`value_at` and :meth:`gradient_at`.
 
         Raises
         ------
         InvalidInput
-            If X is no table of finite or missing values, or not one of the schema.
+            If X is not a table of finite or missing values, or does not fit the schema.
         """
         if self.encoding is not None:
             return self.encoding.encode(X, what)
         frame = as_frame(X, what)
         if frame is not None:
-            place = text_in(frame.table)
-            if place is not None:
+            text_column = text_in(frame.table)
+            if text_column is not None:
                 raise InvalidInput(
-                    f"{what}: {place}; for text and categories tell wrap of the table, "
-                    f"wrap(model, data={what}), or, where columns of numbers are "
+                    f"{what}: {text_column}; for text and categories give the table, "
+                    f"wrap(model, data={what}), or, if numeric columns are "
                     f"categories too, data=po.functions.TableSchema.of({what}, "
                     "categorical=[...], groups={...})"
                 )
@@ -421,7 +420,7 @@ class Function(ABC):
         return points, labels.or_else(Labels(features=self.features if fits else None))
 
     def value_at(self, points: Points, labels: Labels | None = None) -> Values:
-        """Values at points that :meth:`read` gave, or at others of that kind.
+        """Values at points that :meth:`read` returned, shape (N,).
 
         Parameters
         ----------
@@ -433,12 +432,12 @@ class Function(ABC):
         Returns
         -------
         array (N,)
-            As :meth:`value` gives them.
+            The same as :meth:`value`.
 
         Raises
         ------
         InvalidInput
-            If a value is not finite; the first such row is named.
+            If a value is not finite; the message names the first such row.
         """
         names = Labels() if labels is None else labels
         values = self._value(points, names)
@@ -446,7 +445,7 @@ class Function(ABC):
         return values
 
     def gradient_at(self, points: Points, labels: Labels | None = None) -> Attributions:
-        """Gradients at points that :meth:`read` gave, or at others of that kind.
+        """Gradients at points that :meth:`read` returned, shape (N, D).
 
         Parameters
         ----------
@@ -458,12 +457,12 @@ class Function(ABC):
         Returns
         -------
         array (N, D)
-            As :meth:`gradient` gives them.
+            The same as :meth:`gradient`, as an array.
 
         Raises
         ------
         InvalidInput
-            If a gradient is not finite; the first such row is named.
+            If a gradient is not finite; the message names the first such row.
         """
         names = Labels() if labels is None else labels
         gradients = self._gradient(points, names)
@@ -471,9 +470,9 @@ class Function(ABC):
         return gradients
 
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
-        """Whether f jumps between rows that :meth:`read` gave: tested once, then known.
+        """Test once whether f jumps between rows that :meth:`read` returned.
 
-        Only a model of which nothing is known is tested.
+        Only a model without a known structure is tested.
 
         Parameters
         ----------
@@ -485,7 +484,7 @@ class Function(ABC):
         Returns
         -------
         Jumps or None
-            None where there is no need of the test, or no two rows to move between.
+            None if no test is needed, or there are fewer than two rows.
         """
         if self.trial.jumps is not None or not self._may_jump:
             return self.trial.jumps
@@ -501,34 +500,36 @@ class Function(ABC):
 
     @property
     def _may_jump(self) -> bool:
-        """Whether nothing is known that would tell."""
+        """Whether nothing rules jumps out."""
         return False
 
     def _announced_test(
         self, points: Points, names: Labels, /
     ) -> AbstractContextManager[None]:
-        """The jump test goes on within."""
+        """A context in which the jump test runs."""
         del points, names
         return nullcontext()
 
     def numeric_columns(self, points: Points) -> NDArray[np.bool_]:
-        """Which encoded columns are numbers, (D,)."""
+        """Which encoded columns are numeric, shape (D,)."""
         if self.schema is None:
-            return np.full(points.shape[1], self.encoding is None)  # words are none
+            return np.full(
+                points.shape[1], self.encoding is None
+            )  # words are not numeric
         return ~self.schema.categorical
 
     @property
     @abstractmethod
     def gradient_method(self) -> str:
-        """How gradients are computed: ``"exact"``, or the numerical rule in words."""
+        """The method of gradients: ``"exact"``, or the numerical rule."""
 
     @abstractmethod
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        """Values at checked points."""
+        """Values at checked points, shape (N,)."""
 
     @abstractmethod
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        """Gradients at checked points."""
+        """Gradients at checked points, shape (N, D)."""
 
     def missing_columns(self, points: Points, labels: Labels) -> tuple[str, ...]:
         """The names of columns in which a number or a category is missing.
@@ -571,17 +572,17 @@ class Function(ABC):
 
 
 def read_function(function: object) -> Function:
-    """The function, refused if it is a model or a callable that was not wrapped."""
+    """The function itself; models and callables that were not wrapped are refused."""
     if not isinstance(function, Function):
         raise InvalidInput(
             f"function: expected a propopt Function, got {type(function).__name__}; "
-            "propopt.wrap makes one of a model or a callable"
+            "propopt.wrap(model) makes one of a model or a callable"
         )
     return function
 
 
 class DerivedFunction(Function):
-    """What is made of a function, such as its mean, and is of what that is of."""
+    """A function derived from another one, such as its mean, with the same schema."""
 
     function: Function
 
@@ -601,27 +602,27 @@ class DerivedFunction(Function):
     def calls(self) -> EvaluationCounter:
         return self.function.calls
 
-    def _asked_at(self, places: str, labels: Labels) -> Callable[[Points], Values]:
-        """Values of the function at places of its own; an error says at which."""
+    def _evaluator(self, kind: str, labels: Labels) -> Callable[[Points], Values]:
+        """A function of points of some kind, which error messages mention."""
         names = labels.of_columns()
 
         def evaluate(points: Points) -> Values:
             try:
                 return self.function.value_at(points, names)
             except InvalidInput as error:
-                raise InvalidInput(f"at {places}: {error}") from error
+                raise InvalidInput(f"at {kind}: {error}") from error
 
         return evaluate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrappedModel(Function):
-    """One output of a model."""
+    """One output of a model, as a function."""
 
-    quantity: Quantity = field()  # what f is
-    # the table that the function takes, where one was given
+    quantity: Quantity = field()  # the output
+    # the schema of the table, if one was given
     table: TableSchema | None = field(default=None, kw_only=True)
-    # the most rows of one call
+    # the most rows in one call of the model
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
@@ -632,13 +633,13 @@ class WrappedModel(Function):
         return self.table
 
 
-# ---- Sums of functions: what changed between two models, the mean of several
+# ---- Sums of functions, such as the change between two models
 
 
 WeightedFunctions: TypeAlias = "tuple[tuple[float, Function], ...]"
 """Functions, each with its weight."""
 
-NO_SUM: Final = "a sum of functions is of one and the same table"
+NO_SUM: Final = "functions of different tables cannot be added"
 
 REMEDY: Final = "give wrap the same table for all, po.wrap(model, data=X_train)"
 
@@ -646,10 +647,10 @@ REMEDY: Final = "give wrap the same table for all, po.wrap(model, data=X_train)"
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class SumOfFunctions(Function):
-    """Base + Σ_k weight_k f_k(x), of functions of one table: exact where all are."""
+    """A weighted sum of functions of one table, exact if all of them are."""
 
-    terms: WeightedFunctions  # at least one; each function once
-    base: float = 0.0  # what is added to them
+    terms: WeightedFunctions  # at least one; no function twice
+    base: float = 0.0  # the constant
 
     def __post_init__(self) -> None:
         _refuse_other_tables(self.parts)
@@ -663,23 +664,23 @@ class SumOfFunctions(Function):
 
     @property
     def parts(self) -> tuple[Function, ...]:
-        """The functions, without their weights."""
+        """The functions without their weights."""
         return tuple(part for _, part in self.terms)
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """Its terms: sums of sums are flat."""
+        """The terms; sums of sums are flattened."""
         return self.terms, self.base
 
     @cached_property
     def quantity(self) -> Quantity:
-        """The sum, or the difference, of those of the parts."""
-        told = [(weight, part.quantity) for weight, part in self.terms]
-        return Quantity.sum_of(told, self.base)
+        """The sum, or the difference, of the quantities of the parts."""
+        quantities = [(weight, part.quantity) for weight, part in self.terms]
+        return Quantity.sum_of(quantities, self.base)
 
     @cached_property
     def calls(self) -> EvaluationCounter:
-        """Rows that it was asked for; each part counts its own."""
+        """The count of rows given to the sum; each part counts its rows, too."""
         return EvaluationCounter(parts=tuple(part.calls for part in self.parts))
 
     @property
@@ -696,7 +697,7 @@ class SumOfFunctions(Function):
 
     @property
     def gradient_method(self) -> str:
-        """``"exact"`` where all parts are; else the rules of the parts."""
+        """``"exact"`` if all parts are exact; else the rules of the parts."""
         return "; ".join(dict.fromkeys(part.gradient_method for part in self.parts))
 
     @property
@@ -705,8 +706,8 @@ class SumOfFunctions(Function):
 
     @property
     def _may_jump(self) -> bool:
-        known = self.piecewise_constant or self.gradient_method == EXACT
-        return not known and self.boxes is None
+        has_exact_slopes = self.piecewise_constant or self.gradient_method == EXACT
+        return not has_exact_slopes and self.boxes is None
 
     @cached_property
     def boxes(self) -> Boxes | None:
@@ -714,31 +715,31 @@ class SumOfFunctions(Function):
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
-        read = [(weight, part.margin_boxes) for weight, part in self.terms]
-        scaled = [boxes.scaled(w) for w, boxes in read if boxes is not None]
-        if len(scaled) < len(read) or len({part.n_columns for part in scaled}) > 1:
+        parts = [(weight, part.margin_boxes) for weight, part in self.terms]
+        scaled = [boxes.scaled(w) for w, boxes in parts if boxes is not None]
+        if len(scaled) < len(parts) or len({part.n_columns for part in scaled}) > 1:
             return None
         whole = SumOfProducts.sum_of(scaled).plus(self.base)
         return whole if isinstance(whole, Boxes) else None
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:
-        """Those of all parts; formulas have as many columns as models beside them."""
-        told = [part.products for part in self.parts]
-        counts = {one.n_columns for one in told if isinstance(one, SumOfProducts)}
+        """The sum of the products of all parts; formulas take the models' columns."""
+        structures = [part.products for part in self.parts]
+        counts = {one.n_columns for one in structures if isinstance(one, SumOfProducts)}
         if len(counts) == 1:
             return self.products_in(counts.pop())
-        return _first(one for one in told if isinstance(one, Reason)) or Reason(
+        return _first(one for one in structures if isinstance(one, Reason)) or Reason(
             f"{self!r} adds up functions of {listed(sorted(counts))} columns"
         )
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         scaled = []
         for weight, part in self.terms:
-            read = part.products_in(n_columns)
-            if isinstance(read, Reason):
-                return read
-            scaled.append(read.scaled(weight))
+            structure = part.products_in(n_columns)
+            if isinstance(structure, Reason):
+                return structure
+            scaled.append(structure.scaled(weight))
         if any(part.n_columns != n_columns for part in scaled):
             return Reason(f"{self!r} has parts of other than {n_columns} columns")
         return SumOfProducts.sum_of(scaled).plus(self.base)
@@ -748,36 +749,36 @@ class SumOfFunctions(Function):
             (weight, part.with_categories_of(X)) for weight, part in self.terms
         )
         pairs = zip(terms, self.terms, strict=True)
-        same = all(own is before for (_, own), (_, before) in pairs)
+        same = all(part is part_before for (_, part), (_, part_before) in pairs)
         return self if same else replace(self, terms=terms)
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
         return _either([part.effects_at(points) for part in self.parts])
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        """Exact where all parts are; errors are those of blocks of draws of the sum."""
+        """Sum of the parts' estimates, with errors from blocks of draws of the sum."""
         before = self.calls.rows
         with self.calls.counting_parts():
-            told = [part.estimate_at(points, labels) for part in self.parts]
-        sampled = [one for one in told if not one.exact]
+            estimates = [part.estimate_at(points, labels) for part in self.parts]
+        sampled = [one for one in estimates if not one.exact]
         sizes = {None if one.blocks is None else len(one.blocks) for one in sampled}
         in_blocks = len(sizes) == 1 and None not in sizes
         weights = [weight for weight, _ in self.terms]
-        pairs = list(zip(weights, told, strict=True))
+        pairs = list(zip(weights, estimates, strict=True))
         blocks = [
             weight * (one.values[None] if one.blocks is None else one.blocks)
             for weight, one in pairs
         ]
         return Estimate(
             values=_total([weight * one.values for weight, one in pairs]),
-            source="; ".join(dict.fromkeys(one.source for one in told)),
+            source="; ".join(dict.fromkeys(one.source for one in estimates)),
             exact=not sampled,
             blocks=_total(blocks) if in_blocks else None,
-            n_draws=max(one.n_draws for one in told),
+            n_draws=max(one.n_draws for one in estimates),
             evaluations=self.calls.rows - before,
-            labels=reduce(Labels.or_else, (one.labels for one in told)),
-            effects=_either([one.effects for one in told]),
-            notes=tuple(dict.fromkeys(note for one in told for note in one.notes)),
+            labels=reduce(Labels.or_else, (one.labels for one in estimates)),
+            effects=_either([one.effects for one in estimates]),
+            notes=tuple(dict.fromkeys(note for one in estimates for note in one.notes)),
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -797,7 +798,7 @@ def _is_number(other: object) -> TypeGuard[float]:
 
 
 def _merged(terms: WeightedFunctions) -> WeightedFunctions:
-    """Each function once, in order."""
+    """Each function once, with the sum of its weights, in order."""
     weights: dict[int, float] = {}
     for weight, part in terms:
         weights[id(part)] = weights.get(id(part), 0.0) + weight
@@ -805,9 +806,9 @@ def _merged(terms: WeightedFunctions) -> WeightedFunctions:
     return tuple((weights[key], part) for key, part in parts.items())
 
 
-def _first(found: Iterable[_Told | None]) -> _Told | None:
-    """The first that is there."""
-    return next((one for one in found if one is not None), None)
+def _first(items: Iterable[_Item | None]) -> _Item | None:
+    """The first item that is not None."""
+    return next((item for item in items if item is not None), None)
 
 
 def _total(parts: Sequence[Array]) -> Array:
@@ -816,16 +817,16 @@ def _total(parts: Sequence[Array]) -> Array:
 
 
 def _either(effects: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | None:
-    """Where any of them is; None where all are nowhere."""
-    told = [one for one in effects if one is not None]
-    return np.asarray(reduce(np.logical_or, told)) if told else None
+    """The union of masks; None if all are None."""
+    masks = [mask for mask in effects if mask is not None]
+    return np.asarray(reduce(np.logical_or, masks)) if masks else None
 
 
 def _refuse_other_tables(parts: Sequence[Function]) -> None:
-    """Refuse parts that do not take the same table, and say what differs."""
+    """Refuse parts with different tables, and name the difference."""
     for part in parts:
         if part.takes_texts:
-            raise InvalidInput(f"{part!r}: {NO_SUM}, and this is one of texts")
+            raise InvalidInput(f"{part!r}: {NO_SUM}; this is a function of texts")
     first = _first(part if part.schema else None for part in parts)
     if first is None:
         named = [part for part in parts if part.features is not None]
@@ -839,13 +840,13 @@ def _refuse_other_tables(parts: Sequence[Function]) -> None:
             differs = schema.difference(other.schema)
             if differs is not None:
                 raise InvalidInput(
-                    f"{first!r} and {other!r}: {NO_SUM}, and theirs differ in "
+                    f"{first!r} and {other!r}: {NO_SUM}; their tables differ in "
                     f"{differs}; {REMEDY}"
                 )
         elif schema.categorical.any():
             raise InvalidInput(
-                f"{other!r}: {NO_SUM}, and that of {first!r} has categories, of which "
-                f"this one knows nothing; {REMEDY}"
+                f"{other!r}: {NO_SUM}; the table of {first!r} has categories, and "
+                f"this function has no schema; {REMEDY}"
             )
         elif other.features is not None:
             _refuse_other_names(first, schema.names, other)
@@ -854,6 +855,6 @@ def _refuse_other_tables(parts: Sequence[Function]) -> None:
 def _refuse_other_names(first: Function, names: Any, other: Function) -> None:
     if tuple(names) != other.features:
         raise InvalidInput(
-            f"{first!r} and {other!r}: {NO_SUM}, and the columns that they know are "
+            f"{first!r} and {other!r}: {NO_SUM}; their columns are "
             f"{listed(tuple(names))} and {listed(other.features or ())}; {REMEDY}"
         )

@@ -19,7 +19,7 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import DerivedFunction, Function
-from propopt.functions.means import READ, CheckedStructure
+from propopt.functions.means import EXACT_SOURCE, CheckedStructure
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import Means, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
@@ -42,14 +42,14 @@ _NONE = np.zeros(0, dtype=np.intp)
 @final
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """What was drawn around n rows."""
+    """Odd differences and effects from antithetic pairs around n rows."""
 
-    pairs: AntitheticPairs  # S of them
+    pairs: AntitheticPairs  # S pairs
     odd: Array  # (n, S): (f(x + e_s) − f(x − e_s))/2
-    effects: tuple[Effects, ...]  # of what has no slope
+    effects: tuple[Effects, ...]  # of categories and missing numbers
 
     def slopes(self, left_out: NDArray[np.intp] = _NONE) -> Attributions:
-        """Slopes and effects, (n, D); some of the pairs may be left out."""
+        """Slopes and effects, (n, D), optionally without some of the pairs."""
         if len(left_out):
             slopes = self.pairs.slopes_without(self.odd, left_out)
         else:
@@ -59,7 +59,7 @@ class PairedValues:
         return slopes
 
     def errors(self) -> Attributions:
-        """Standard errors of all of them, (n, D)."""
+        """Standard errors of slopes and effects, shape (n, D)."""
         errors = self.pairs.errors(self.odd)
         root = math.sqrt(self.pairs.n_pairs)
         for column, rows, effects in self.effects:
@@ -86,37 +86,37 @@ class Changes(NamedTuple):
 class SmoothedFunction(DerivedFunction):
     """The mean of a function under noise, f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
 
-    It is smooth whatever f is, and its gradient needs only values of f: Stein's
-    identity with antithetic pairs is
+    It is smooth for any f, and its gradient needs only values of f: Stein's identity
+    with antithetic pairs is
 
     ∇f_δ(x) = E [(f(x + δε) − f(x − δε)) ε / 2δ].
 
-    Over S pairs this mean is taken as the least squares fit of the odd differences
+    Over S pairs this mean is estimated by the least squares fit of the odd differences
     (f(x + δε_s) − f(x − δε_s)) / 2 by a linear function of δε_s, which is the mean with
-    the linear part of f as its control variate: linear functions have no error at all.
+    the linear part of f as control variate: linear functions have no sampling error.
     The pairs are the same for all points and in all calls, so that the function is
-    deterministic, and differences between points are not noise. Where the function is
-    read as a sum of products (``function.products``) of sets, as trees are, bumps,
-    powers and exponentials, value and gradient are exact, without draws.
+    deterministic, and differences between points are not noise. If the function is a
+    sum of products (``function.products``) of indicators, as trees are, bumps, powers
+    and exponentials, value and gradient are exact, without draws.
 
-    Of a categorical column, of a function with a schema, the gradient is the effect of
-    its category on the smoothed value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric
-    columns get noise. A number that is missing gets none either, and its gradient is
-    the effect of that, f_δ(x) − Σ_v p_v f_δ(x with v) over the observed values v: one
-    of them is drawn for each pair. Make it by :func:`smoothed`.
+    The gradient of a categorical column is the effect of its category on the smoothed
+    value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric columns get noise. A missing
+    number gets no noise either, and its gradient is the effect
+    f_δ(x) − Σ_v p_v f_δ(x with v) over the observed values v: one of them is drawn for
+    each pair. Make it by :func:`smoothed`.
 
     Parameters
     ----------
     function : Function
-        f.
+        The function f.
     scale : array (D,) or ()
         δ > 0; 0 leaves a column as it is, and its slope is 0.
     n_samples : int
         The number S of pairs.
     seed : int
-        That of the draws.
+        The seed of the draws.
     schema : TableSchema or None
-        That of the function.
+        The schema of the function.
     """
 
     function: Function
@@ -130,10 +130,10 @@ class SmoothedFunction(DerivedFunction):
 
     @property
     def gradient_method(self) -> str:
-        """Exact, and of what; else Stein's identity, its scale and number of pairs."""
+        """Exact, or Stein's identity with its scale and number of pairs."""
         read = self.checked.structure
         if isinstance(read, SumOfProducts):
-            return f"{READ}, gaussian noise, scale={self._scale_in_words}"
+            return f"{EXACT_SOURCE}, gaussian noise, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
             return rule
@@ -141,13 +141,15 @@ class SmoothedFunction(DerivedFunction):
 
     @cached_property
     def checked(self) -> CheckedStructure:
-        """What the function is read as, where all factors have means in closed form."""
-        read = self.function.products
-        if isinstance(read, SumOfProducts):
-            known = [isinstance(own, Sets | ClosedFactors) for own in read.factors]
-            if not all(known):
-                read = Reason(f"{self.function!r} has means without a closed form")
-        return CheckedStructure(self.function, read)
+        """The function's structure, if all its factors have means in closed form."""
+        structure = self.function.products
+        if isinstance(structure, SumOfProducts):
+            closed = [
+                isinstance(family, Sets | ClosedFactors) for family in structure.factors
+            ]
+            if not all(closed):
+                structure = Reason(f"{self.function!r} has means without a closed form")
+        return CheckedStructure(self.function, structure)
 
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame
@@ -166,7 +168,7 @@ class SmoothedFunction(DerivedFunction):
         Returns
         -------
         array or DataFrame (N, D)
-            As :meth:`gradient` returns.
+            In the form of :meth:`gradient`.
 
         Examples
         --------
@@ -186,19 +188,19 @@ class SmoothedFunction(DerivedFunction):
             return self._estimate(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=READ,
+            source=EXACT_SOURCE,
             exact=True,
             labels=labels,
             effects=self.effects_at(points),
         )
 
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
-        """Changes of f around each point, over the same pairs.
+        """Changes of f around each point over the same pairs, for a matching loss.
 
         ``po.losses.FunctionMatching(X, changes.values,
         perturbations=changes.perturbations)`` is smallest at the gradients of this
-        function, and measures besides how well they predict f. In categorical columns
-        the perturbations are zero.
+        function, and measures how well they predict f. In categorical columns the
+        perturbations are zero.
 
         Parameters
         ----------
@@ -213,8 +215,7 @@ class SmoothedFunction(DerivedFunction):
         Raises
         ------
         Refused
-            If the perturbations of all points would not fit into memory, where a loss
-            keeps them.
+            If the perturbations of all points, which a loss stores, exceed the memory.
 
         Examples
         --------
@@ -239,7 +240,7 @@ class SmoothedFunction(DerivedFunction):
             "give fewer points or pairs",
         )
         pairs = self._pairs(points.shape[1])
-        sides = pairs.sides(self._asked_at("perturbed points", labels), points)
+        sides = pairs.sides(self._evaluator("perturbed points", labels), points)
         centers = self.function.value_at(points, labels)
         return Changes(
             np.concatenate(sides, axis=1) - centers[:, None],
@@ -250,7 +251,7 @@ class SmoothedFunction(DerivedFunction):
         exact = self._exact(points, labels)
         if exact is not None:
             return exact.of(points)[0]
-        evaluate = self._asked_at("perturbed points", labels)
+        evaluate = self._evaluator("perturbed points", labels)
         pairs = self._pairs(points.shape[1])
         values = np.empty(len(points))
         for rows in row_blocks(len(points), self.n_samples, copies=2):
@@ -296,8 +297,8 @@ class SmoothedFunction(DerivedFunction):
     def _drawn(
         self, points: Points, labels: Labels
     ) -> Iterator[tuple[slice, PairedValues]]:
-        """Some rows at a time, with the values at their pairs."""
-        evaluate = self._asked_at("perturbed points", labels)
+        """Blocks of rows, with the values at their pairs."""
+        evaluate = self._evaluator("perturbed points", labels)
         pairs = self._pairs(points.shape[1])
         for rows in row_blocks(len(points), self.n_samples, copies=4):
             ahead, behind = pairs.sides(evaluate, points[rows])
@@ -312,14 +313,14 @@ class SmoothedFunction(DerivedFunction):
     def _effects(
         self, evaluate: Evaluate, points: Points, even: Array, pairs: AntitheticPairs
     ) -> Iterator[Effects]:
-        """Those of categories, and of numbers where they are missing."""
+        """Effects of categories, and of missing numbers."""
         columns = () if self.schema is None else self.schema.columns
         for j, column in enumerate(columns):
             if not isinstance(column, CategoricalColumn):
                 continue
             effects = np.zeros(even.shape)
             for code, share in enumerate(column.frequencies):
-                # Σ_c p_c = 1, and the category that is there contributes nothing
+                # Σ_c p_c = 1, and the present category contributes nothing
                 others = (points[:, j] != code) & (share > 0.0)
                 changed = points[others]
                 changed[:, j] = code
@@ -337,15 +338,15 @@ class SmoothedFunction(DerivedFunction):
             yield j, rows, even[rows] - instead
 
     def _exact(self, points: Points, labels: Labels) -> Means | None:
-        """Means of what the function is read as, once that is believed."""
-        believed = isinstance(self.checked.at(points, labels), SumOfProducts)
-        return self._means if believed else None
+        """Exact means of the function's structure, once it agrees with the model."""
+        agrees = isinstance(self.checked.at(points, labels), SumOfProducts)
+        return self._means if agrees else None
 
     @cached_property
     def _means(self) -> Means:
-        read = self.checked.structure
-        assert isinstance(read, SumOfProducts), "it is believed"
-        return Means(read, self._law(read.n_columns))
+        structure = self.checked.structure
+        assert isinstance(structure, SumOfProducts), "it agrees with the model"
+        return Means(structure, self._law(structure.n_columns))
 
     def _law(self, n_features: int) -> NoiseLaw:
         columns = (None,) * n_features if self.schema is None else self.schema.columns
@@ -357,7 +358,7 @@ class SmoothedFunction(DerivedFunction):
         return NoiseLaw(self._widths(n_features), shares, observed)
 
     def _pairs(self, n_features: int) -> AntitheticPairs:
-        """The same pairs in every call."""
+        """The antithetic pairs, equal in every call."""
         widths = self._widths(n_features)
         moved = widths > 0.0
         if self.schema is not None:
@@ -367,7 +368,7 @@ class SmoothedFunction(DerivedFunction):
         return AntitheticPairs(noise * moved, moved)
 
     def _widths(self, n_features: int) -> Array:
-        """The scale of each feature, (D,)."""
+        """The scale of each feature, shape (D,)."""
         if self.scale.ndim == 1 and len(self.scale) != n_features:
             raise InvalidInput(
                 f"scale: expected one number, or {n_features}, one for each column of "

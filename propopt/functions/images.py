@@ -1,4 +1,4 @@
-"""Images as points: every image is a row, every explanation of a row an image."""
+"""Images as points: every image is a row, and every explanation of a row an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from propopt.losses.operators import LatticeLaplacian
 class ImageShape:
     """The shape (C, H, W) of images that are explained as rows of D = C·H·W features.
 
-    Features stand in row-major order: channel, then row, then column.
+    Features are in row-major order: channel, then row, then column.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ class ImageShape:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """(C, H, W)."""
+        """The shape (C, H, W) of one image."""
         return self.channels, self.height, self.width
 
     @property
     def n_features(self) -> int:
-        """D = C·H·W."""
+        """The number of features, D = C·H·W."""
         return self.channels * self.height * self.width
 
     def rows(self, images: ArrayLike) -> Points:
-        """Images (N, C, H, W) as points (N, D).
+        """Convert images (N, C, H, W) to points (N, D).
 
         Raises
         ------
@@ -86,7 +86,7 @@ class ImageShape:
         return array.reshape(len(array), self.n_features)
 
     def images(self, rows: ArrayLike) -> Array:
-        """Points or attributions (N, D) as images (N, C, H, W).
+        """Convert points or attributions (N, D) to images (N, C, H, W).
 
         Raises
         ------
@@ -101,7 +101,7 @@ class ImageShape:
         return array.reshape(len(array), *self.sizes)
 
     def pixel_graph(self) -> SimilarityGraph:
-        """Each pixel with its up to four neighbours in the same channel.
+        """The graph that links each pixel to its neighbours in the same channel.
 
         Channels are not joined: the similarities are I_C ⊗ S, with S of the
         ``pixel_graph`` of one channel.

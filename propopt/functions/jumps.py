@@ -1,8 +1,8 @@
-"""What models answer, how precisely, and whether they jump.
+"""Values that models return, their precision, and a test for jumps.
 
-Does a function jump? What its slopes leave unexplained of its change tells. Along a
-segment φ(τ) = f(x + τd), 0 ≤ τ ≤ 1, a function without jumps keeps the fundamental
-theorem of calculus, φ(1) − φ(0) = ∫ φ'(τ) dτ. With the integral by m nodes
+A function jumps if its slopes do not explain its change. Along a segment
+φ(τ) = f(x + τd), 0 ≤ τ ≤ 1, a function without jumps satisfies the fundamental theorem
+of calculus, φ(1) − φ(0) = ∫ φ'(τ) dτ. With the integral by m nodes
 τ_i and weights w_i of Gauss and Legendre, and slopes by central differences of step
 h = 1e-3,
 
@@ -28,31 +28,32 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import EvaluationCounter, row_blocks
 
 
-# ---- What models return: numbers, and how precisely they were computed
+# ---- Values that models return, and their precision
 
 
 DOUBLE: Final = float(np.finfo(np.float64).eps)
 SINGLE: Final = float(np.finfo(np.float32).eps)
 
 SHORT_BITS: Final = 12
-"""Numbers of so few bits, such as 0.25 and 130, tell nothing of a precision."""
+"""Numbers of so few bits, such as 0.25 and 130, give no information on the
+precision."""
 
 MOST_DIGITS_LOST: Final = 1e3
 MOST_CHANGE: Final = 1e-2
-"""Answers to the same question may differ by so many units of rounding, such as those
-of sums in another order, but by no more than this."""
+"""Two calls may differ by so many units of rounding, as sums in another order do,
+but by no more than this share."""
 
 MOST_TERMS: Final = 1024
 MOST_TERMS_SINGLE: Final = 168
-"""Terms of a sum whose rounding is allowed for; single precision has few digits."""
+"""Terms of a sum for which rounding is allowed; single precision has fewer digits."""
 
 
 ValuesWithPrecision: TypeAlias = tuple[Values, float]
-"""Values (n,), and the relative rounding ε of the precision in which they were made."""
+"""Values (n,), and the relative rounding ε of the precision of their computation."""
 
 
 def as_numbers(answer: object, source: str = "the model") -> Array:
-    """What a model returned, in float64 and our own; refused if it is no numbers."""
+    """The values that a model returned as a float64 copy; others are refused."""
     array = _plain(answer, source)
     try:
         return np.array(array, dtype=np.float64)
@@ -61,7 +62,10 @@ def as_numbers(answer: object, source: str = "the model") -> Array:
 
 
 def precision_of(answer: object) -> float:
-    """ε of the type of numbers, or single where that holds those of double exactly."""
+    """The relative rounding ε of a model's values.
+
+    Single if float64 values fit into float32.
+    """
     array = _plain(answer, "the model")
     if array.dtype.kind != "f":
         return DOUBLE
@@ -69,26 +73,25 @@ def precision_of(answer: object) -> float:
     return SINGLE if epsilon < SINGLE and _was_single(array) else epsilon
 
 
-def refuse_other_answers(a: Values, b: Values, epsilon: float, name: str) -> None:
-    """Refuse a model that answers the same question twice, and not alike."""
+def refuse_unstable_values(a: Values, b: Values, epsilon: float, name: str) -> None:
+    """Refuse a model that returns different values for the same row."""
     size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
     most = min(MOST_DIGITS_LOST * epsilon, MOST_CHANGE) * size
     same = np.isclose(a, b, rtol=0.0, atol=most, equal_nan=True)
     if not same.all():
         n = int(np.argmin(same))
         raise InvalidInput(
-            f"{name}: asked twice for the same row, the model answered {a[n]:.8g} and "
-            f"then {b[n]:.8g}; fix its seed, switch what is random off, or explain its "
-            "mean"
+            f"{name}: called twice for the same row, the model returned {a[n]:.8g} and "
+            f"then {b[n]:.8g}; fix its seed, switch randomness off, or explain its mean"
         )
 
 
 def allowed_difference(
     values: Values, tolerance: float, epsilon: float, terms: Values | None = None
 ) -> Values:
-    """How far what a model was read as may be from its answers f, (n,).
+    """Allowed difference between the exact structure of a model and its values f, (n,).
 
-    tolerance · (max f − min f) + 1024 ε A: of the range of f, and what rounding makes
+    tolerance · (max f − min f) + 1024 ε A: a share of the range of f, and the rounding
     of sums of 1024 terms (Higham 2002, Section 4.2), or 168 in single precision.
     """
     size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
@@ -97,8 +100,8 @@ def allowed_difference(
 
 
 def _plain(answer: object, source: str) -> NDArray[Any]:
-    """Any array as NumPy has it; what would lose something on the way is refused."""
-    # what NumPy would open without its mask, or not at all
+    """An array of numbers from the model's result; lossy conversions are refused."""
+    # NumPy would drop the mask
     if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
         raise InvalidInput(
             f"{source} returned a masked array, with {answer.mask.sum()} values "
@@ -140,46 +143,46 @@ def _was_single(array: NDArray[Any]) -> bool:
     return bool((np.ldexp(significands, SHORT_BITS) % 1.0 != 0.0).any())
 
 
-# ---- Does a function jump? What its slopes leave unexplained of its change tells
+# ---- The test for jumps
 
 
 JumpKind: TypeAlias = Literal["smooth", "strongly curved", "jumps", "constant"]
 Along: TypeAlias = Callable[[Points], Values]
 
 JUMP_SEED: Final = 0
-"""Of the rows between which a model is tested."""
+"""The seed of the rows between which a model is tested."""
 
 N_SEGMENTS: Final = 64
 FEW_NODES, MANY_NODES = 8, 32
 STEP: Final = 1e-3
-"""h, in units of the segment; it is below the first of 32 nodes."""
+"""The step h, in units of the segment; it is below the first of 32 nodes."""
 
 PART: Final = 0.25
-"""A segment is this part of the way from one row to another."""
+"""The length of a segment, as a share of the way from one row to another."""
 
 TOLERANCE: Final = 0.05
 """Smooth models, ReLU networks and single precision among them, have J_32 ≤ 0.01; a
-vote in which a forest has a tenth of the weight has 0.1."""
+vote with a forest at a tenth of the weight has 0.1."""
 
 FEWEST: Final = N_SEGMENTS * (2 + 2 * FEW_NODES)
 MOST: Final = FEWEST + N_SEGMENTS * 2 * MANY_NODES
-"""Evaluations of one test, where smooth and where not."""
+"""Evaluations of one test: the fewest for smooth functions, the most for others."""
 
 
 @final
 @dataclass(frozen=True)
 class Jumps:
-    """Whether a function jumps near its rows, and what its slopes then miss."""
+    """Result of the jump test: its kind, and the share of change that slopes miss."""
 
-    kind: JumpKind  # "strongly curved" is smooth too, between nodes that are closer
-    # the share of the change of f that its slopes do not explain; nan if constant
+    kind: JumpKind  # "strongly curved" is smooth between closer nodes
+    # the share of the change of f that slopes do not explain; nan if constant
     J: float
-    evaluations: int  # rows that f was evaluated at
+    evaluations: int  # evaluated rows
 
     def in_words(self) -> str:
         """The verdict in one line."""
         if self.kind == "constant":
-            return "constant between the rows that were tried: no verdict"
+            return "constant between the tested rows: no verdict"
         missed = round(100.0 * min(self.J, 1.0))
         share = f"its slopes miss {missed} % of its change between rows"
         return f"{self.kind}: {share} (J = {self.J:.3g})"
@@ -188,7 +191,7 @@ class Jumps:
 @final
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Straight ways between rows, x + τd for 0 ≤ τ ≤ 1."""
+    """Straight segments between rows, x + τd for 0 ≤ τ ≤ 1."""
 
     starts: Points  # (n, D): x
     ways: Points  # (n, D): d
@@ -197,7 +200,7 @@ class Segments:
     def between(
         cls, points: Points, numeric: NDArray[np.bool_], rng: np.random.Generator
     ) -> Segments | None:
-        """From rows drawn at random, a quarter of the way to others, by numbers."""
+        """Random segments, a quarter of the way between rows, in numeric columns."""
         n_rows = len(points)
         if n_rows < 2:
             return None
@@ -211,7 +214,7 @@ class Segments:
         return cls(points[start], ways) if ways.any() else None
 
     def values(self, evaluate: Along, times: Array) -> Array:
-        """φ at the times τ, shape (n, len(times)), in calls of bounded size."""
+        """Values φ at the times τ, shape (n, len(times)), in calls of bounded size."""
         n, width = self.starts.shape
         values = np.empty((n, len(times)))
         for block in row_blocks(n, width, copies=len(times)):
@@ -221,7 +224,7 @@ class Segments:
         return values
 
     def explained(self, evaluate: Along, n_nodes: int) -> Values:
-        """Σ_i w_i φ'(τ_i), shape (n,)."""
+        """The change explained by slopes, Σ_i w_i φ'(τ_i), shape (n,)."""
         nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
         times, weights = 0.5 * (1.0 + nodes), 0.5 * weights
         neighbouring = np.concatenate([times + STEP, times - STEP])
@@ -241,59 +244,59 @@ def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
     if share <= TOLERANCE:
         return Jumps("strongly curved", share, MOST)
     again = segments.values(evaluate, ends)
-    refuse_other_answers(first.ravel(), again.ravel(), precision_of(first), name)
+    refuse_unstable_values(first.ravel(), again.ravel(), precision_of(first), name)
     return Jumps("jumps", share, MOST + first.size)
 
 
 def _unexplained(ends: Array, explained: Values) -> float:
-    """J; nan where what changes is no more than what rounding may do to slopes."""
+    """The share J; nan if the change is within the rounding errors of slopes."""
     with np.errstate(invalid="ignore"):  # ∞ − ∞: such segments are left out
         change = ends[:, 1] - ends[:, 0]
         missed = np.abs(change - explained)
-    known = np.isfinite(missed)
-    total = float(np.abs(change[known]).sum())
-    rounding = precision_of(ends) / STEP * float(np.abs(ends[known]).sum())
-    return float(missed[known].sum()) / total if total > rounding else float("nan")
+    finite = np.isfinite(missed)
+    total = float(np.abs(change[finite]).sum())
+    rounding = precision_of(ends) / STEP * float(np.abs(ends[finite]).sum())
+    return float(missed[finite].sum()) / total if total > rounding else float("nan")
 
 
-# ---- What a few rows tell of a model
+# ---- Facts about a model from a few test rows
 
 
 SHORTEST = 1e-9
-"""Seconds, where the clock stood still."""
+"""Seconds, if the clock did not advance."""
 
 
 TRIAL_ROWS = 3
-"""Rows that a model is asked twice for, the first time that it is asked at all."""
+"""Rows that are evaluated twice at the first call of a model."""
 
 
 @final
 @dataclass
 class Trial:
-    """What a few rows told of a model."""
+    """Facts about a model from a few test rows."""
 
-    done: bool = False  # whether it has answered some rows twice, and alike
-    # whether it has answered all rows of some call: it takes such tables
+    done: bool = False  # whether two calls agreed
+    # whether a call succeeded: it accepts such tables
     answered: bool = False
-    # the relative rounding of its answers at points that are no whole numbers
+    # the relative rounding of its values at points that are no integers
     epsilon: float | None = None
     jumps: Jumps | None = None  # whether it jumps between rows
-    told: bool = False  # whether a warning has said so
-    seconds: float = 0.0  # what one row takes, where the model is given a few
+    warned: bool = False  # whether a warning about jumps was issued
+    seconds: float = 0.0  # the time of one row, in a call of a few
 
-    def ask_twice(
+    def call_twice(
         self,
-        ask: Callable[[], ValuesWithPrecision],
+        call: Callable[[], ValuesWithPrecision],
         n_rows: int,
         calls: EvaluationCounter,
         name: str,
     ) -> float:
-        """ε of answers for a few rows, refused unless they are the same twice."""
+        """The precision ε of values at a few rows, which must agree in two calls."""
         calls.trials += 2 * n_rows
-        first, epsilon = ask()
+        first, epsilon = call()
         start = time.perf_counter()
-        again, _ = ask()
+        again, _ = call()
         self.seconds = max(time.perf_counter() - start, SHORTEST) / n_rows
-        refuse_other_answers(first, again, epsilon, name)
+        refuse_unstable_values(first, again, epsilon, name)
         self.done = True
         return epsilon

@@ -1,4 +1,7 @@
-"""What a function is read as, believed once checked; means, exact or drawn."""
+"""Exact structures of functions, compared with their values.
+
+Exact and sampled means.
+"""
 
 from __future__ import annotations
 
@@ -26,64 +29,69 @@ from propopt.tables.frames import Labels
 
 
 MOST_CHECKED: Final = 1000
-"""Rows at which it is compared with the function."""
+"""The most rows at which a structure is compared with the function."""
 
 EACH_MISSING: Final = 20
-"""More of them for each column that is missing nowhere else."""
+"""Additional rows for each column that is missing in no compared row."""
 
 
-_NEAR: Final = "values near each row from"
-"""How the data law is told; its table follows."""
+_DATA_LAW: Final = "values near each row from"
+"""The description of the data law, followed by its table."""
 
-READ: Final = "exact (read from the model)"
-"""The source of what is computed of boxes, and of other sums of products."""
+EXACT_SOURCE: Final = "exact (computed from the model)"
+"""The source of results computed from boxes and other sums of products."""
 
 
 @final
 @dataclass
 class CheckedStructure:
-    """What a function was read as, compared with it at the first rows that are at hand.
+    """Structure of a function, compared with its values at the first available rows.
 
-    Rows in which a column is missing that was there before are compared, too.
+    Rows with a missing value in a column that had none before are compared, too.
     """
 
     function: Function  # f
-    # what it was read as; the reason if it was not, or if that was wrong
+    # the reason if it has none, or if the comparison failed
     structure: SumOfProducts | Reason
-    # (D,): columns that were missing in rows that were compared; None before any was
-    expected_missing: Mask | None = None
+    # (D,): columns with missing values in compared rows; None before a comparison
+    compared_missing: Mask | None = None
 
     @classmethod
     def of(cls, function: Function, n_columns: int) -> CheckedStructure:
-        """The sum of products that it says it is, of a table of so many columns."""
+        """Sum of products of a function, for a table of a given number of columns."""
         return cls(function, function.products_in(n_columns))
 
-    def is_confirmed(self, values: Values, own: Values, terms: Values) -> bool:
-        """Whether sums of what it was read as, made of such terms, are its values."""
+    def is_confirmed(self, values: Values, sums: Values, terms: Values) -> bool:
+        """Whether sums of the structure, with terms of given size, equal the values."""
         if isinstance(self.structure, Reason):
             return False
         with np.errstate(over="ignore", invalid="ignore"):
-            errors = np.abs(own - values)
+            errors = np.abs(sums - values)
             allowed = _allowed(self.structure, values, terms)
         return bool((errors <= allowed).all())
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
-        """What it is, if that is right; else a reason, which a warning says, too."""
+        """The structure if it agrees with the function at the points.
+
+        Else a reason, with a warning.
+        """
         if isinstance(self.structure, Reason):
             return self.structure
-        gaps, known = _gaps(self.function, points), self.expected_missing
-        if known is not None and not gaps.any():
+        gaps, compared = _gaps(self.function, points), self.compared_missing
+        if compared is not None and not gaps.any():
             return self.structure
-        rows = _not_compared(gaps, known)
+        rows = _not_compared(gaps, compared)
         if len(rows) == 0:
             return self.structure
-        here = gaps[rows].any(axis=0)
+        new_missing = gaps[rows].any(axis=0)
         difference = _difference(self.structure, self.function, points, rows, labels)
-        self.expected_missing = np.asarray(here if known is None else known | here)
+        self.compared_missing = np.asarray(
+            new_missing if compared is None else compared | new_missing
+        )
         if difference is not None:
             self.structure = Reason(difference)
             warnings.warn(
-                f"{difference}; it is sampled instead",
+                f"{difference}; the model is sampled instead",
                 InexactBoxesWarning,
                 stacklevel=2,
             )
@@ -91,21 +99,21 @@ class CheckedStructure:
 
 
 def _gaps(function: Function, points: Points) -> Mask:
-    """Where a number is missing, or a category is one that data has not, (N, D)."""
+    """Where a number is missing, or a category is absent from the data, (N, D)."""
     gaps, schema = np.isnan(points), function.schema
     return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
 
 
-def _not_compared(gaps: Mask, expected_missing: Mask | None) -> Indices:
-    """Positions of rows (N, D) that would tell something new."""
+def _not_compared(gaps: Mask, compared_missing: Mask | None) -> Indices:
+    """Indices of rows (N, D) that a comparison should include."""
     absent = gaps.copy()
-    if expected_missing is None:
+    if compared_missing is None:
         every = -(-len(gaps) // MOST_CHECKED)
         first = np.arange(0, len(gaps), every)
         absent &= ~absent[first].any(axis=0)
     else:
         first = np.zeros(0, np.intp)
-        absent &= ~expected_missing
+        absent &= ~compared_missing
         if not absent.any():
             return first
     columns = np.flatnonzero(absent.any(axis=0))
@@ -116,7 +124,7 @@ def _not_compared(gaps: Mask, expected_missing: Mask | None) -> Indices:
 @final
 @dataclass(frozen=True, eq=False)
 class CheckedLink:
-    """A link of sums of boxes that a function was found to be at reference rows."""
+    """A link of scores that agrees with a function at reference rows."""
 
     linked: LinkedScores
     spread: float  # the range of f there
@@ -125,17 +133,20 @@ class CheckedLink:
     def of(
         cls, function: Function, points: Points, labels: Labels
     ) -> CheckedLink | None:
-        """The first of its possible links that gives its answers at rows (N, D)."""
+        """The first of the function's candidate links that agrees at rows (N, D).
+
+        Else None.
+        """
         if not function.links:
             return None
         rows = _not_compared(_gaps(function, points), None)
         with function.calls.as_trial():
             values = function.value_at(points[rows], labels.of_positions(rows))
-        found = (cls(linked, float(np.ptp(values))) for linked in function.links)
-        return next((own for own in found if own.holds(points[rows], values)), None)
+        links = (cls(linked, float(np.ptp(values))) for linked in function.links)
+        return next((link for link in links if link.holds(points[rows], values)), None)
 
     def holds(self, points: Points, values: Values) -> bool:
-        """Whether it gives these answers at points (n, D)."""
+        """Whether the link gives these values at points (n, D)."""
         tolerance = self.linked.tolerance
         epsilon = SINGLE if tolerance >= SINGLE_TOLERANCE else DOUBLE
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -145,77 +156,72 @@ class CheckedLink:
 
 
 def _allowed(
-    read: SumOfProducts, values: Values, terms: Values | None = None
+    structure: SumOfProducts, values: Values, terms: Values | None = None
 ) -> Values:
-    """How far it may be from values of the function, (n,)."""
-    epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
-    return allowed_difference(values, read.tolerance, epsilon, terms)
+    """The allowed difference between the structure and values of the function, (n,)."""
+    epsilon = SINGLE if structure.tolerance >= SINGLE_TOLERANCE else DOUBLE
+    return allowed_difference(values, structure.tolerance, epsilon, terms)
 
 
 def _difference(
-    read: SumOfProducts,
+    structure: SumOfProducts,
     function: Function,
     points: Points,
     rows: Indices,
     labels: Labels,
 ) -> str | None:
-    """The largest difference at some of the rows, if it is more than is allowed."""
+    """A message on the largest difference at some rows; None if all are allowed."""
     points, labels = points[rows], labels.of_positions(rows)
     with function.calls.as_trial():
         values = function.value_at(points, labels)
     with np.errstate(over="ignore", invalid="ignore"):
-        errors = np.abs(read.value(points) - values)
-        if (errors <= _allowed(read, values)).all():
+        errors = np.abs(structure.value(points) - values)
+        if (errors <= _allowed(structure, values)).all():
             return None
-        allowed = _allowed(read, values, read.terms(points))
+        allowed = _allowed(structure, values, structure.terms(points))
     if (errors <= allowed).all():
         return None
     worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
     size = span or float(np.abs(values).max()) or 1.0
-    what = (
-        "its trees were read, and their sum"
-        if isinstance(read, Boxes)
-        else "it was read as a sum of products, which"
-    )
+    what = "the sum of its trees" if isinstance(structure, Boxes) else "its exact form"
     scale = "the range of f" if span > 0.0 else "f, which is constant,"
     return (
-        f"{function!r}: {what} differs from its answer by {errors[worst] / size:.2g} "
-        f"of {scale} in row {labels.row(worst)!r} of those compared, where "
-        f"{allowed[worst] / size:.0e} is allowed"
+        f"{function!r}: {what} differs from its values by {errors[worst] / size:.2g} "
+        f"of {scale} in row {labels.row(worst)!r} of those compared; allowed are "
+        f"{allowed[worst] / size:.0e}"
     )
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMean(DerivedFunction):
-    """The mean of a sum of products under the data law, E f(V), and its contrasts.
+    """Exact mean of a sum of products under the data law, E f(V), and its contrasts.
 
     Boxes are such sums, and so are kernels, polynomials and additive functions.
 
-    Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
-    (of the data law): Cov(V_j, f(V)) / Var(V_j) of numbers,
-    f(x) less its mean over all categories, or over observed numbers where x_j is
-    missing. Make it by :func:`smoothed`.
+    Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column:
+    Cov(V_j, f(V)) / Var(V_j) for numbers, and f(x) minus its mean over all categories,
+    or over observed numbers if x_j is missing. Make it by :func:`smoothed`.
     """
 
     function: Function  # f
     law: DataLaw
-    structure: SumOfProducts  # what f is
-    checked: CheckedStructure  # the same, compared with f at the reference rows
+    structure: SumOfProducts  # the sum of products
+    checked: CheckedStructure  # compared with f at the reference rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
 
     @property
     def gradient_method(self) -> str:
-        """Exact, and the rows that the law is made of."""
+        """Exact, with the rows of the data law."""
         rows = self.law.reference.in_words()
-        return f"{READ}, {_NEAR} {rows}"
+        return f"{EXACT_SOURCE}, {_DATA_LAW} {rows}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=READ,
+            source=EXACT_SOURCE,
             exact=True,
             labels=labels,
             effects=self.law.has_effects(points),
@@ -231,9 +237,8 @@ class ExactMean(DerivedFunction):
     def _means_at(self, points: Points, labels: Labels) -> Means:
         if isinstance(self.checked.at(points, labels), Reason):
             raise Refused(
-                f"{self.function!r}: where values are missing it was read "
-                "otherwise than it answers; give a reference table with such rows, and "
-                "it is sampled"
+                f"{self.function!r}: its exact form is wrong for missing values; "
+                "give a reference table with such rows, and the model is sampled"
             )
         return self._means
 
@@ -245,20 +250,20 @@ class ExactMean(DerivedFunction):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledMean(DerivedFunction):
-    """The mean of any function under the data law, E f(V), by draws of V.
+    """The mean of any function under the data law, E f(V), estimated from draws of V.
 
-    Its "gradient" is that of :class:`ExactMean`, estimated: of numbers by least squares
-    slopes, cross-fitted between 10 blocks of draws so that each block is unbiased; of
-    columns of two values, of categories and of missing numbers by pairs of draws that
-    differ in nothing else, so that those that f does not use have exactly 0. Draws are
-    the same for all rows and in all calls. Make it by :func:`smoothed`.
+    Its "gradient" estimates that of :class:`ExactMean`: for numbers by least squares
+    slopes, cross-fitted between 10 blocks of draws so that each block is unbiased; for
+    binary columns, categories and missing numbers by pairs of draws that differ only in
+    that column, so that unused columns get exactly 0. Draws are the same for all rows
+    and in all calls. Make it by :func:`smoothed`.
     """
 
     function: Function  # f
     law: DataLaw
     n_samples: int  # draws around each row, a multiple of 10
-    seed: int  # that of the draws
-    control: Boxes | None = None  # a score that f is nearly a multiple of
+    seed: int  # the seed of the draws
+    control: Boxes | None = None  # a score that f is nearly proportional to
 
     def __repr__(self) -> str:
         draws = f"n_samples={self.n_samples}"
@@ -266,7 +271,7 @@ class SampledMean(DerivedFunction):
 
     @property
     def gradient_method(self) -> str:
-        """The number of draws, what is made of them, and the rows of the law."""
+        """The number of draws, their use, and the rows of the law."""
         return f"{self.n_samples} draws, {self._source}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
@@ -275,11 +280,11 @@ class SampledMean(DerivedFunction):
     def growing(
         self,
         X: ArrayLike | pd.DataFrame,  # shape (N, D)
-        n_draws: int | None = None,  # to begin with; n_samples by default
-        # begin with fewer draws where those would take more
+        n_draws: int | None = None,  # initially; n_samples by default
+        # fewer initial draws, if those would take more evaluations
         max_evaluations: int | None = None,
     ) -> Sample:
-        """The draws at some rows, which can be drawn on, with their estimate."""
+        """The draws at some rows with their estimate; more can be added."""
         return self.growing_at(*self.read(X), n_draws, max_evaluations)
 
     def growing_at(
@@ -289,16 +294,16 @@ class SampledMean(DerivedFunction):
         n_draws: int | None = None,
         max_evaluations: int | None = None,
     ) -> Sample:
-        """:meth:`growing` at points that are read."""
+        """:meth:`growing` at points that :meth:`read` returned."""
         first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
         if max_evaluations is not None:
             first = min(first, design.cost.affordable(max_evaluations))
-        evaluate = self._asked_at("drawn points", labels)
+        evaluate = self._evaluator("drawn points", labels)
         return Sample.of(design, evaluate, first, self._source, labels)
 
     def per_draw_at(self, points: Points) -> int:
-        """Rows that the model is given for one draw around each of points (N, D)."""
+        """Model rows for one draw around each of points (N, D)."""
         return Design(self.law, points, self.seed).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -316,5 +321,7 @@ class SampledMean(DerivedFunction):
 
     @property
     def _source(self) -> str:
-        known = "" if self.control is None else " with the exact margin as control"
-        return f"{N_BLOCKS} blocks{known}, {_NEAR} {self.law.reference.in_words()}"
+        control = "" if self.control is None else " with the exact margin as control"
+        return (
+            f"{N_BLOCKS} blocks{control}, {_DATA_LAW} {self.law.reference.in_words()}"
+        )

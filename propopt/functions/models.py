@@ -1,4 +1,4 @@
-"""Models as functions: called, fitted, of tables, with gradients of their own."""
+"""Models as functions: called, fitted, of tables, or with a given gradient."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from propopt.functions.outputs import (
     Readout,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedScores, score
+from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.scores import Link, Network
@@ -49,29 +49,29 @@ from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels, listed
 
 
-Said = TypeVar("Said")
+Result = TypeVar("Result")
 
 
 CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
 
 MISFITS = (AttributeError, LookupError, TypeError, ValueError)
-"""What a model raises that cannot use the table that it is given."""
+"""Errors that a model raises if it cannot use its input table."""
 
 OBSERVED_ALONE: Final = (
-    'slopes with law="data" ask for observed values alone, and so do contributions '
+    'slopes with law="data" use only observed values, and so do contributions '
     "against rows of data"
 )
-"""What models that enforce dtypes take."""
+"""Explanations that work for models that enforce dtypes."""
 
 LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
-"""Whose errors are of classes of their own."""
+"""Packages that raise errors of separate classes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalledModel(WrappedModel):
-    """A model that is called, in batches that are counted."""
+    """A model that is called in batches, which are counted."""
 
-    readout: Readout  # f of points (n, D), with their labels
+    readout: Readout  # from points (n, D) and their labels to values
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -80,7 +80,7 @@ class CalledModel(WrappedModel):
     def _value(self, points: Points, labels: Labels, /) -> Values:
         values = self._read(points, labels)
         if not self.trial.done:
-            self._ask_twice(points, labels)
+            self._call_twice(points, labels)
         return values
 
     def _read(self, points: Points, labels: Labels) -> Values:
@@ -89,17 +89,20 @@ class CalledModel(WrappedModel):
         for rows in row_blocks(*points.shape, most=self.batch_rows):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
-            ask = partial(self._asked, self.readout, table, names)
-            parts.append(self.calls.checkpointed(ask, table))
+            call = partial(self._call_model, self.readout, table, names)
+            parts.append(self.calls.checkpointed(call, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
-    def _asked(
-        self, ask: Callable[[Points, Labels], Said], points: Points, labels: Labels
-    ) -> Said:
-        """What the model says; if it fails for cells that data has not, which."""
+    def _call_model(
+        self, call: Callable[[Points, Labels], Result], points: Points, labels: Labels
+    ) -> Result:
+        """The result of the model.
+
+        If it fails for new categories or gaps, an error that names them.
+        """
         try:
-            return ask(points, labels)
+            return call(points, labels)
         except (InvalidInput, MemoryError):
             raise
         except Exception as error:
@@ -108,68 +111,66 @@ class CalledModel(WrappedModel):
             library = type(error).__module__.partition(".")[0]
             of_table = isinstance(error, MISFITS) or library in LIBRARIES
             if not absent and of_table and not self.trial.answered:
-                said = self.readout.misfit(error, points, labels)
-                raise InvalidInput(f"{self.quantity.model}: {said}") from error
+                message = self.readout.misfit(error, points, labels)
+                raise InvalidInput(f"{self.quantity.model}: {message}") from error
             if not absent:
                 raise
-            said = str(error).partition("\n")[0]
+            message = str(error).partition("\n")[0]
             raise InvalidInput(
                 f"{self.quantity.model}: the model fails, and X has missing values in "
-                f"{listed(absent)}; it says: {said} A model that takes them would do, "
-                "or a pipeline that imputes them first"
+                f"{listed(absent)}; its message: {message} Use a model that takes "
+                "missing values, or a pipeline that imputes them first"
             ) from error
 
     def _refuse_cells(self, error: Exception, points: Points) -> None:
-        """Say where a model fails that it was given cells that data has not."""
+        """Refuse cells outside the categories and dtypes of data if the model fails."""
         if self.table is None:
             return
-        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        message = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         others, wide = (
             self.table.describe_new_categories(points),
             self.table.widened(points),
         )
         if others is not None:
             raise InvalidInput(
-                f"{self.quantity.model}: at categories that data has not, {others}, "
-                f"the model raises {said}; give rows of the categories of data, or a "
-                'model that takes others, as OneHotEncoder(handle_unknown="ignore") '
-                "does"
+                f"{self.quantity.model}: at categories absent from data, {others}, the "
+                f"model raises {message}; give rows with the categories of data, or a "
+                'model that takes others, as OneHotEncoder(handle_unknown="ignore")'
             ) from error
         if wide is not None:
             raise InvalidInput(
-                f"{self.quantity.model}: at numbers that the dtypes of data do not "
-                f"hold, in {wide}, the model raises {said}; {OBSERVED_ALONE}"
+                f"{self.quantity.model}: at numbers beyond the dtypes of data, "
+                f"in {wide}, the model raises {message}; {OBSERVED_ALONE}"
             ) from error
 
-    def _ask_twice(self, points: Points, labels: Labels) -> float:
-        """ε of answers for the first rows, refused unless they are the same twice."""
+    def _call_twice(self, points: Points, labels: Labels) -> float:
+        """Precision ε of values at the first rows, which must agree in two calls."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_positions(few)
-        ask = partial(
-            self._asked, self.readout.values_with_precision, few_points, names
+        call = partial(
+            self._call_model, self.readout.values_with_precision, few_points, names
         )
-        return self.trial.ask_twice(ask, len(few_points), self.calls, repr(self))
+        return self.trial.call_twice(call, len(few_points), self.calls, repr(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumericalModel(CalledModel):
-    """A model that can only be called, so its gradient is by central differences.
+    """A model that can only be called, with gradients by central differences.
 
-    One of a table with a schema is always given the DataFrames that this describes. Of
-    a categorical column the gradient is the effect of its category, in units of the
-    output,
+    With a schema the model receives DataFrames of that schema. The gradient of a
+    categorical column is the effect of its category, in units of the output,
 
     f(x) − Σ_c p_c f(x with c),
 
-    with p_c the frequencies in the table that the schema was made of. For a model that
-    is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
-    out as reference. Of a number that is missing it is the effect of that, likewise
-    f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
+    with p_c the frequencies in the table of the schema. For a model that is linear in
+    indicators this is Σ_c β_c (1[x = c] − p_c), for any choice of the reference
+    category. The gradient of a missing number is likewise f(x) − Σ_v p_v f(x with v),
+    with p_v the shares of the observed values.
     """
 
     step: float | None = None  # the relative step of the differences
-    piecewise_constant: bool = False  # whether the model is known to be, as trees are
-    # the sum of trees that the model may be
+    piecewise_constant: bool = False  # as trees are
+    # the exact structure that the model may have
     structure: ModelStructure | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
     observed_values: tuple[ObservedValues | None, ...] | None = field(
@@ -185,7 +186,7 @@ class NumericalModel(CalledModel):
             structure = replace(self.structure, schema=table)
         readout = replace(self.readout, table=table.decode)
         wide = replace(self, table=table, structure=structure, readout=readout)
-        # of the same model, which is not tried again
+        # the same model, which is not tested again
         vars(wide).update(calls=self.calls, trial=self.trial)
         return wide
 
@@ -197,10 +198,10 @@ class NumericalModel(CalledModel):
     def gradient_method(self) -> str:
         """The rule for numeric columns, its step, and the rule for categories."""
         if self.table is None:
-            return describe_step(self._known_step)
+            return describe_step(self._relative_step)
         rules = []
         if not self.table.categorical.all():
-            rules.append(describe_step(self._known_step))
+            rules.append(describe_step(self._relative_step))
         if self.table.categorical.any():
             rules.append(CATEGORY_EFFECT)
         if any(column.has_missing for column in self.table.columns):
@@ -227,15 +228,15 @@ class NumericalModel(CalledModel):
 
     @property
     def _may_jump(self) -> bool:
-        """A step says what is wanted."""
+        """Whether to test for jumps: not if a step was given."""
         return not self.piecewise_constant and self.step is None
 
     def _announced_test(
         self, points: Points, names: Labels
     ) -> AbstractContextManager[None]:
-        """Say what the jump test costs, and what if f is not smooth."""
+        """Announce the cost of the jump test, also if f is not smooth."""
         if not self.trial.done:
-            self._ask_twice(points, names)
+            self._call_twice(points, names)
         if MOST * self.trial.seconds < WORTH_TIMING:
             return nullcontext()
         cost = cost_of(self, points, names, FEWEST, calls=2)
@@ -245,37 +246,37 @@ class NumericalModel(CalledModel):
         return cost.announced(label, self.calls)
 
     @property
-    def _known_step(self) -> float:
-        """The step, which is that of double precision until the model was tried."""
+    def _relative_step(self) -> float:
+        """The step; for double precision until the model was tested."""
         if self.step is not None:
             return self.step
         if self.piecewise_constant or self.trial.epsilon is None:
             return DEFAULT_STEP
         return step_for(self.trial.epsilon, self.quantity.model)
 
-    def _try_near(
+    def _measure_precision(
         self, points: Points, moved: NDArray[np.bool_], labels: Labels
     ) -> None:
-        """Learn the precision of values where columns that are ``moved`` are moved."""
-        # of points that are whole numbers the values often are, of any precision
+        """Measure the precision of values at points with shifted ``moved`` columns."""
+        # at integer points values are often integers, in any precision
         if self.trial.epsilon is not None:
             return
         few = points[:TRIAL_ROWS]
-        near = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
-        self.trial.epsilon = self._ask_twice(near, labels.of_columns())
+        shifted = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
+        self.trial.epsilon = self._call_twice(shifted, labels.of_columns())
 
     def _look_for_jumps(self, points: Points, labels: Labels) -> None:
-        """Test the model before its first gradient, and say once if it jumps."""
+        """Test the model before its first gradient, and warn once if it jumps."""
         verdict = self.jumps_at(points, labels)
-        if verdict is not None and verdict.kind == "jumps" and not self.trial.told:
-            self.trial.told = True
+        if verdict is not None and verdict.kind == "jumps" and not self.trial.warned:
+            self.trial.warned = True
             warn_jumps(self.quantity.model, verdict)
 
     def _warn_if_flat(self, slopes: Attributions) -> None:
         if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
             warn_flat(self.quantity.model)
         elif self.jumps is not None and self.jumps.kind == "jumps":
-            return  # which has been said
+            return  # a warning was issued already
         elif not slopes.any():
             warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
 
@@ -287,13 +288,13 @@ class NumericalModel(CalledModel):
             )
         moved = self.numeric_columns(points)
 
-        def read(changed: Points) -> Values:
+        def evaluate(changed: Points) -> Values:
             return self._read(changed, names)
 
         if (moved & ~np.isnan(points)).any():
-            self._try_near(points, moved, names)
+            self._measure_precision(points, moved, names)
             self._look_for_jumps(points, labels)
-            slopes = differences(read, points, self._known_step, moved)
+            slopes = differences(evaluate, points, self._relative_step, moved)
             self._warn_if_flat(slopes)
         else:
             slopes = np.zeros(points.shape)
@@ -301,14 +302,14 @@ class NumericalModel(CalledModel):
             return slopes
         values = self._value(points, labels)
         alternatives = alternatives_at(points, self.table, observed)
-        return slopes + replacement_effects(read, points, values, alternatives)
+        return slopes + replacement_effects(evaluate, points, values, alternatives)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactModel(WrappedModel):
-    """A fitted model whose scores and link are known, so its gradient is exact.
+    """A fitted model with exact scores and link, so that its gradient is exact.
 
-    It keeps the parameters that the model had when it was wrapped.
+    It has a copy of the parameters at the time of ``wrap``.
     """
 
     columns: FittedColumns
@@ -322,7 +323,7 @@ class ExactModel(WrappedModel):
     @cached_property
     def products(self) -> SumOfProducts | Reason:
         if self.columns.count is None:
-            return Reason("the model does not tell how many columns it takes")
+            return Reason("the model does not record its number of columns")
         from propopt.structures.readers.model_products import network_products
 
         return network_products(self.network, self.link, self.columns.count)
@@ -334,16 +335,18 @@ class ExactModel(WrappedModel):
         from propopt.structures.networks import ScoreLink
         from propopt.structures.readers.model_products import network_products
 
-        places, count = range(self.network.n_scores), self.columns.count
-        links = [ScoreLink("identity", k) for k in places]
-        read = [score(network_products(self.network, k, count)) for k in links]
-        scores = tuple(own for own in read if own is not None)
-        known = len(scores) == len(read)
-        return (LinkedScores(scores, self.link),) if known else ()
+        indices, count = range(self.network.n_scores), self.columns.count
+        links = [ScoreLink("identity", k) for k in indices]
+        structures = [
+            exact_score(network_products(self.network, k, count)) for k in links
+        ]
+        scores = tuple(part for part in structures if part is not None)
+        all_exact = len(scores) == len(structures)
+        return (LinkedScores(scores, self.link),) if all_exact else ()
 
     @property
     def gradient_method(self) -> str:
-        """Always ``"exact"``."""
+        """The method of gradients, always ``"exact"``."""
         return EXACT
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -363,8 +366,8 @@ class ExactModel(WrappedModel):
         if absent:
             raise InvalidInput(
                 f"{self.quantity.model}: the model takes no missing values, and X has "
-                f"some in {listed(absent)}; a pipeline that imputes them first would "
-                "do, or a model that takes them"
+                f"some in {listed(absent)}; use a pipeline that imputes them first, or "
+                "a model that takes them"
             )
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
@@ -379,13 +382,14 @@ class ExactModel(WrappedModel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenGradient(CalledModel):
-    """A model, and a callable for its gradient."""
+    """A model with a callable for its gradient."""
 
-    slopes: Callable[[Any], object]  # the gradient: a table (n, D) to numbers (n, D)
+    # the gradient: from a table (n, D) to numbers (n, D)
+    slopes: Callable[[Any], object]
 
     @property
     def gradient_method(self) -> str:
-        """Always ``"given"``."""
+        """The method of gradients, always ``"given"``."""
         return "given"
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:

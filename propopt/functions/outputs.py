@@ -1,4 +1,4 @@
-"""Which output of which model is meant, and how it is read."""
+"""The output of a model under explanation, and the calls that compute it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
 
 
-# ---- Which output of which model is meant: names of outputs, labels of classes
+# ---- The choice of an output: names of outputs, labels of classes
 
 
 Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]
@@ -40,11 +40,11 @@ METHODS: Final = {
     "margin": "decision_function",
     "value": "predict",
 }
-"""The method that gives each output; ``"auto"`` takes the first that a model has."""
+"""The method for each output; ``"auto"`` takes the first that a model has."""
 
 
 def check_model(fitted: FittedModel) -> None:
-    """Refuse what is no model, a class, what is not fitted, and predicted labels."""
+    """Refuse non-models, classes, unfitted models, and predicted labels."""
     model = fitted.estimator
     if inspect.isclass(model):
         raise InvalidInput(
@@ -57,19 +57,19 @@ def check_model(fitted: FittedModel) -> None:
     owner = model.__self__ if inspect.ismethod(model) else None
     if has_fitted(owner, "classes_") and model.__name__ == "predict":
         raise InvalidInput(
-            f"model: predict of {name_of(owner)} gives labels, which have no slopes; "
+            f"model: predict of {name_of(owner)} returns labels, which have no slopes; "
             "give the fitted model itself, and the class as target"
         )
     if not isinstance(model, BaseEstimator):
         return
     _check_fitted(model, f"model: {fitted.name}")
     for step in fitted.steps[:-1]:
-        # a vectoriser that was given its words, or keeps none, needs no fit
+        # a vectoriser with a fixed vocabulary, or without one, needs no fit
         kind = type(step).__name__
-        told = kind == "HashingVectorizer" or (
+        needs_no_fit = kind == "HashingVectorizer" or (
             kind == "CountVectorizer" and step.vocabulary is not None
         )
-        if type(step).__module__.startswith("sklearn.") and not told:
+        if type(step).__module__.startswith("sklearn.") and not needs_no_fit:
             _check_fitted(step, f"model: its {name_of(step)}")
 
 
@@ -83,17 +83,17 @@ def _check_fitted(model: Any, label: str) -> None:
 
 
 def _no_numbers(model: object) -> InvalidInput:
-    """What came in place of a model, and what would do."""
+    """The error for an object that is no model, with a suggestion."""
     name = getattr(model, "__name__", describe_type(model))
     expected = (
         "expected a callable, or a fitted model with predict_proba or "
         "decision_function (classifiers) or predict (others)"
     )
     if getattr(model, "refit", True) is False:
-        expected += "; a search with refit=True keeps its best estimator"
+        expected += "; a search with refit=True has a best estimator"
     match model:
         case None:
-            expected += "; fit the model before it is given"
+            expected += "; fit the model first"
         case str() | bytes() | Path():
             expected += f"; load {str(model)!r:.80} first"
         case _ if describe_type(model) != type(model).__name__:  # of lime or shap
@@ -104,7 +104,7 @@ def _no_numbers(model: object) -> InvalidInput:
 
 
 def check_target(target: object) -> None:
-    """Refuse labels of all rows, and tables, where one class or output is meant."""
+    """Refuse arrays of labels, and tables, as the target."""
     size = tuple(getattr(target, "shape", ()))
     if not size and not isinstance(target, list | tuple | set | Mapping):
         return
@@ -121,7 +121,7 @@ def check_target(target: object) -> None:
 
 
 def read_output(model: FittedModel, output: str) -> str:
-    """The output to explain, one that the model has."""
+    """The checked name of the output to explain, one that the model has."""
     if output != "auto" and output not in METHODS:
         raise InvalidInput(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
@@ -140,7 +140,7 @@ def read_output(model: FittedModel, output: str) -> str:
 
 
 def read_index(model: FittedModel, output: str, target: Target) -> int | None:
-    """The position among the model's outputs; None if only one is expected."""
+    """Index of the class or of the output column; None if there should be only one."""
     classes = model.classes
     if output == "value" or classes is None:
         return _read_position(target)
@@ -156,7 +156,7 @@ def read_index(model: FittedModel, output: str, target: Target) -> int | None:
 
 
 def read_class(labels: list[Any], target: Target) -> int:
-    """The position of a class among the labels; by default the second of two."""
+    """The index of a class among the labels; by default the second of two."""
     if target is None and len(labels) == 2:
         return 1
     if target is None:
@@ -169,14 +169,15 @@ def read_class(labels: list[Any], target: Target) -> int:
 
 
 Call: TypeAlias = tuple[Callable[[Any], object], str]
-"""From a table to the answer; what that is: log-odds of two classes may be a margin."""
+"""A prediction function of a table, and the output that it returns: for log-odds it
+may be a margin."""
 
 
 def call_of(model: FittedModel, output: str) -> Call:
-    """The method for an output of a model, which may be called itself."""
+    """The prediction function for an output of a model, and what it returns."""
     if output == "log_odds" and len(model.classes) == 2:
         logit = _logit_of(model)
-        if logit is not None:  # probabilities near 1 lose what is known of 1 − p
+        if logit is not None:  # probabilities close to 1 lose the digits of 1 − p
             return FewThreads(logit), "margin"
     if model.has(METHODS[output]):
         return FewThreads(getattr(model.estimator, METHODS[output])), output
@@ -186,27 +187,27 @@ def call_of(model: FittedModel, output: str) -> Call:
 
 
 def direct_call(model: FittedModel, output: str) -> DirectCall | None:
-    """A booster's own method for an output, if it takes numbers without a frame."""
+    """A booster's faster method for an output, if it accepts arrays."""
     if model.takes_numbers:
         return DirectCall(call_of(model, output)[0])
-    ask = model.direct
-    if ask is None:
+    call = model.direct
+    if call is None:
         return None
     if output in ("value", "margin"):
-        return DirectCall(partial(ask, raw_score=output == "margin"))
+        return DirectCall(partial(call, raw_score=output == "margin"))
     logit = _logit_of(model) if output == "log_odds" else None
     if isinstance(logit, partial) and logit.func is _times:
-        return DirectCall(partial(_times, logit.args[0], partial(ask, raw_score=True)))
+        return DirectCall(partial(_times, logit.args[0], partial(call, raw_score=True)))
     return None
 
 
 def quantity_of(model: FittedModel, output: str, index: int | None) -> Quantity:
-    """What an output of a model is: of which class, and log-odds where a margin is."""
+    """The name, kind and class of an output of a model; a margin may be log-odds."""
     name, classes = name_of(model.final), model.classes
     kind: Any = output
     if output == "value" or classes is None:
         if output == "margin" and index is None and _has_logit_margin(model):
-            kind = "log_odds"  # of a native booster, which knows no labels
+            kind = "log_odds"  # of a native booster, which has no labels
         elif output == "margin" and model.predicts_scores:
             kind = "value"
         return Quantity(model=name, kind=kind, position=index)
@@ -218,7 +219,7 @@ def quantity_of(model: FittedModel, output: str, index: int | None) -> Quantity:
 
 
 def _has_logit_margin(model: FittedModel) -> bool:
-    """Whether log p/(1 − p) is the margin: of trees, or by formulas that are one."""
+    """Whether the margin equals log p/(1 − p), for trees or by exact formulas."""
     if model.margin is not None:
         return model.logit_of_margin == 1.0
     odds, margin = (
@@ -228,7 +229,7 @@ def _has_logit_margin(model: FittedModel) -> bool:
 
 
 def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
-    """The log-odds of the second of two classes as scores; None if only by p."""
+    """The log-odds of the second of two classes from scores; None if only from p."""
     logit = _final_logit(FittedModel.of(model.core))
     return None if logit is None else model.behind_steps(logit)
 
@@ -239,18 +240,21 @@ def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
         return None if times is None else partial(_times, times, model.margin)
     if model.has("predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.estimator.predict_log_proba)
-    known = exact_scores(model.estimator, "log_odds", 1)
-    if known is None:
+    exact = exact_scores(model.estimator, "log_odds", 1)
+    if exact is None:
         return None
     if model.has("decision_function"):  # which takes sparse tables as well
         return partial(_times, 1.0, model.estimator.decision_function)
-    return partial(_read_scores, *known)
+    return partial(_read_scores, *exact)
 
 
 def exact_scores(
     model: Any, output: str, index: int | None
 ) -> tuple[Network, Link] | None:
-    """The scores of a fitted model, and what reads an output from them, if known."""
+    """The exact scores of a fitted model, and the link to an output.
+
+    None if there are none.
+    """
     if tree_rule(model) is not None:
         return None
     from propopt.structures.registry import exact_link, exact_network  # if no tree
@@ -269,7 +273,7 @@ def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values
 
 
 def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values:
-    """Of two classes; log p keeps its digits where p is next to 1."""
+    """Log-odds of two classes; log p retains its digits if p is close to 1."""
     first, second = log_probabilities(table).T
     return np.asarray(second - first)
 
@@ -283,10 +287,10 @@ def _read_scores(network: Network, link: Link, table: Any) -> Values:
 
 
 def _outputs(fitted: FittedModel) -> list[str]:
-    """The outputs that a model has; the labels that a classifier predicts are none."""
+    """The outputs that a model has; predicted labels of classifiers do not count."""
     model = fitted.estimator
     _refuse_clusters(fitted)
-    if fitted.has_custom_objective:  # what it calls probabilities are its scores
+    if fitted.has_custom_objective:  # its "probabilities" are scores
         return ["margin"]
     outputs = [name for name, method in METHODS.items() if fitted.has(method)]
     if not outputs and callable(model):
@@ -302,7 +306,7 @@ def _outputs(fitted: FittedModel) -> list[str]:
 
 
 def _refuse_clusters(fitted: FittedModel) -> None:
-    """Refuse a number of a cluster: it is no quantity, and another order is as good."""
+    """Refuse a cluster number, which is a label and no quantity."""
     model = fitted.estimator
     if not isinstance(model, BaseEstimator) or not is_clusterer(model):
         return
@@ -334,7 +338,10 @@ def _read_position(target: Target) -> int | None:
 def one_label(
     model: FittedModel, target: Target
 ) -> tuple[FittedModel, Target, int | None]:
-    """A model of one number, the target in it, and which of several labels it is."""
+    """A binary model of one label, its target, and the index of the label.
+
+    None for other models.
+    """
     labels = model.labels
     if labels is None:
         return model, target, None
@@ -348,77 +355,79 @@ def one_label(
     if n_classes != 2:
         raise InvalidInput(
             f"target: label {position} of {name_of(model.final)} has {n_classes} "
-            "classes, and one of two is expected; wrap the number to explain, such as "
+            "classes; expected two; wrap the number to explain, such as "
             f"lambda X: model.predict_proba(X)[{position}][:, k]"
         )
     return FittedModel.of(with_label(model, position)), None, position
 
 
-# ---- The columns a model was fitted on, and the tables it is given
+# ---- The columns that a model was fitted on, and its input tables
 
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The columns that an estimator was fitted on."""
+    """The names and the number of columns that an estimator was fitted on."""
 
     names: tuple[str, ...] | None  # their names; None for a model fitted on an array
-    count: int | None  # their number; None where the model does not tell
+    count: int | None  # their number; None if the model does not record it
 
     @classmethod
     def of(cls, model: FittedModel) -> FittedColumns:
-        """What ``model`` remembers of the table that it was fitted on."""
+        """The columns that a model recorded when it was fitted."""
         return cls(model.columns, model.n_columns)
 
     def check(self, points: Points, labels: Labels) -> None:
-        """Refuse a table that has other columns."""
+        """Refuse a table with other columns."""
         if self.names is not None and labels.features is not None:
-            _check_names(_as_kept(labels.features, self.names), self.names, "X")
+            _check_names(
+                _with_underscores(labels.features, self.names), self.names, "X"
+            )
         _check_count(points.shape[1], self.count, "X")
 
     def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
-        """A table that the model takes without complaint."""
+        """An input table in the form of the training table."""
         self.check(points, labels)
-        own = np.array(points)  # a model may write into what it is given
-        return own if self.names is None else pd.DataFrame(own, columns=self.names)
+        copy = np.array(points)  # a model may write into its input
+        return copy if self.names is None else pd.DataFrame(copy, columns=self.names)
 
 
-def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of X as LightGBM keeps them, with underscores, if it is its model."""
-    kept = tuple(name.replace(" ", "_") for name in got)
-    return kept if set(kept) == set(names) else got
+def _with_underscores(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of X with underscores, as LightGBM stores them, if these match."""
+    renamed = tuple(name.replace(" ", "_") for name in got)
+    return renamed if set(renamed) == set(names) else got
 
 
 def check_data(
     model: FittedModel, columns: Sequence[Hashable], label: str = "data"
 ) -> None:
-    """Refuse a ``data`` table that a scikit-learn model was not fitted on."""
-    # others rename columns, and column transformers pass over those they do not know
+    """Refuse a ``data`` table without the columns of a scikit-learn model."""
+    # other libraries rename columns, and column transformers ignore unknown ones
     entry = model.entry
-    ours = type(entry).__module__.startswith("sklearn.")
-    if not ours or is_a(entry, "sklearn.ColumnTransformer"):
+    is_sklearn = type(entry).__module__.startswith("sklearn.")
+    if not is_sklearn or is_a(entry, "sklearn.ColumnTransformer"):
         return
     fitted = FittedColumns.of(model)
     if fitted.names is not None:
-        kept = _as_kept(tuple(map(str, columns)), fitted.names)
-        _check_names(kept, fitted.names, label)
+        stored_names = _with_underscores(tuple(map(str, columns)), fitted.names)
+        _check_names(stored_names, fitted.names, label)
     _check_count(len(columns), fitted.count, label)
 
 
 def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
-    """A table of the kind that the user gave."""
+    """An input table of the kind that the user gave."""
     return labels.table(np.array(points))
 
 
-def _check_count(came: int, fitted: int | None, label: str) -> None:
-    if fitted is None or came == fitted:
+def _check_count(count: int, fitted: int | None, label: str) -> None:
+    if fitted is None or count == fitted:
         return
     remedy = (
-        "leave out what it did not learn from, such as its target"
-        if came > fitted
+        "leave out columns that it was not trained on, such as the target"
+        if count > fitted
         else "give all of them"
     )
     raise InvalidInput(
-        f"{label}: the model was fitted on {fitted} columns, got {came}; {remedy}"
+        f"{label}: the model was fitted on {fitted} columns, got {count}; {remedy}"
     )
 
 
@@ -429,8 +438,8 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
     unexpected = [name for name in got if name not in set(expected)]
     if missing or unexpected:
         remedy = (
-            f"where the model has renamed them, wrap(model, data={label}) hands it "
-            f"{label}'s own, and a problem file needs a table with the model's names"
+            f"if the model has renamed them, wrap(model, data={label}) uses the names "
+            f"of {label}, and a problem file needs a table with the model's names"
         )
         if not missing:
             remedy = f"leave these out, {label}.drop(columns=[{listed(unexpected, 3)}])"
@@ -441,99 +450,98 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
             f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
         )
     raise InvalidInput(
-        f"{label}: the columns are those the model was fitted on, but in another order "
+        f"{label}: the columns are those the model was fitted on, in another order "
         f"or repeated; expected {listed(expected)}, got {listed(got)}; "
         f"{label}[list(model.feature_names_in_)] has them in order"
     )
 
 
 ALL_ROWS: Final = (
-    "it is given all rows at once and returns one number for each; for a function f of "
-    "one row give"
+    "it receives all rows together and returns one number for each; for a function f "
+    "of one row give"
 )
 _NEW_LINE: Final = "\n"
 
 
 COMPARED: Final = 64
-"""Rows at which direct answers are compared."""
+"""Rows at which direct predictions are compared."""
 
 
 @final
 @dataclass(eq=False)
 class DirectCall:
-    """A booster that is asked without a frame, whose checks take ten times as long.
+    """A booster called with an array instead of a frame, ten times faster.
 
-    Its answers are those of the model to the last bit, or it is asked no more: the
-    first answers are compared.
+    It is used only if its first predictions equal those of the model to the last bit.
     """
 
-    ask: Callable[[Points], object]  # of a table of numbers
-    agrees: bool | None = None  # None before it was compared
+    call: Callable[[Points], object]  # from a table of numbers to predictions
+    agrees: bool | None = None  # None before the comparison
 
     @property
-    def is_known(self) -> bool:
-        """Whether it may be asked in place of the model."""
+    def is_usable(self) -> bool:
+        """Whether it can replace the call of the model."""
         return self.agrees is True
 
     def compare(self, points: Points, answer: object) -> None:
-        """Compare it with what the model said of the same points."""
+        """Compare it with the model's predictions at the same points."""
         if self.agrees is not None:
             return
-        some = np.asarray(answer)[:COMPARED]
+        expected = np.asarray(answer)[:COMPARED]
         try:
-            own = np.asarray(self.ask(points[:COMPARED]))
-        except Exception:  # noqa: BLE001  # whatever a library says of arrays
+            direct = np.asarray(self.call(points[:COMPARED]))
+        except Exception:  # noqa: BLE001  # libraries may raise anything for arrays
             self.agrees = False
             return
-        alike = own.dtype == some.dtype and own.shape == some.shape
-        self.agrees = alike and own.tobytes() == some.tobytes()
+        same_type = direct.dtype == expected.dtype and direct.shape == expected.shape
+        self.agrees = same_type and direct.tobytes() == expected.tobytes()
 
 
 @dataclass(frozen=True)
 class Readout:
-    """One output of a model, by calling it."""
+    """One output of a model, computed by calling it."""
 
     method: Callable[[Any], object]  # a method of the model, or a plain callable
-    # makes the table that method is given from points and labels; of texts a list
+    # the input table of the method from points and labels; a list for texts
     table: Callable[[Any, Labels], Any]
-    output: str  # what the numbers are: "value", "probability", "log_odds" or "margin"
-    index: int | None  # the column that is read; None if there can be only one
-    # those that the model was fitted on, where no schema has others
+    output: str  # "value", "probability", "log_odds" or "margin"
+    index: int | None  # the column of the output; None if there can be only one
+    # the columns that the model was fitted on, if there is no schema
     columns: FittedColumns | None = None
-    direct: DirectCall | None = None  # where tables are nothing but numbers
+    direct: DirectCall | None = None  # for numeric tables
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """The names of the columns that the model was fitted on, where it tells."""
+        """Names of the columns that the model was fitted on; None if not recorded."""
         return None if self.columns is None else self.columns.names
 
     def __call__(self, points: Points | list[str], labels: Labels) -> Values:
-        """Values, shape (n,)."""
+        """Values of the output at points, shape (n,)."""
         return self._chosen(self._columns(self._answer(points, labels), points, labels))
 
     def values_with_precision(
         self, points: Points | list[str], labels: Labels
     ) -> ValuesWithPrecision:
-        """Values, with the precision in which the model computed."""
-        answer = self._answer(points, labels)
-        columns = self._columns(answer, points, labels)
-        return self._chosen(columns), precision_of(answer)
+        """Values of the output, with the precision of the model's computation."""
+        predicted = self._answer(points, labels)
+        columns = self._columns(predicted, points, labels)
+        return self._chosen(columns), precision_of(predicted)
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         direct = self.direct if isinstance(points, np.ndarray) else None
-        if direct is not None and direct.is_known and len(points) <= ONE_THREAD:
+        if direct is not None and direct.is_usable and len(points) <= ONE_THREAD:
             if self.columns is not None:
                 self.columns.check(points, labels)  # type: ignore[arg-type]  # no text
-            return direct.ask(points)  # type: ignore[arg-type]  # no text
-        answer = self.method(self.table(points, labels))
+            return direct.call(points)  # type: ignore[arg-type]  # no text
+        predicted = self.method(self.table(points, labels))
         if direct is not None:
-            direct.compare(points, answer)  # type: ignore[arg-type]
-        return answer
+            direct.compare(points, predicted)  # type: ignore[arg-type]
+        return predicted
 
     def _columns(
         self, answer: object, points: Points | list[str], labels: Labels
     ) -> Array:
-        """What a model returned as a matrix (n, K) of our own."""
+        """The model's result as a float64 copy, shape (n, K)."""
         array, n_rows = as_numbers(answer), len(points)
         if array.ndim not in (1, 2) or len(array) != n_rows:
             raise InvalidInput(
@@ -544,15 +552,15 @@ class Readout:
         return array.reshape(n_rows, -1)
 
     def misfit(self, error: Exception, points: Any, labels: Labels) -> str:
-        """What a model was given that fails, what it says, and what would do."""
+        """A message with the input of a failing model, its error and a suggestion."""
         table = self.table(points, labels)
-        said = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
-        came = f"{type(table).__name__} of {len(table)} rows"
+        message = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
+        given = f"{type(table).__name__} of {len(table)} rows"
         if isinstance(self.method, FewThreads):
             remedy = "give it a table like the one that it was fitted on"
         else:
             remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"
-        return f"given a {came} it raises {said}; {remedy}"
+        return f"for a {given} it raises {message}; {remedy}"
 
     def _chosen(self, columns: Array) -> Values:
         n_columns = columns.shape[1]
@@ -566,7 +574,7 @@ class Readout:
 
 
 def _row_by_row(table: object, error: Exception | None = None) -> str:
-    """What asks f for one row at a time, with cells as it asked for them."""
+    """An expression that applies f to one row at a time."""
     if isinstance(table, list):
         return "[f(text) for text in X]"
     if not isinstance(table, pd.DataFrame):
@@ -576,7 +584,7 @@ def _row_by_row(table: object, error: Exception | None = None) -> str:
 
 
 def read_column(index: int | None, n_columns: int) -> int:
-    """The column that is meant, among ``n_columns``."""
+    """The checked column of an output among ``n_columns``."""
     if index is None and n_columns == 1:
         return 0
     if index is None:
@@ -593,8 +601,8 @@ def read_column(index: int | None, n_columns: int) -> int:
 
 
 def _log_odds(probabilities: Array, index: int) -> Values:
-    """Log-odds log p_t − log Σ_{k≠t} p_k, which keep small 1 − p_t."""
+    """Log-odds log p_t − log Σ_{k≠t} p_k, accurate for small 1 − p_t."""
     others = np.delete(probabilities, index, axis=1).sum(axis=1)
-    with np.errstate(divide="ignore"):  # p = 0 or 1: infinite, and reported by its row
+    with np.errstate(divide="ignore"):  # p = 0 or 1: infinite, reported with its row
         log_odds: Values = np.log(probabilities[:, index]) - np.log(others)
     return log_odds

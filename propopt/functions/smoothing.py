@@ -1,4 +1,4 @@
-"""The choice of a law, and of the way to take means under it."""
+"""Smoothed functions: the choice of a law, and exact or sampled means under it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from propopt.structures.products.sums import SumOfProducts
 LawName = Literal["gaussian", "data"]
 
 N_DRAWS: Final = 500
-"""Draws, or pairs of them, where their number is not given."""
+"""The default number of draws, or of pairs of draws."""
 
 
 @overload
@@ -61,48 +61,47 @@ def smoothed(
 ) -> Function:
     """Make a function smooth, so that trees have slopes: its mean E f(V) around x.
 
-    Its gradient explains trees and forests, whose own gradient is 0 almost everywhere.
-    Columns are independent under both laws.
+    Its gradient explains trees and forests, which themselves have gradient 0 almost
+    everywhere. Columns are independent under both laws.
 
     ========== =======================================================================
-    gaussian   V = x + δ ∘ ε, ε ~ N(0, I), and the gradient by x (SmoothGrad). Where a
-               library puts its splits between observed values counts
-    data       V_j on the values of column j in ``data``, near x_j: weights
-               exp(−(v − x_j)²/2h²) with h half a standard deviation, more where one
-               value would have nearly all of it. The gradient is
-               Cov(V_j, f(V))/Var(V_j): the difference f(v_2) − f(v_1) per unit where
-               there are two values, 0 in columns that are not used or constant. Of a
-               category, and of a number that is missing, it is the effect against
-               the others, in units of the output
+    gaussian   V = x + δ ∘ ε, ε ~ N(0, I), and the gradient by x (SmoothGrad), which
+               depends on where a library puts its splits between observed values
+    data       V_j on the values of column j in ``data`` around x_j: weights
+               exp(−(v − x_j)²/2h²) with h half a standard deviation, more if a single
+               value would get nearly all weight. The gradient is Cov(V_j,
+               f(V))/Var(V_j): the difference f(v_2) − f(v_1) per unit for two values, 0
+               in unused or constant columns. For a category, and for a missing number,
+               it is the effect against the others, in units of the output
     ========== =======================================================================
 
-    Of models that are read (``function.products``) means and gradients are exact, of
-    trees, gaussian kernel machines, polynomials and linear models by both laws, of
-    splines by the data law, once what was read was compared with the model at up to
-    1000 rows of ``data``, or of those that are asked for first. Else they are sampled:
-    by the data law in 10 blocks, so that every estimate tells its error, and more can
-    be drawn (:meth:`SampledMean.growing`).
+    Means and gradients are exact for models with an exact structure
+    (``function.products``): for trees, gaussian kernel machines, polynomials and linear
+    models by both laws, for splines by the data law. The structure is first compared
+    with the model at up to 1000 rows. Other models are sampled: by the data law in 10
+    blocks, so that every estimate has an error, and draws can be added
+    (:meth:`SampledMean.growing`).
 
     Parameters
     ----------
     function : Function
-        f; see :func:`wrap` for models and callables.
+        The function f; see :func:`wrap` for models and callables.
     scale : float or array (D,), optional
-        δ > 0, in the units of the features: how far f is averaged by the gaussian law,
-        which needs it. Of an array an entry may be 0: that column stays as it is, and
-        its slope is 0. Entries for categorical columns are not used.
+        The standard deviation δ > 0 of the noise, in the units of the features;
+        required by the gaussian law. An entry of an array may be 0: that column gets no
+        noise, and its slope is 0. Entries for categorical columns are not used.
     n_samples : int, optional
-        Where means are sampled, the number of draws: the gaussian law takes so many
-        pairs x ± δε, at least two for each feature, by default 500; the data law so
-        many rows, a multiple of 10 and at least two and a quarter for each feature, by
-        default 500 or as many as are needed.
+        The number of draws for sampled means: of pairs x ± δε for the gaussian law, at
+        least two for each feature, by default 500; of rows for the data law, a multiple
+        of 10 and at least two and a quarter for each feature, by default 500 or the
+        fewest that are allowed.
     rng : int, Generator or None
-        What is drawn from, once; None is seed 0.
+        The random seed, or a generator that provides it; None is seed 0.
     law : {"gaussian", "data"}
-        Of the columns around each row.
+        The law of the columns around each row.
     data : DataFrame, array or Reference, optional
-        The reference table, best the one that the model was fitted on; the data law
-        needs it. Of more than 10,000 rows as many are drawn.
+        The reference table, preferably the training table; required by the data law. Of
+        more than 10,000 rows, 10,000 are drawn.
 
     Returns
     -------
@@ -129,24 +128,24 @@ def smoothed(
     function = read_function(function)
     if function.takes_texts:
         raise InvalidInput(
-            f"function: {function!r} takes texts, whose words are there or not; its "
+            f"function: {function!r} takes texts, which have words or lack them; its "
             "gradient is the effect of each word, which needs no smoothing"
         )
     n_draws = None if n_samples is None else read_count(n_samples, "n_samples")
     if n_draws == 1:
-        raise InvalidInput("n_samples: expected at least 2, which errors need")
+        raise InvalidInput("n_samples: expected at least 2, for error estimates")
     seed = read_seed(rng)
     match law:
         case "gaussian":
             settings = _read_widths(scale), n_draws or N_DRAWS, seed
-            made = SmoothedFunction(function, *settings, function.schema)
+            smooth = SmoothedFunction(function, *settings, function.schema)
             if data is not None:
-                made.checked.at(*function.read(data, "data"))
-            return made
+                smooth.checked.at(*function.read(data, "data"))
+            return smooth
         case "data":
             if scale is not None:
                 raise InvalidInput(
-                    "scale: the data law has its own bandwidths; leave it out"
+                    "scale: the data law chooses its bandwidths; leave it out"
                 )
             return _by_data(function, data, n_draws, seed)
     raise InvalidInput(
@@ -164,7 +163,7 @@ def _read_widths(scale: ArrayLike | None) -> Array:
     widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
     if not (widths >= 0.0).all() or not widths.any():
         raise InvalidInput(
-            "scale: expected numbers > 0, or 0 for columns that stay as they are, got "
+            "scale: expected numbers > 0, or 0 for columns without noise, got "
             f"{widths.tolist()}"
         )
     return widths
@@ -186,7 +185,7 @@ def _by_data(
     elif n_samples % N_BLOCKS:
         raise InvalidInput(
             f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
-            f"draws that tell their error, got {n_samples}"
+            f"draws for error estimates, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, control)
 
@@ -196,8 +195,8 @@ def _read_reference(function: Function, data: Any, seed: int) -> Reference:
         return data
     if data is None:
         raise InvalidInput(
-            "data: the data law needs the reference table, best the one that the model "
-            "was fitted on: smoothed(function, law='data', data=X_train)"
+            "data: the data law requires the reference table, preferably the training "
+            "table: smoothed(function, law='data', data=X_train)"
         )
     points, labels = function.read(data, "data")
     return Reference.of_points(points, labels, function.schema, seed)

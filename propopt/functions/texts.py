@@ -1,4 +1,4 @@
-"""A model of texts as a function: words, calls, one document."""
+"""Models of texts as functions of documents, and of the words of one document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-_Said = TypeVar("_Said")
+_Result = TypeVar("_Result")
 
 
 ABSENT: Final = "absent"
@@ -45,9 +45,10 @@ PRESENT: Final = "present"
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DocumentFunction(DerivedFunction):
-    """f of the words of one document that are kept: d categories, absent or present.
+    """A model as a function of the words of one document, each absent or present.
 
-    The first has the frequency 1: the gradient is f(x) less f of x without the word.
+    Absence has frequency 1, so that the gradient of a word is f(x) minus f without the
+    word.
     """
 
     function: TextFunction  # f
@@ -58,15 +59,16 @@ class DocumentFunction(DerivedFunction):
 
     @property
     def n_words(self) -> int:
+        """The number d of words of the document."""
         return self.document.n_words
 
     @cached_property
     def schema(self) -> TableSchema:
-        """Each word as a category, absent or present."""
+        """A schema with each word as a category, absent or present."""
         words, kind = self.document.words, np.dtype(object)
         return TableSchema(
             pd.Index(words, dtype=object),
-            tuple(Categorical(own, kind, _LEVELS, None, _REFERENCE) for own in words),
+            tuple(Categorical(word, kind, _LEVELS, None, _REFERENCE) for word in words),
         )
 
     @property
@@ -75,7 +77,7 @@ class DocumentFunction(DerivedFunction):
 
     @property
     def gradient_method(self) -> str:
-        """Effects are differences of values."""
+        """The method of gradients: exact differences of values."""
         return EXACT
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -88,12 +90,14 @@ class DocumentFunction(DerivedFunction):
         bits = self._bits(points)
         effects = np.zeros(points.shape)
         if len(points):
-            own = self.function.effects_in([self.document] * len(bits), list(bits))
-            effects[bits] = np.concatenate(own)
+            word_effects = self.function.effects_in(
+                [self.document] * len(bits), list(bits)
+            )
+            effects[bits] = np.concatenate(word_effects)
         return effects
 
     def _bits(self, points: Points) -> Mask:
-        """Codes as bits, refused where they are neither 0 nor 1."""
+        """Codes as bits; other numbers than 0 and 1 are refused."""
         coded = bool(((points == 0.0) | (points == 1.0)).all())
         if points.shape[1:] != (self.n_words,) or not coded:
             raise InvalidInput(
@@ -104,9 +108,9 @@ class DocumentFunction(DerivedFunction):
         return np.asarray(points == 1.0)
 
 
-def without_each(document: TextDocument, kept: Mask | None = None) -> Iterator[str]:
-    """The text with one word less, for each word that is there, in their order."""
-    bits = np.ones(document.n_words, bool) if kept is None else kept.copy()
+def without_each(document: TextDocument, present: Mask | None = None) -> Iterator[str]:
+    """The text without one of its words, for each word in order."""
+    bits = np.ones(document.n_words, bool) if present is None else present.copy()
     for j in np.flatnonzero(bits):
         bits[j] = False
         yield document.without(bits)
@@ -115,24 +119,24 @@ def without_each(document: TextDocument, kept: Mask | None = None) -> Iterator[s
 
 _LEVELS: Final = pd.Index([ABSENT, PRESENT], dtype=object)
 _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
-"""Absent, present, and missing, which no word is."""
+"""Frequencies of absent, present and missing, which never occurs."""
 _REFERENCE.setflags(write=False)
 
 
 CHARACTER_BYTES = 8
-"""What a model may need for each, with what it makes of them."""
+"""The memory of a model for each character, in bytes."""
 
 SHOWN = 60
 """Characters of a text in a message."""
 
 
 def as_texts(texts: Any, _: Labels) -> list[str]:
-    """The table that a model of texts is given: a list of its own."""
+    """The input of a model of texts: a new list."""
     return list(texts)
 
 
 def shown(text: str) -> str:
-    """A text as messages have it: its beginning, on one line."""
+    """The beginning of a text for messages, on one line."""
     beginning = printable(text[:SHOWN])
     return f"'{beginning}...'" if len(text) > SHOWN else f"'{beginning}'"
 
@@ -142,28 +146,28 @@ def shown(text: str) -> str:
 class TextFunction(WrappedModel):
     """A function of documents; encoded, they are counts of words (N, D).
 
-    The gradient of a word is its effect, f(x) less f of the document in which all its
-    occurrences are deleted, and 0 for words that are not in the document: exact, of as
-    many values as the document has words. A document without any word is a row of
-    zeros, and its effects are 0.
+    The gradient of a word is its effect, f(x) minus f of the document without any of
+    its occurrences, and 0 for words outside the document. It is exact, and takes one
+    evaluation for each word. A document without words is a row of zeros, with effects
+    0.
 
-    The model is given texts as they were written, in lists: a row of counts is the
-    document of the schema that has these counts.
+    The model receives the original texts, in lists: a row of counts stands for the
+    document of the schema with these counts.
 
     Parameters
     ----------
     quantity : Quantity
-        What f is.
+        The name and kind of the output.
     values_of : callable
         From texts, a list of n strings, to n numbers, such as a ``Readout`` of a model.
     text_schema : TextSchema
-        The words.
+        The vocabulary and the rule for words.
     structure : TextStructure or Reason
-        What the model was read as, or why it was not.
+        The exact structure of the model, or the reason why it has none.
     vectorisers : tuple of CountVectorizer or HashingVectorizer
-        All that the model sees of texts; none if it sees more, or that is not known.
+        All vectorisers of the model; empty if it uses texts in another way, too.
     batch_rows : int
-        The most texts of one call.
+        The most texts in one call of the model.
 
     Examples
     --------
@@ -180,67 +184,69 @@ class TextFunction(WrappedModel):
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[Any, ...] = ()  # of scikit-learn
-    # of a sum its parts, with their weights, and what is added to them
+    # the weighted parts and the constant of a sum
     terms: tuple[tuple[float, TextFunction], ...] = field(default=(), kw_only=True)
     base: float = field(default=0.0, kw_only=True)
 
     @property
     def encoding(self) -> TextSchema:
-        """The words."""
+        """The vocabulary and the rule for words."""
         return self.text_schema
 
     @property
     def gradient_method(self) -> str:
-        """Effects are differences of values."""
+        """The method of gradients: exact differences of values."""
         return EXACT
 
     def effects_at(self, points: Points) -> NDArray[np.bool_]:
-        """All gradients are effects."""
+        """Which gradients are effects: all of them."""
         return np.ones(points.shape, bool)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        """In units of the output, as effects are."""
+        """The effects as a target, in units of the output."""
         result = super().estimate_at(points, labels)
         return replace(result, units="output", effects=None)
 
     @cached_property
     def readout(self) -> Readout | TorchModel:
-        """Its method and output; the method is given a list of texts."""
-        own = self.values_of
-        if isinstance(own, Readout | TorchModel):
-            return own
-        return Readout(own, as_texts, "value", None)
+        """The model's method and output, for lists of texts."""
+        values_of = self.values_of
+        if isinstance(values_of, Readout | TorchModel):
+            return values_of
+        return Readout(values_of, as_texts, "value", None)
 
     @cached_property
     def trial(self) -> Trial:
-        """What is known of it so far; the parts of a sum are tried themselves."""
+        """Facts about the model from test rows.
+
+        Parts of a sum are tested themselves.
+        """
         return Trial(done=bool(self.terms))
 
     @cached_property
     def calls(self) -> EvaluationCounter:
-        """Texts that the model was given; each part of a sum counts its own."""
+        """Count of texts given to the model; each part of a sum counts its texts."""
         return EvaluationCounter(parts=tuple(part.calls for _, part in self.terms))
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """What it adds up: sums of sums are flat."""
+        """The terms; sums of sums are flattened."""
         return (self.terms, self.base) if self.terms else super().as_sum
 
     def _sum_of(self, terms: WeightedFunctions, base: float) -> TextFunction:
-        """A function of the same documents, read where all parts are."""
+        """A weighted sum of functions of the same documents."""
         parts = [(w, part) for w, part in terms if isinstance(part, TextFunction)]
         if len(parts) < len(terms):
             raise InvalidInput(
-                f"{self!r}: {NO_SUM}, and this is one of texts; functions of the same "
-                "texts can be added to it"
+                f"{self!r}: {NO_SUM}; this is a function of texts, and functions of "
+                "the same texts can be added to it"
             )
         for _, part in parts:
             differs = self.text_schema.difference(part.text_schema)
             if differs is not None:
                 raise InvalidInput(
-                    f"{self!r} and {part!r}: {NO_SUM}, and the {differs} of theirs "
-                    "differ; give wrap one po.functions.TextSchema.of(texts, rule) for "
-                    "both, as data"
+                    f"{self!r} and {part!r}: {NO_SUM}; their {differs} differ; give "
+                    "wrap one po.functions.TextSchema.of(texts, rule) for both, as data"
                 )
         vectorisers = [part.vectorisers for _, part in parts]
         return TextFunction(
@@ -254,7 +260,7 @@ class TextFunction(WrappedModel):
         )
 
     def value(self, X: Any) -> Values:
-        """Values f(x_n), shape (N,), of any texts: their words need not be known.
+        """Values f(x_n) of any texts, shape (N,); their words may be new.
 
         Parameters
         ----------
@@ -264,35 +270,37 @@ class TextFunction(WrappedModel):
         Raises
         ------
         InvalidInput
-            If X are no texts, or a value of f is not finite.
+            If X is no sequence of texts, or a value of f is not finite.
         """
         texts, _ = read_texts(X, "X")
         return self.texts_value(texts)
 
     def texts_value(self, texts: Iterable[str], *, finite: bool = True) -> Values:
-        """Values of texts, known or not, (n,): calls are counted.
+        """Values of any texts, shape (n,); calls are counted.
 
         Parameters
         ----------
         texts : iterable of str
-            They may be made one after the other: so many are taken as one call holds.
+            The texts; they may be generated lazily, and are consumed in batches.
         finite : bool
-            Whether values have to be finite.
+            Whether values must be finite.
 
         Raises
         ------
         InvalidInput
-            If one is not; the first such text is named.
+            If a value is not finite; the message names the first such text.
         """
         parts = []
         for batch in self._batches(texts):
             self.calls.add(len(batch))
-            said = partial(self._asked, self.readout, batch)
-            parts.append(self.calls.checkpointed(said, batch))
+            call = partial(self._call_model, self.readout, batch)
+            parts.append(self.calls.checkpointed(call, batch))
             if not self.trial.done:
                 few = batch[: min(TRIAL_ROWS, self.batch_rows)]
-                ask = partial(self._asked, self.readout.values_with_precision, few)
-                self.trial.ask_twice(ask, len(few), self.calls, repr(self))
+                call_few = partial(
+                    self._call_model, self.readout.values_with_precision, few
+                )
+                self.trial.call_twice(call_few, len(few), self.calls, repr(self))
             good = np.isfinite(parts[-1])
             if finite and not good.all():
                 n = int(good.argmin())
@@ -301,10 +309,12 @@ class TextFunction(WrappedModel):
                 )
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _asked(self, ask: Callable[[Any, Labels], _Said], texts: list[str]) -> _Said:
-        """What the model says; where it fails, for which texts."""
+    def _call_model(
+        self, call: Callable[[Any, Labels], _Result], texts: list[str]
+    ) -> _Result:
+        """The result of the model; an error gets a note on its texts."""
         try:
-            return ask(texts, Labels())
+            return call(texts, Labels())
         except Exception as error:
             error.add_note(
                 f"{self!r} was given {len(texts)} texts, of which the first is "
@@ -313,7 +323,7 @@ class TextFunction(WrappedModel):
             raise
 
     def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lists of bounded size; a single text may be larger."""
+        """Lists of bounded size; a single text may exceed the bound."""
         most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
         for text in texts:
             more = CHARACTER_BYTES * len(text)
@@ -326,7 +336,7 @@ class TextFunction(WrappedModel):
             yield batch
 
     def nonfinite_message(self, value: float, text: str) -> str:
-        """What is said where a value is not finite."""
+        """The error message for a value that is not finite."""
         return (
             f"{self!r}: the value is {value} for the text {shown(text)}; texts in "
             "which words are deleted, and the empty one, need finite values too"
@@ -334,22 +344,25 @@ class TextFunction(WrappedModel):
 
     @property
     def has_structure(self) -> bool:
-        """Whether the model was read: what it is made of is known."""
+        """Whether the model has an exact structure."""
         return not isinstance(self.structure, Reason)
 
     def subsets(self, document: TextDocument) -> SetFunction | Reason:
-        """The function of the words of a document that are kept, where it was read."""
+        """The exact function of the retained words of a document.
+
+        The reason if there is none.
+        """
         if isinstance(self.structure, Reason):
             return self.structure
         return self.structure.at(document)
 
     def of_document(self, document: TextDocument | str) -> DocumentFunction:
-        """The function of which words of one document are kept: D = d columns.
+        """The function of the retained words of one document, with D = d columns.
 
         Parameters
         ----------
         document : TextDocument or str
-            Any, of the schema or not.
+            Any document, not only those of the schema.
         """
         if not isinstance(document, TextDocument):
             document = self.text_schema.document_of(document)
@@ -363,7 +376,7 @@ class TextFunction(WrappedModel):
         X : sequence of str, Series or array (N,)
             The texts.
         what : str
-            What errors call them.
+            The name of the texts in error messages.
         """
         texts, _ = read_texts(X, what)
         documents = [self.text_schema.document_of(text) for text in texts]
@@ -373,20 +386,20 @@ class TextFunction(WrappedModel):
     def documents_at(
         self, points: Points, labels: Labels | None = None
     ) -> list[TextDocument]:
-        """The documents of rows of counts.
+        """The documents that rows of counts stand for.
 
         Parameters
         ----------
         points : array (n, D)
-            How often each word comes.
+            The count of each word.
         labels : Labels, optional
-            Those that :meth:`read` gave: they tell documents apart that have the same
-            counts of words.
+            The labels that :meth:`read` returned; they distinguish documents with equal
+            counts.
 
         Raises
         ------
         InvalidInput
-            If no document has these counts, or several have.
+            If no document, or more than one, has these counts.
         """
         rows = zip(
             self.text_schema.matching_documents(points, labels), points, strict=True
@@ -394,14 +407,14 @@ class TextFunction(WrappedModel):
         return [self._only(documents, point) for documents, point in rows]
 
     def _only(self, documents: list[TextDocument], point: Points) -> TextDocument:
-        """The document with such counts; several may be the same text."""
+        """The document with given counts; several must have the same text."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
-        alike = self.text_schema.documents_with_counts(point)
+        names = self.text_schema.documents_with_counts(point)
         reason = (
-            f"documents {listed(alike)} of `data` have the same words, each as often; "
-            "explain the texts themselves, or one at a time by of_document(text)"
-            if alike
+            f"documents {listed(names)} of `data` have equal counts of words; "
+            "explain the texts themselves, or each by of_document(text)"
+            if names
             else "no document of `data` has such counts of words; give wrap all "
             "documents that are to be explained, as data"
         )
@@ -416,30 +429,30 @@ class TextFunction(WrappedModel):
         return self.text_schema.in_columns(documents, self.effects_in(documents))
 
     def effects_in(
-        self, documents: Sequence[TextDocument], kept: Sequence[Mask] | None = None
+        self, documents: Sequence[TextDocument], retained: Sequence[Mask] | None = None
     ) -> list[Values]:
-        """F of each document less f of it without each of its words, (d,) each.
+        """The effect of each word of documents, f minus f without the word, (d,) each.
 
         Parameters
         ----------
         documents : sequence of TextDocument
-            Known or not.
-        kept : sequence of arrays (d,), optional
-            Which of their words stand in them; all by default. Effects are of these.
+            Any documents, not only those of the schema.
+        retained : sequence of arrays (d,), optional
+            The words that the documents retain; all by default. Effects are for these.
 
         Raises
         ------
         InvalidInput
             If a value of f is not finite.
         """
-        if kept is None:
-            kept = [np.ones(document.n_words, bool) for document in documents]
-        pairs = list(zip(documents, kept, strict=True))
+        if retained is None:
+            retained = [np.ones(document.n_words, bool) for document in documents]
+        pairs = list(zip(documents, retained, strict=True))
         values = self.texts_value(document.without(bits) for document, bits in pairs)
         without = self.texts_value(
             text for pair in pairs for text in without_each(*pair)
         )
-        ends = np.cumsum([bits.sum() for bits in kept], dtype=np.intp)
+        ends = np.cumsum([bits.sum() for bits in retained], dtype=np.intp)
         parts = np.split(without, ends)[: len(pairs)]
         return [value - part for value, part in zip(values, parts, strict=True)]
 
@@ -447,7 +460,7 @@ class TextFunction(WrappedModel):
 def _added(
     terms: Sequence[tuple[float, TextFunction]], base: float, texts: list[str]
 ) -> Values:
-    """Base + Σ_k weight_k f_k of texts, (n,): each part is asked once."""
+    """The sum base + Σ_k weight_k f_k of texts, (n,); each part is called once."""
     values = np.full(len(texts), base)
     for weight, part in terms:
         values += weight * part.texts_value(texts, finite=False)
@@ -457,10 +470,10 @@ def _added(
 def _sum_of_structures(
     parts: Sequence[tuple[float, TextFunction]], base: float
 ) -> AddedTexts | Reason:
-    """What a sum is made of; why the first part is not read that is not."""
-    read = []
+    """The structure of a sum; the reason of the first part without one."""
+    structures = []
     for weight, part in parts:
         if isinstance(part.structure, Reason):
             return part.structure
-        read.append((weight, part.structure))
-    return AddedTexts(tuple(read), base)
+        structures.append((weight, part.structure))
+    return AddedTexts(tuple(structures), base)

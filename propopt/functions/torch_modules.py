@@ -1,10 +1,10 @@
 """Torch modules as functions: values, and gradients by automatic differentiation.
 
-A module gives scores z = s(x), shape (n, K). What is explained is g(z) with one of the
-links that fitted models have, so that ∇f = (∂z/∂x)ᵀ ∇g(z): one backward pass from the
-scores, with the link's gradient in double precision whatever the module computes in.
+A module gives scores z = s(x), shape (n, K). The function is g(z) with one of the links
+of fitted models, so that ∇f = (∂z/∂x)ᵀ ∇g(z): one backward pass from the scores, with
+the link's gradient in double precision, whatever the module's precision is.
 
-Torch is imported only here, and only once a module has been given.
+Torch is imported only here, and only for a module.
 """
 
 from __future__ import annotations
@@ -47,38 +47,37 @@ Tensor: TypeAlias = "torch.Tensor"
 
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
-"""Input of one call; what layers keep for gradients is often 100 times it."""
+"""The input of one call; layers often store 100 times as much for gradients."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TorchModel(WrappedModel):
     """One output of a torch module, with its gradient by autograd.
 
-    The module is used as it is, with the parameters that it has at each call, on its
-    own device and in its own precision, in evaluation mode and in batches of at most
-    4 MiB of input and 16,384 rows. Its mode, its parameters and their ``.grad`` are
-    left as they were. Rows must not influence one another, as in evaluation mode they
-    hardly ever do.
+    The module is used with its current parameters at each call, on its device and in
+    its precision, in evaluation mode and in batches of at most 4 MiB of input and
+    16,384 rows. Its mode, its parameters and their ``.grad`` are restored. Rows must
+    not influence one another, which is usual in evaluation mode.
     """
 
-    # takes (n, D), or n inputs of input_shape; returns (n,), (n, 1) or (n, K)
+    # from (n, D), or n inputs of input_shape, to (n,), (n, 1) or (n, K)
     module: Module
-    # "value", or what class scores mean: "probability", "log_odds", "margin"
+    # "value", or "probability", "log_odds", "margin" of class scores
     output: str
-    index: int | None  # the column, or the class, that is explained
-    # the shape of one point as the module takes it; None is (D,)
+    index: int | None  # the column or the class to explain
+    # the shape of one input of the module; None is (D,)
     input_shape: tuple[int, ...] | None
 
     @property
     def products(self) -> Reason:
-        """None: layers mix columns."""
+        """The reason for no structure: layers mix columns."""
         return Reason(
             "layers of a torch module are no sum of products of single columns"
         )
 
     @property
     def gradient_method(self) -> str:
-        """``"exact"`` in double precision, else autograd and the precision it has."""
+        """``"exact"`` in double precision, else autograd with its precision."""
         precision = str(_like(self.module).dtype).removeprefix("torch.")
         return EXACT if precision == "float64" else f"autograd, {precision}"
 
@@ -87,13 +86,13 @@ class TorchModel(WrappedModel):
         values = np.empty(len(points))
         for rows in self._batches(points):
             self.calls.add(len(points[rows]))
-            ask = partial(self._answers, points[rows])
-            values[rows] = self.calls.checkpointed(ask, points[rows])
+            call = partial(self._forward, points[rows])
+            values[rows] = self.calls.checkpointed(call, points[rows])
         self._try_out(points)
         return values
 
-    def _answers(self, given: Points | list[str]) -> Values:
-        """Values of points, or of texts, from one call, without gradients."""
+    def _forward(self, given: Points | list[str]) -> Values:
+        """Values of points, or of texts, from one call without gradients."""
         import torch
 
         with _evaluating(self.module), torch.no_grad():
@@ -105,28 +104,28 @@ class TorchModel(WrappedModel):
 
     def __call__(self, texts: list[str], _: Labels) -> Values:
         """Values from one call of a module that takes lists of texts."""
-        return self._answers(texts)
+        return self._forward(texts)
 
     def values_with_precision(
         self, texts: list[str], labels: Labels
     ) -> ValuesWithPrecision:
-        """The same, with the precision in which the module computed."""
+        """Values of texts, with the precision of the module."""
         return self(texts, labels), self.epsilon
 
     @property
     def epsilon(self) -> float:
-        """The relative rounding of the precision that the module has."""
+        """The relative rounding of the module's precision."""
         import torch
 
         return torch.finfo(_like(self.module).dtype).eps
 
     def _try_out(self, points: Points) -> None:
-        """Ask for a few rows twice, once in the life of the function."""
+        """Evaluate a few rows twice, once for each function."""
         if self.calls.trials:
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
-        self.trial.ask_twice(
-            lambda: (self._answers(few), self.epsilon), len(few), self.calls, repr(self)
+        self.trial.call_twice(
+            lambda: (self._forward(few), self.epsilon), len(few), self.calls, repr(self)
         )
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
@@ -143,7 +142,7 @@ class TorchModel(WrappedModel):
             for rows in self._batches(points):
                 self.calls.add(len(points[rows]))
                 tensor = self._tensor(points[rows]).requires_grad_()
-                # a copy, which layers that work in place may overwrite
+                # a copy, since in-place layers may overwrite it
                 scores = self._scores(tensor.clone())
                 gradients[rows] = self._slopes(tensor, scores)
         return gradients
@@ -161,7 +160,7 @@ class TorchModel(WrappedModel):
         return torch.tensor(points, dtype=like.dtype, device=like.device)
 
     def _scores(self, tensor: Tensor) -> Tensor:
-        """What the module says of points (n, D): scores (n, K)."""
+        """Scores (n, K) of the module at points (n, D)."""
         import torch
 
         if self.input_shape is not None:
@@ -176,21 +175,21 @@ class TorchModel(WrappedModel):
         return _matrix(answer, len(tensor))
 
     def _misfit(self, shape: tuple[int, ...], error: RuntimeError) -> str:
-        """What a module that never answered was given, and what it was made for."""
+        """The error message for a module that fails at its first call."""
         import torch
 
         layers = (m for m in self.module.modules() if isinstance(m, torch.nn.Linear))
         first = next(layers, None)
         width = "" if first is None else f"; its first layer takes {first.in_features}"
-        said = str(error).partition("\n")[0]
+        message = str(error).partition("\n")[0]
         return (
-            f"X: {self.quantity.model}: given inputs of shape {shape} the module "
-            f"fails: {said}{width}; give the columns that it was trained on, or "
+            f"X: {self.quantity.model}: for inputs of shape {shape} the module "
+            f"fails: {message}{width}; give the columns that it was trained on, or "
             "wrap(model, input_shape=...) for inputs of another shape"
         )
 
     def _slopes(self, tensor: Tensor, scores: Tensor) -> Array:
-        """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""
+        """Gradients (∂z/∂x)ᵀ ∇g(z) of points, shape (n, D)."""
         import torch
 
         numbers = _numbers(scores)
@@ -202,7 +201,7 @@ class TorchModel(WrappedModel):
             )
         if slopes is None:
             raise InvalidInput(
-                f"{self!r}: autograd finds no way from the output back to the input "
+                f"{self!r}: autograd finds no path from the output to the input "
                 "(it was rounded, detached or computed without gradients); pass `step` "
                 "to differentiate numerically"
             )
@@ -214,7 +213,7 @@ class TorchModel(WrappedModel):
         n_scores = scores.shape[1]
         if self.output == "value":
             return ScoreLink("identity", read_column(self.index, n_scores))
-        if n_scores == 1:  # which stands for two classes, by default for the second
+        if n_scores == 1:  # for two classes, by default the second
             index = 1 if self.index is None else self.index
             if index > 1:
                 raise InvalidInput(
@@ -257,7 +256,7 @@ def torch_model(
 
 @contextmanager
 def _evaluating(module: Module) -> Iterator[None]:
-    """Evaluation mode, with the mode of each part given back to it afterwards."""
+    """A context in evaluation mode, which restores the mode of each submodule."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -278,7 +277,7 @@ def _like(module: Module) -> Tensor:
 
 
 def _matrix(answer: object, n_rows: int) -> Tensor:
-    """What a module returned as scores (n, K)."""
+    """The module's result as scores (n, K)."""
     import torch
 
     if not isinstance(answer, torch.Tensor) or answer.is_complex():

@@ -1,4 +1,4 @@
-"""From whatever computes numbers to a function under explanation; texts too."""
+"""From a model or a callable to the function under explanation; texts too."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import ObservedValues
 
-# names of `po.functions`, whose stub takes them from this room
+# names of `po.functions`, which its stub takes from this room
 from propopt.tables.documents import TextSchema as TextSchema
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, is_frame, read_points
@@ -59,21 +59,21 @@ from propopt.tables.schema import read_with_schema
 
 
 def is_for_texts(model: Any, data: object) -> bool:
-    """Whether ``data`` are documents or their words, or were to be for this model."""
+    """Whether ``data`` are documents, a text schema, or input for a model of texts."""
     if isinstance(data, TextSchema | str | bytes) or is_documents(data):
         return True
-    known = data is None or isinstance(data, TableSchema)
+    is_tabular = data is None or isinstance(data, TableSchema)
     fitted = None if is_a(model, TORCH_MODULE) else FittedModel.of(model)
-    return not (known or fitted is None) and bool(fitted.text_vectorisers)
+    return not (is_tabular or fitted is None) and bool(fitted.text_vectorisers)
 
 
 def refuse_text_model(model: FittedModel) -> None:
-    """Refuse to give tables to a model that begins with a vectoriser of texts."""
-    found = model.text_vectorisers
-    if found:
+    """Refuse tables for a model that begins with a vectoriser of texts."""
+    vectorisers = model.text_vectorisers
+    if vectorisers:
         raise InvalidInput(
-            f"model: {model.name} begins with {name_of(found[0])}, which takes "
-            "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
+            f"model: {model.name} begins with {name_of(vectorisers[0])}, which takes "
+            "texts; give wrap some: wrap(model, data=texts), with a list or Series"
         )
 
 
@@ -92,73 +92,71 @@ def wrap(
 ) -> Function:
     """Make a function of a model: one output, with its gradient.
 
-    Gradients are exact for linear models, logistic regression, multi-layer perceptrons
+    Gradients are exact for linear models, logistic regression, multi-layer perceptrons,
     support vector machines, kernel ridge and Gaussian process regression with smooth
     kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
     and pipelines of scalers, PCA, polynomial and random features before one of these,
-    all of scikit-learn, for torch modules (in their own precision, by autograd; see
-    the page on images), and for whatever is a :class:`Function` already. All else is
-    differentiated numerically, by central differences; ``gradient_method`` of
-    the result tells which. A model that nothing is known of is tested once before that,
-    by some thousand evaluations between the rows: of one that jumps a warning says so,
-    and ``jumps`` of the result. Whoever gives ``step`` or ``gradient`` has said what is
-    wanted.
+    all of scikit-learn, for torch modules (in their precision, by autograd; see the
+    page on images), and for any :class:`Function`. Other models are differentiated
+    numerically, by central differences; ``gradient_method`` of the result reports the
+    method. Before its first gradient such a model is tested for jumps, by some thousand
+    evaluations between the rows: a warning and ``jumps`` of the result report them. No
+    test is made if ``step`` or ``gradient`` is given.
 
     Parameters
     ----------
     model : estimator, callable or Function
         A fitted model with scikit-learn's methods, or a vectorised callable from a
-        table (n, D) to n numbers. A model that was fitted on a DataFrame is always
-        given one with the same columns; a callable is given what X was, array or
-        DataFrame, and a model of texts, with documents for ``data``, a list of n
-        strings. A Function is returned as it is.
+        table (n, D) to n numbers. A model that was fitted on a DataFrame receives one
+        with the same columns; a callable receives X in its original form, array or
+        DataFrame; a model of texts, with documents as ``data``, receives a list of n
+        strings. A Function is returned unchanged.
     target : class label or int, optional
-        For a classifier the label of the class; by default the second of two. For
-        several outputs, or several labels, the position of one.
+        The label of the class of a classifier; by default the second of two. For
+        several outputs, or several labels, the index of one.
     output : {"auto", "value", "probability", "log_odds", "margin"}
-        What to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
+        The output to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
         ``decision_function`` (its negative for the first of two classes), which for
-        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"`` depends on
-        the final estimator alone, behind pipelines, searches and thresholds: it is the
-        margin of a boosted classifier, which for two classes is the log-odds; the
-        probability of other classifiers, or their margin if they have no
-        probabilities; the value of other models and of callables.
+        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"`` depends
+        only on the final estimator, behind pipelines, searches and thresholds: it is
+        the margin of a boosted classifier, which for two classes is the log-odds; the
+        probability of other classifiers, or their margin if they have no probabilities;
+        the value of other models and of callables.
     step : float, optional
-        Differentiate numerically, with this step relative to max(1, |x|), even where
-        the exact gradient is known. The default suits the precision in which the model
-        computes, double or single, which a few rows tell.
+        Differentiate numerically, with this step relative to max(1, |x|), even if an
+        exact gradient is available. The default suits the model's precision, double or
+        single, which is measured at a few rows.
     gradient : callable, optional
-        The gradient, where you know it: from the table that the model takes, with n
-        rows, to numbers (n, D). It is believed; central differences of ``value``
-        can check it.
+        The gradient, if you have it: from the model's input table with n rows to
+        numbers (n, D). It is not checked; compare it with central differences of
+        ``value``.
     input_shape : sequence of int or ImageShape, optional
-        The shape of one point as a torch module takes it, such as (C, H, W), where that
-        is not (D,). Its value is one column of what the module returns; where columns
-        are scores of classes, ``output`` says what to make of them: their softmax, or
-        their sigmoid where one column stands for two classes.
+        The shape of one input of a torch module, such as (C, H, W), if that is not
+        (D,). The value is one column of the module's result; if columns are scores of
+        classes, ``output`` selects their softmax, or their sigmoid if one column stands
+        for two classes.
     data : DataFrame, TableSchema, array, documents or TextSchema, optional
-        The table that the model was fitted on, or X: the function then takes DataFrames
-        with these columns, and the model is given nothing else, with its own labels,
-        text, categories and dtypes. Gradients of numeric columns are exact if there are
-        no categories, else central differences; that of a category is its effect,
-        f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``. Categories are
-        text, booleans and categories of pandas; ``po.functions.TableSchema.of(X,
-        categorical=[...], groups={...})`` declares others, and columns that one-hot
-        encode one feature, which is then explained as one. Models that take missing
-        values are given them as they are in ``data``; the gradient of a missing number
-        is the effect of that, f(x) less its mean over all values of the column that
-        are observed in ``data``, which may be an array for that. Documents, a list or
-        Series of texts, make a ``TextFunction`` of the model: its columns are their
-        words, those that the model sees where that is known, and the gradient of a word
-        is f(x) less f of the text without it. ``po.functions.TextSchema.of(texts,
-        rule)`` says what a word is.
+        The training table, or X: the function then takes DataFrames with these columns,
+        and the model receives such DataFrames, with their labels, text, categories and
+        dtypes. Gradients of numeric columns are exact if there are no categories, else
+        central differences; that of a category is its effect, f(x) − Σ_c p_c f(x with
+        c), with p_c its frequency in ``data``. Categories are text, booleans and
+        categories of pandas; ``po.functions.TableSchema.of(X, categorical=[...],
+        groups={...})`` declares others, and columns that one-hot encode one feature,
+        which is then explained as one. Missing values are passed to the model
+        unchanged; the gradient of a missing number is its effect, f(x) minus the mean
+        over all observed values of the column in ``data``, which may be an array for
+        that. Documents, a list or Series of texts, make a ``TextFunction`` of the
+        model: its columns are the words, by the model's rule if possible, and the
+        gradient of a word is f(x) minus f of the text without it.
+        ``po.functions.TextSchema.of(texts, rule)`` sets another rule.
     batch_rows : int, optional
-        The most rows that the model is given in one call, whoever asks: for models
-        behind a network, or with much memory per row. By default 16,384 rows and 32
-        MiB, and 4 MiB for torch modules.
+        The most rows in any call of the model, for models behind a network, or with
+        much memory per row. By default 16,384 rows and 32 MiB, and 4 MiB for torch
+        modules.
     outcome : str, optional
-        The name of the column that the model predicts, which models do not know: then
-        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
+        The name of the column that the model predicts, which models do not record: then
+        cards, axes and files have "log-odds of churn = 1", else "log-odds of class 1".
 
     Returns
     -------
@@ -168,8 +166,8 @@ def wrap(
     Raises
     ------
     InvalidInput
-        If the model is not fitted, cannot be called, has no such output or no such
-        target, or needs a target and none was given.
+        If the model is not fitted, cannot be called, has no such output or target, or
+        requires a target and none was given.
 
     Examples
     --------
@@ -184,29 +182,37 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    told = ReferenceTable(data)
+    reference = ReferenceTable(data)
     return wrap_model(
-        model, target, output, step, gradient, input_shape, told, batch_rows, outcome
+        model,
+        target,
+        output,
+        step,
+        gradient,
+        input_shape,
+        reference,
+        batch_rows,
+        outcome,
     )
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ReferenceTable:
-    """What a function is told of its table, and what errors call that."""
+    """The table given with a model, and its name in error messages."""
 
     data: Any
     label: str = "data"
 
     @property
     def schema(self) -> TableSchema | None:
-        """The columns; None of an array."""
+        """The columns of the table; None for an array."""
         if isinstance(self.data, TableSchema):
             return self.data
         return None if self._encoded is None else self._encoded[0]
 
     def read(self, function: Function, X: Any, what: str) -> tuple[Points, Labels]:
-        """X as its function takes it; the table itself is not read again."""
+        """Convert X as its function does; the table itself is converted only once."""
         if X is self.data and self._encoded is not None:
             schema, points, labels = self._encoded
             if function.schema is schema:
@@ -215,19 +221,19 @@ class ReferenceTable:
 
     @cached_property
     def _encoded(self) -> tuple[TableSchema, Points, Labels] | None:
-        """The columns of a table and its rows, read once."""
+        """The columns of the table and its rows, converted once."""
         if self.data is None or _is_plain(self.data):
             return None
         return read_with_schema(self.data, what=self.label)
 
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
-        """The values of each column of an array, which has no schema."""
+        """The observed values of each column of an array, which has no schema."""
         return observed_in(self._numbers) if _is_plain(self.data) else None
 
     @property
     def compared(self) -> Points:
-        """Up to 20 rows without gaps, at which a model is asked what it answers."""
+        """Up to 20 rows without missing values, to compare exact structures."""
         if _is_plain(self.data):
             points = self._numbers
         elif self.data is None or isinstance(self.data, TableSchema):
@@ -250,17 +256,17 @@ def wrap_model(
     step: float | None,
     gradient: Callable[[Any], object] | None,
     input_shape: Sequence[int] | ImageShape | None,
-    told: ReferenceTable,
+    reference: ReferenceTable,
     batch_rows: int | None,
     outcome: str | None = None,
 ) -> Function:
-    """:func:`wrap`, whose errors call the table as its user does."""
+    """The implementation of :func:`wrap`, with the table's name for errors."""
     check_target(target)
-    data, is_torch, place = told.data, is_a(model, TORCH_MODULE), None
+    data, is_torch, label_index = reference.data, is_a(model, TORCH_MODULE), None
     if not (isinstance(model, Function) or is_torch):
         model = FittedModel.of(model)
         check_model(model)  # before the table, which may be the model
-        model, target, place = one_label(model, target)
+        model, target, label_index = one_label(model, target)
     if not isinstance(model, Function) and is_for_texts(model, data):
         if (step, gradient, input_shape) != (None, None, None):
             raise InvalidInput(
@@ -269,21 +275,21 @@ def wrap_model(
             )
         from propopt.functions.wrapping_texts import wrap_texts
 
-        texts = wrap_texts(model, target, output, data, told.label)
-        return _told(texts, batch_rows, outcome, place)
-    observed, schema = told.observed, told.schema
+        texts = wrap_texts(model, target, output, data, reference.label)
+        return _with_settings(texts, batch_rows, outcome, label_index)
+    observed, schema = reference.observed, reference.schema
     if is_torch:
         from propopt.functions.torch_modules import torch_model
 
-        _refuse("gradient", gradient, f"{name_of(model)} {_OWN}")
+        _refuse("gradient", gradient, f"{name_of(model)} {_HAS_GRADIENT}")
         module = torch_model(model, target, output, input_shape)
-        return _told(_torch(module, step, schema), batch_rows, outcome)
+        return _with_settings(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {model.name} is not a torch module")
     if isinstance(model, Function):
         already = f"{model!r} is a Function already"
         _refuse("data", schema, f"{already}; leave the argument out")
-        _refuse("gradient", gradient, f"{model!r} {_OWN}")
+        _refuse("gradient", gradient, f"{model!r} {_HAS_GRADIENT}")
         for argument, value in (("batch_rows", batch_rows), ("outcome", outcome)):
             _refuse(argument, value, f"{already}; give it to the wrap that made it")
         if (target, output, step) != (None, "auto", None):
@@ -291,29 +297,29 @@ def wrap_model(
                 f"wrap: {already}; its target, output and step cannot be changed"
             )
         return model
-    wrapped = _wrapped(model, target, output, step, gradient, told)
+    wrapped = _wrapped(model, target, output, step, gradient, reference)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, observed_values=observed)
-    return _told(wrapped, batch_rows, outcome, place)
+    return _with_settings(wrapped, batch_rows, outcome, label_index)
 
 
 _COMPARED: Final = 20
 
-_OWN: Final = "has its own; leave the argument out"
+_HAS_GRADIENT: Final = "has a gradient already; leave the argument out"
 
 
-def _told(
+def _with_settings(
     function: WrappedModel,
     batch_rows: int | None,
     outcome: str | None,
-    place: int | None = None,
+    label_index: int | None = None,
 ) -> Function:
-    """The function, with a bound on the rows of a call, and what it is of in words.
+    """The function with its batch size, outcome and label.
 
-    ``place`` says which of several labels it is of.
+    ``label_index`` is the index of one of several labels.
     """
-    if place is not None:
-        quantity = replace(function.quantity, position=place)
+    if label_index is not None:
+        quantity = replace(function.quantity, position=label_index)
         function = replace(function, quantity=quantity)
     if outcome is not None:
         function = replace(function, quantity=function.quantity.of_outcome(outcome))
@@ -328,10 +334,10 @@ def _wrapped(
     output: Output,
     step: Any,
     gradient: Callable[[Any], object] | None,
-    told: ReferenceTable,
+    reference: ReferenceTable,
 ) -> WrappedModel:
-    """The function of a model with methods, or of a callable."""
-    schema = told.schema
+    """The function of a fitted model or a callable."""
+    schema = reference.schema
     refuse_text_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
@@ -339,9 +345,9 @@ def _wrapped(
     if schema is not None:
         if gradient is not None:
             raise InvalidInput(
-                "data: a table of a schema has gradients of its own; leave gradient out"
+                "data: a table with a schema has gradients already; leave gradient out"
             )
-        check_data(model, list(schema.header), told.label)
+        check_data(model, list(schema.header), reference.label)
     if gradient is not None:
         if not callable(gradient):
             raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
@@ -350,16 +356,16 @@ def _wrapped(
         return GivenGradient(name, _readout(model, quantity, index), gradient)
     if step is None and (schema is None or not schema.categorical.any()):
         exact = _exact(model, quantity, index, name)
-        if exact is not None and _answers_alike(
-            exact, _readout(model, quantity, index), told.compared
+        if exact is not None and _agrees_with_model(
+            exact, _readout(model, quantity, index), reference.compared
         ):
             return replace(exact, table=schema)
     if schema is None:
         readout = _readout(model, quantity, index)
     else:
-        method, said = call_of(model, quantity)
+        method, output_name = call_of(model, quantity)
         direct = direct_call(model, quantity) if schema.is_numeric else None
-        readout = Readout(method, schema.decode, said, index, direct=direct)
+        readout = Readout(method, schema.decode, output_name, index, direct=direct)
     return NumericalModel(
         name,
         readout,
@@ -371,7 +377,7 @@ def _wrapped(
 
 
 def _is_plain(data: Any) -> bool:
-    """Whether it is an array of numbers; text needs a DataFrame."""
+    """Whether the data is a numeric array; text requires a DataFrame."""
     return isinstance(data, np.ndarray) and data.dtype.kind in "biuf"
 
 
@@ -397,29 +403,31 @@ def _torch(model: WrappedModel, step: Any, schema: TableSchema | None) -> Wrappe
 def _exact(
     model: FittedModel, output: str, index: int | None, name: Quantity
 ) -> ExactModel | None:
-    known = exact_scores(model.estimator, output, index)
-    return None if known is None else ExactModel(name, FittedColumns.of(model), *known)
+    exact = exact_scores(model.estimator, output, index)
+    return None if exact is None else ExactModel(name, FittedColumns.of(model), *exact)
 
 
-def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
-    """Whether its parameters say what the model answers at points (n, D).
+def _agrees_with_model(exact: ExactModel, readout: Readout, points: Points) -> bool:
+    """Whether the exact form agrees with the model at points (n, D); else a warning.
 
-    Where they do not, a warning tells. Log-odds are compared as probabilities, which
-    are what the model answers.
+    Log-odds are compared as probabilities, which the model returns.
     """
     if len(points) == 0:
         return True
-    read = exact.value_at(points, Labels())
+    exact_values = exact.value_at(points, Labels())
     if readout.output == "log_odds":
-        read, readout = expit(read), replace(readout, output="probability")
-    answers, epsilon = readout.values_with_precision(points, Labels())
-    errors = np.abs(read - answers)
-    if (errors <= allowed_difference(answers, PRODUCTS_TOLERANCE, epsilon)).all():
+        exact_values, readout = (
+            expit(exact_values),
+            replace(readout, output="probability"),
+        )
+    values, epsilon = readout.values_with_precision(points, Labels())
+    errors = np.abs(exact_values - values)
+    if (errors <= allowed_difference(values, PRODUCTS_TOLERANCE, epsilon)).all():
         return True
     warnings.warn(
-        f"{exact.quantity.model}: what its parameters give differs from its answers by "
-        f"up to {errors.max():.2g}; it is called instead, and its gradients are "
-        "differences",
+        f"{exact.quantity.model}: values from its parameters differ from its "
+        f"predictions by up to {errors.max():.2g}; the model is called instead, and "
+        "its gradients are differences",
         InexactBoxesWarning,
         stacklevel=2,
     )
@@ -427,15 +435,15 @@ def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
 
 
 def _readout(model: FittedModel, output: str, index: int | None) -> Readout:
-    method, said = call_of(model, output)
+    method, output_name = call_of(model, output)
     if method is model.estimator:
         return Readout(method, as_given, output, index)
     columns = FittedColumns.of(model)
     direct = direct_call(model, output)
-    return Readout(method, columns.table, said, index, columns, direct)
+    return Readout(method, columns.table, output_name, index, columns, direct)
 
 
-# ---- The function of a model with a table, as one line from a model to a result has it
+# ---- The function of a model with a table, for explanations in one call
 
 
 def wrap_with_table(
@@ -447,7 +455,7 @@ def wrap_with_table(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> tuple[Function, ReferenceTable]:
-    """The function of a model, and its table: ``data``, or X with names or gaps."""
+    """Function of a model, and its table: ``data``, or X if it has names or gaps."""
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(
@@ -463,18 +471,18 @@ def wrap_with_table(
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )
-    known = ReferenceTable(data)
-    gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need what is not missing
+    reference = ReferenceTable(data)
+    gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need observed values
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
-        known = ReferenceTable(X, "X")
-    rest = None, None, None, known, batch_rows, outcome
-    return wrap_model(model, target, output, *rest), known
+        reference = ReferenceTable(X, "X")
+    rest = None, None, None, reference, batch_rows, outcome
+    return wrap_model(model, target, output, *rest), reference
 
 
 def other_classes(
     model: Any, function: Function, output: Output, data: Any
 ) -> Iterator[Function]:
-    """The other outputs of a model of three classes or more, as one of them."""
+    """The functions of the other classes of a model of three or more classes."""
     if isinstance(model, Function):
         return
     fitted = FittedModel.of(model)

@@ -1,4 +1,4 @@
-"""From a model of texts to a function under explanation, and the words that it sees."""
+"""From a model of texts to a function under explanation, with its words."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ from propopt.tables.documents import (
 
 
 def word_rule_of(model: Any) -> WordRule | Reason:
-    """The words that a model sees; the reason where that cannot be told."""
+    """Rule by which a model splits texts into words; the reason if there is none."""
     rules = [
         _rule_of(vectoriser) for vectoriser in FittedModel.of(model).text_vectorisers
     ]
     if not rules:
-        return Reason("it begins with no vectoriser of scikit-learn")
+        return Reason("it does not begin with a vectoriser of scikit-learn")
     if any(rule != rules[0] for rule in rules):
-        return Reason("it begins with vectorisers that see other words")
+        return Reason("it begins with vectorisers of different words")
     return rules[0]
 
 
 def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
     if type(vectoriser) not in VECTORISERS:
         return Reason(f"{type(vectoriser).__name__} may find words by another rule")
-    told = vectoriser.get_params(deep=False)
-    if told["analyzer"] != "word":
-        return Reason("its vectoriser counts characters, or in a way of its own")
+    settings = vectoriser.get_params(deep=False)
+    if settings["analyzer"] != "word":
+        return Reason("its vectoriser counts characters, or by a custom rule")
     for name in ("preprocessor", "tokenizer"):
-        if told[name] is not None:
-            return Reason(f"its vectoriser has a {name} of its own")
-    if callable(told["strip_accents"]):
-        return Reason("its vectoriser strips accents in a way of its own")
+        if settings[name] is not None:
+            return Reason(f"its vectoriser has a custom {name}")
+    if callable(settings["strip_accents"]):
+        return Reason("its vectoriser strips accents by a custom function")
     return VectoriserWords(
-        lowercase=bool(told["lowercase"]),
-        strip_accents=told["strip_accents"],
-        token_pattern=told["token_pattern"],
+        lowercase=bool(settings["lowercase"]),
+        strip_accents=settings["strip_accents"],
+        token_pattern=settings["token_pattern"],
         stop_words=frozenset(vectoriser.get_stop_words() or ()),
     )
 
@@ -63,7 +63,7 @@ def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
 def wrap_texts(
     model: Any, target: Target, output: Output, data: Any, label: str = "data"
 ) -> TextFunction:
-    """The function that a model of texts computes; see :func:`propopt.wrap`."""
+    """The function of documents for a model of texts; see :func:`propopt.wrap`."""
     if is_a(model, TORCH_MODULE):
         from propopt.functions.torch_modules import torch_model
 
@@ -82,16 +82,16 @@ def wrap_texts(
     for vectoriser in fitted.text_vectorisers:
         if vectoriser.input != "content":
             raise InvalidInput(
-                f"model: its {name_of(vectoriser)} reads files (input="
+                f"model: its {name_of(vectoriser)} takes files (input="
                 f"{vectoriser.input!r}), and words are deleted from texts; set its "
                 "input to 'content'"
             )
     quantity = read_output(fitted, output)
     index = read_index(fitted, quantity, target)
-    method, said = call_of(fitted, quantity)
+    method, output_name = call_of(fitted, quantity)
     return TextFunction(
         quantity=quantity_of(fitted, quantity, index),
-        values_of=Readout(method, as_texts, said, index),
+        values_of=Readout(method, as_texts, output_name, index),
         text_schema=text_schema_of(model, data, label),
         structure=read_text_model(fitted.estimator, quantity, index),
         vectorisers=tuple(fitted.text_vectorisers),
@@ -103,5 +103,5 @@ def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
     if isinstance(data, TextSchema):
         return data
     rule = word_rule_of(model)
-    known = PatternWords() if isinstance(rule, Reason) else rule
-    return TextSchema.of(data, known, label)
+    word_rule = PatternWords() if isinstance(rule, Reason) else rule
+    return TextSchema.of(data, word_rule, label)

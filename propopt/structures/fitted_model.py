@@ -1,4 +1,4 @@
-"""What a fitted model is, asked once where it enters: steps, outputs, margin, words."""
+"""Library's view of a fitted model: its steps, classes, margin and word vectorisers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READERS: Final[dict[str, ModelReader]] = {
     **SKLEARN,
     **XGBOOST,
 }
-"""By the package and name of a class what is known of it."""
+"""The reader of each class of models, by the package and the name of the class."""
 
 _Part = TypeVar("_Part")
 
@@ -55,40 +55,39 @@ def of_class(
     part: Callable[[ModelReader], _Part | None],
     unchanged: tuple[str, ...] = (),
 ) -> _Part | None:
-    """What readers tell of its class, or of the nearest one above.
+    """Part that the reader of a model's class, or of its nearest base class, provides.
 
-    A class above is not asked where a subclass replaces one of the methods that should
-    be ``unchanged``.
+    Base classes are not searched beyond a class that overrides one of the ``unchanged``
+    methods.
     """
     for kind in type(model).__mro__:
         reader = READERS.get(class_name(kind))
-        told = None if reader is None else part(reader)
-        if told is not None or any(method in vars(kind) for method in unchanged):
-            return told
+        value = None if reader is None else part(reader)
+        if value is not None or any(method in vars(kind) for method in unchanged):
+            return value
     return None
 
 
 def tree_rule(model: Any) -> TreeRule | None:
-    """What reads the trees of a model that is made of them; None of others."""
+    """Function that reads the trees of a model; None for models that are not trees."""
     reader = READERS.get(class_name_of(model))
     return None if reader is None else reader.trees
 
 
-# ---- The estimator that answers
+# ---- The estimator that makes the predictions
 
 
 LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
 _STACK: Final = "sklearn.StackingClassifier"
 _SELECTS: Final = "sklearn.RFE", "sklearn.RFECV"
-"""Models that select columns before their ``estimator_`` answers."""
+"""Models that select columns before their ``estimator_`` predicts."""
 
 
 def as_estimator(model: Any) -> Any:
-    """The estimator that answers, with what is before it as a pipeline.
+    """The estimator that predicts, behind searches, thresholds and frozen wrappers.
 
-    Searches, frozen estimators and classifiers with a threshold give what they forward
-    to. A pipeline of imblearn is one of scikit-learn without samplers. Native boosters
-    get the methods of an estimator. A model that forwards nothing is returned itself.
+    A pipeline of imblearn becomes one of scikit-learn without samplers. Native boosters
+    get the methods of an estimator. Any other model is returned unchanged.
     """
     if isinstance(model, FittedModel):
         return model.estimator
@@ -103,12 +102,13 @@ def as_estimator(model: Any) -> Any:
 @final
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A model as it answers; each property is found when it is first asked for.
+    """A fitted model with its steps, classes and margin, each computed at first use.
 
     Parameters
     ----------
     estimator : object
-        What answers: :meth:`of` finds it behind searches, thresholds and boosters.
+        The estimator that predicts; :meth:`of` unwraps searches, thresholds and
+        boosters.
 
     Examples
     --------
@@ -129,26 +129,29 @@ class FittedModel:
 
     @classmethod
     def of(cls, model: Any) -> FittedModel:
-        """What a model is; a ``FittedModel`` is returned as it is."""
+        """Wrap a model; a ``FittedModel`` is returned unchanged."""
         return model if isinstance(model, cls) else cls(as_estimator(model))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FittedModel, (self.estimator,)
 
-    # ---- Its steps
+    # ---- Steps
 
     @property
     def name(self) -> str:
-        """A short name for messages."""
+        """A short name of the model for messages."""
         return name_of(self.estimator)
 
     def has(self, method: str) -> bool:
-        """Whether it has a method, with its settings."""
+        """Whether the model has a method under its current settings."""
         return has_method(self.estimator, method)
 
     @cached_property
     def steps(self) -> list[Any]:
-        """The steps that do something, also of pipelines in it; or itself."""
+        """The steps that transform something, with nested pipelines flattened.
+
+        Or the model alone.
+        """
         return _working(self.estimator)
 
     @cached_property
@@ -161,69 +164,80 @@ class FittedModel:
 
     @property
     def entry(self) -> Any:
-        """The first working step of a pipeline, or the model; None if none works."""
+        """First step that transforms something, or the model; None if no step does."""
         return self.steps[0] if self.steps else None
 
     @cached_property
     def _opened(self) -> tuple[list[Any], Any]:
-        model, before = self.estimator, list[Any]()
+        model, transformers = self.estimator, list[Any]()
         while True:
             if inherits(model, "sklearn.Pipeline"):
                 if len(model.steps) > 1:
-                    before.append(model[:-1])
+                    transformers.append(model[:-1])
                 model = as_estimator(model.steps[-1][1])
             elif inherits(model, _STACK) and has_fitted(model, "final_estimator_"):
-                before.append(model)
+                transformers.append(model)
                 model = as_estimator(model.final_estimator_)
             else:
-                return before, model
+                return transformers, model
 
     @property
     def before(self) -> list[Any]:
-        """What transforms the table for the core: steps, and the members of a stack."""
+        """The transformers that feed the core: steps, and the members of a stack."""
         return self._opened[0]
 
     @property
     def core(self) -> Any:
-        """The estimator that answers at last, behind steps and stacks."""
+        """The estimator that predicts at the end, behind all steps and stacks."""
         return self._opened[1]
 
     def behind_steps(self, scores: Callable[[Any], Array]) -> Callable[[Any], Array]:
-        """What the core is asked, as a function of the table before the steps."""
+        """A scoring function of the core as a function of the model's input table."""
         return partial(_after, self.before, scores) if self.before else scores
 
     @cached_property
     def members(self) -> list[Any]:
-        """The models that its final estimator is made of, as votes are; else none."""
+        """The models that the final estimator combines, such as the voters.
+
+        Empty if none.
+        """
         return _members_in(self.final)
 
-    # ---- Its columns and classes
+    # ---- Columns and classes
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names of the columns that it was fitted on; None if these had none."""
+        """The names of the columns that the model was fitted on.
+
+        None if they had no names.
+        """
         names = fitted_value(self.entry, "feature_names_in_")
         return None if names is None else tuple(str(name) for name in names)
 
     @property
     def n_columns(self) -> int | None:
-        """How many columns it was fitted on; None where it does not tell."""
+        """The number of columns that the model was fitted on.
+
+        None if it does not record it.
+        """
         count = fitted_value(self.entry, "n_features_in_")
         return None if count is None else int(count)
 
     @property
     def classes(self) -> Any:
-        """The labels of the classes; None of what is no classifier."""
+        """The class labels of a classifier; None for other models."""
         return fitted_value(self.estimator, "classes_")
 
     @cached_property
     def labels(self) -> list[NDArray[Any]] | None:
-        """The classes of each label of a classifier of several; None of others."""
+        """Classes of each label of a multi-label classifier; None for other models."""
         final = self.final
         classes = fitted_value(final, "classes_")
         if classes is None:
             return None
-        if isinstance(classes, list) and all(np.ndim(own) == 1 for own in classes):
+        if isinstance(classes, list) and all(
+            np.ndim(label_classes) == 1 for label_classes in classes
+        ):
             return list(map(np.asarray, classes))
         count = 1
         n_labels = of_class(final, lambda reader: reader.n_labels)
@@ -235,13 +249,15 @@ class FittedModel:
             count = n_labels(final)
         return [np.arange(2)] * count if count > 1 else None
 
-    # ---- Its margin
+    # ---- Margin
 
     @cached_property
     def margin(self) -> Callable[[Any], Array] | None:
-        """The scores of boosted classifiers and native boosters; None of others.
+        """The margin (raw score) of boosted classifiers and native boosters.
 
-        From the table that the model takes to (n,), or (n, K) of K classes.
+        None for others.
+
+        A function from the model's input table to scores (n,), or (n, K) for K classes.
         """
         if self._rule is None:
             return None
@@ -250,7 +266,10 @@ class FittedModel:
 
     @cached_property
     def logit_of_margin(self) -> float | None:
-        """How many times the margin the log-odds of the second of two classes are."""
+        """The factor from the margin to the log-odds of the second of two classes.
+
+        None if there is none.
+        """
         return None if self._rule is None else self._rule.logit(self.core)
 
     @cached_property
@@ -259,10 +278,10 @@ class FittedModel:
 
     @cached_property
     def is_explained_by_margin(self) -> bool:
-        """Whether the margin is what is explained of a classifier, by its class alone.
+        """Whether ``output="auto"`` explains the margin of this class of models.
 
-        So are boosted classifiers, and stacks that end in a logistic regression, whose
-        margin is the sum that their probabilities are made of.
+        It does for boosted classifiers, and for stacks that end in a logistic
+        regression.
         """
         explains = of_class(
             self.core, lambda reader: reader.explains_margin, PREDICTION_METHODS
@@ -274,88 +293,99 @@ class FittedModel:
 
     @property
     def has_custom_objective(self) -> bool:
-        """Whether a boosted classifier has its user's objective, and scores alone."""
-        known = of_class(
+        """Whether a boosted classifier gives only scores, of a user's objective."""
+        predicate = of_class(
             self.core, lambda reader: reader.has_custom_objective, PREDICTION_METHODS
         )
-        return known is not None and known(self.core)
+        return predicate is not None and predicate(self.core)
 
     @property
     def predicts_scores(self) -> bool:
-        """Whether a native booster predicts the sums of its trees as they are."""
-        known = of_class(self.estimator, lambda reader: reader.predicts_scores)
-        return known is not None and known(self.estimator)
+        """Whether ``predict`` of a native booster returns the raw sums of its trees."""
+        predicate = of_class(self.estimator, lambda reader: reader.predicts_scores)
+        return predicate is not None and predicate(self.estimator)
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether it takes an array of its columns as readily as a frame of them."""
-        known = of_class(
+        """Whether an array gives the same predictions as the frame of the fit."""
+        flag = of_class(
             self.estimator, lambda r: r.takes_numbers or None, PREDICTION_METHODS
         )
-        return known is not None
+        return flag is not None
 
     @property
     def direct(self) -> Callable[..., Array] | None:
-        """A faster call of a table of numbers, where its library has one."""
-        find = of_class(
+        """A faster prediction function for numeric tables, if the library has one."""
+        make_call = of_class(
             self.estimator, lambda reader: reader.direct, PREDICTION_METHODS
         )
-        return None if find is None else find(self.estimator)
+        return None if make_call is None else make_call(self.estimator)
 
-    # ---- Its shape
+    # ---- Shape
 
     @cached_property
     def is_piecewise_constant(self) -> bool:
-        """Whether it is known to be constant between jumps, with slopes 0."""
+        """Whether the model is constant between jumps, with zero slopes, as trees."""
         rule = of_class(self.final, lambda reader: reader.constant_if)
         parts = None if rule is None else rule(self.final)
         if parts is None:
             return False
         return all(FittedModel.of(part).is_piecewise_constant for part in parts)
 
-    # ---- What it does first with texts
+    # ---- Vectorisers of texts
 
     @cached_property
     def text_entries(self) -> list[Any]:
-        """The parts that are given the texts: one, or one of each member."""
+        """The first steps that receive the texts: one, or one for each member."""
         parts = _members_in(self.entry)
         if isinstance(self.entry, FeatureUnion):
             transformers = self.entry.transformer_list
             parts = [part for _, part in transformers if not isinstance(part, str)]
         elif not parts:
             return [self.entry]
-        return [own for part in parts for own in FittedModel.of(part).text_entries]
+        return [entry for part in parts for entry in FittedModel.of(part).text_entries]
 
     @cached_property
     def text_vectorisers(self) -> list[Any]:
-        """The vectorisers that it begins with; none where another part sees texts."""
-        found = [entry for entry in self.text_entries if is_a(entry, *_COUNT_WORDS)]
-        return found if len(found) == len(self.text_entries) else []
+        """The vectorisers that the model begins with.
+
+        Empty if another kind of step receives texts.
+        """
+        vectorisers = [
+            entry for entry in self.text_entries if is_a(entry, *_COUNT_WORDS)
+        ]
+        return vectorisers if len(vectorisers) == len(self.text_entries) else []
 
 
 _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
-"""``TfidfVectorizer`` is a ``CountVectorizer`` too."""
+"""``TfidfVectorizer`` is a subclass of ``CountVectorizer``."""
 
 
 def unreadable(model: Any, error: Exception) -> str:
-    """Why a model was not read, with its class."""
+    """The message for a model without a computable structure."""
     name = type(FittedModel.of(model).final).__name__
-    return f"{name} cannot be read: {type(error).__name__}: {error}"
+    return (
+        f"the structure of {name} cannot be computed: {type(error).__name__}: {error}"
+    )
 
 
-def _after(before: list[Any], scores: Callable[[Any], Array], table: Any) -> Array:
-    for steps in before:
+def _after(
+    transformers: list[Any], scores: Callable[[Any], Array], table: Any
+) -> Array:
+    for steps in transformers:
         table = steps.transform(table)
     return scores(table)
 
 
 def _working(model: Any) -> list[Any]:
+    """The steps of a pipeline and of nested ones, without those that do nothing."""
     if type(model) is not Pipeline:
         return [] if is_passthrough(model) else [model]
     return [step for _, part in model.steps for step in _working(part)]
 
 
 def _members_in(model: Any) -> list[Any]:
+    """The fitted models inside a wrapper or an ensemble."""
     if is_a(model, "sklearn.TransformedTargetRegressor"):
         return [model.regressor_]
     if is_a(model, "sklearn.CalibratedClassifierCV"):
@@ -364,18 +394,18 @@ def _members_in(model: Any) -> list[Any]:
     return members if isinstance(members, list) else []
 
 
-# ---- Classifiers that give several labels to each point
+# ---- Multi-label classifiers
 
 
 class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no types
-    """One label of a classifier that gives several, as a classifier of its own.
+    """One label of a multi-label classifier, as a classifier by itself.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted classifier of several labels.
+        A fitted multi-label classifier.
     position : int
-        Which of its labels.
+        The index of the label.
     """
 
     def __init__(self, estimator: Any, position: int) -> None:
@@ -384,11 +414,11 @@ class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no 
 
     @property
     def __name__(self) -> str:
-        """That of its classifier, for messages."""
+        """The name of the multi-label classifier, for messages."""
         return type(self.estimator).__name__
 
     def fit(self, _X: Any, _y: Any) -> OneLabel:
-        """Itself: its classifier is fitted, and stays as it is."""
+        """Return the classifier itself, which is fitted already."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -396,22 +426,23 @@ class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no 
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes of the label."""
+        """The classes of this label."""
         labels = FittedModel.of(self.estimator).labels
-        assert labels is not None, "its classifier gives several labels"
+        assert labels is not None, "the classifier is multi-label"
         return labels[self.position]
 
     @property
     def feature_names_in_(self) -> Any:
-        """The columns that the classifier was fitted on, if they had names."""
+        """The names of the columns that the classifier was fitted on."""
         return self.estimator.feature_names_in_
 
     @property
     def n_features_in_(self) -> int:
+        """The number of columns that the classifier was fitted on."""
         return int(self.estimator.n_features_in_)
 
     def predict_proba(self, table: Any) -> Array:
-        """Probabilities of the classes of the label, (n, K)."""
+        """Probabilities of the classes of this label, shape (n, K)."""
         given = self.estimator.predict_proba(table)
         if isinstance(given, list):
             return np.asarray(given[self.position])
@@ -420,21 +451,21 @@ class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no 
 
 
 class OneBoostedLabel(OneLabel):
-    """One label of boosted trees, which have a sum of trees for each."""
+    """One label of boosted trees that fit a separate sum of trees for each label."""
 
     def scores(self, table: Any) -> Array:
-        """The sum of the trees of the label, before the link."""
+        """The sum of the trees of this label before the link, shape (n,)."""
         margin = FittedModel.of(self.estimator).margin
-        assert margin is not None, "it is of boosted trees"
+        assert margin is not None, "boosted trees have a margin"
         return np.asarray(margin(table))[:, self.position]
 
 
 _INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassifier"
-"""Classes that ask a classifier of its own for each label."""
+"""Classes that fit a separate classifier for each label."""
 
 
 def with_label(model: Any, position: int) -> Any:
-    """The classifier of one of several labels."""
+    """The binary classifier of one label of a multi-label model."""
     model = as_estimator(model)
     if type(model) is Pipeline:
         *before, (name, final) = model.steps

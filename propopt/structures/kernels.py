@@ -1,6 +1,6 @@
-"""Kernels at centers, of which scores are sums, and densities of classes.
+"""Kernels at centers, with scores as weighted sums, and gaussian class densities.
 
-A kernel is evaluated for all pairs of points and centers at once, and comes with the
+A kernel is evaluated for all pairs of points and centers, and comes with the
 pullback of that matrix: cotangents C (n, M) to Σ_m C_nm ∂k(x_n, z_m)/∂x_n (n, D), by
 products of matrices and never by an array (n, M, D).
 """
@@ -23,15 +23,15 @@ from propopt.structures.scores import Network, Pullback
 
 
 class Kernel(ABC):
-    """A differentiable kernel k(x, z)."""
+    """A differentiable kernel k(x, z) of two points."""
 
     @abstractmethod
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix k(x_n, z_m), shape (n, M), and its pullback to the points."""
+        """The kernel matrix k(x_n, z_m), (N, M), and its pullback to the points."""
 
     @property
     def n_parts(self) -> int:
-        """How many kernels it is made of, itself among them."""
+        """The number of elementary kernels in it, including itself."""
         return 1
 
 
@@ -41,10 +41,10 @@ class Radial(Kernel):
 
     shape: str  # a key of RADIAL
     lengthscale: Any  # ℓ: a number, or an array (D,)
-    settings: tuple[float, ...] = ()  # what φ has besides
+    settings: tuple[float, ...] = ()  # further parameters of φ
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and Σ_m C_nm 2φ′_nm (x_n − z_m) / ℓ²."""
+        """The kernel matrix, and the pullback Σ_m C_nm 2φ′_nm (x_n − z_m) / ℓ²."""
         origin = centers.mean(axis=0)  # differences of small numbers keep their digits
         x = (points - origin) / self.lengthscale
         z = (centers - origin) / self.lengthscale
@@ -63,11 +63,11 @@ class InnerProduct(Kernel):
     """A kernel of the inner product, k(x, z) = ψ(xᵀz)."""
 
     shape: str  # a key of OF_PRODUCTS
-    settings: tuple[float, ...]  # what ψ has besides
+    settings: tuple[float, ...]  # further parameters of ψ
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and Σ_m C_nm ψ′_nm z_m."""
-        values, slopes = OF_PRODUCTS[self.shape](points @ centers.T, *self.settings)
+        """The kernel matrix, and the pullback Σ_m C_nm ψ′_nm z_m."""
+        values, slopes = INNER_PRODUCTS[self.shape](points @ centers.T, *self.settings)
         return values, lambda cotangents: (cotangents * slopes) @ centers
 
 
@@ -112,7 +112,7 @@ RADIAL: Final[Mapping[str, Callable[..., _Both]]] = {
     "rational quadratic": _rational_quadratic,  # (1 + s / 2α)^(−α)
     "periodic": _periodic,  # exp(−2 sin²(π √s / p) / w²)
 }
-"""φ and φ′ at squared distances s."""
+"""φ and φ′ as functions of the squared scaled distance s."""
 
 
 def _polynomial(p: Array, gamma: float, offset: float, degree: float) -> _Both:
@@ -125,21 +125,24 @@ def _sigmoid(p: Array, gamma: float, offset: float) -> _Both:
     return values, gamma * (1.0 - values * values)
 
 
-OF_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
+INNER_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
     "polynomial": _polynomial,  # (γ p + c)^degree
     "sigmoid": _sigmoid,  # tanh(γ p + c)
 }
-"""ψ and ψ′ at inner products p."""
+"""ψ and ψ′ as functions of the inner product p."""
 
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The same for every pair, k = c; also white noise, which is 0 off the data."""
+    """A constant kernel, k = c.
+
+    With c = 0 also white noise, which vanishes off the data.
+    """
 
     constant: float
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and zeros."""
+        """The kernel matrix, and a pullback of zeros."""
         values = np.full((len(points), len(centers)), self.constant)
         return values, lambda _: np.zeros(points.shape)
 
@@ -157,7 +160,7 @@ class KernelPair(Kernel):
         return 1 + self.first.n_parts + self.second.n_parts
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and the sum of both pullbacks, or the product rule."""
+        """The kernel matrix, and the sum of both pullbacks, or the product rule."""
         first, through_first = self.first.linearized(points, centers)
         second, through_second = self.second.linearized(points, centers)
         if not self.is_product:
@@ -169,7 +172,7 @@ class KernelPair(Kernel):
 
 @dataclass(frozen=True)
 class KernelPower(Kernel):
-    """A power of a kernel, k^p."""
+    """A kernel raised to a power, k^p."""
 
     kernel: Kernel
     exponent: float
@@ -179,7 +182,7 @@ class KernelPower(Kernel):
         return 1 + self.kernel.n_parts
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and the chain rule with p k^(p − 1)."""
+        """The kernel matrix, and the chain rule with p k^(p − 1)."""
         base, through_base = self.kernel.linearized(points, centers)
         slopes = self.exponent * base ** (self.exponent - 1.0)
         return base**self.exponent, lambda C: through_base(C * slopes)
@@ -187,7 +190,7 @@ class KernelPower(Kernel):
 
 @dataclass(frozen=True)
 class KernelFeatures(Network):
-    """k_m(x) = k(x, z_m): what kernel machines are affine functions of."""
+    """Features k_m(x) = k(x, z_m), of which kernel machines are affine functions."""
 
     kernel: Kernel  # k
     # (M, D): the points z_m: support vectors, training points or landmarks
@@ -203,16 +206,16 @@ class KernelFeatures(Network):
         return 4 * len(self.centers) * self.kernel.n_parts
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """The matrix, and the map C ↦ Σ_m C_nm ∂k(x_n, z_m)/∂x_n."""
+        """The kernel matrix, and the map C ↦ Σ_m C_nm ∂k(x_n, z_m)/∂x_n."""
         return self.kernel.linearized(points, self.centers)
 
 
-# ---- Log-densities of gaussian classes, up to what all classes share
+# ---- Log-densities of gaussian classes, up to a common term
 
 
 @dataclass(frozen=True)
 class GaussianClasses(Network):
-    """Classes with covariances of their own, z_k(x) = −½ ‖B_kᵀ(x − μ_k)‖² + c_k."""
+    """Log-densities of gaussian classes, z_k(x) = −½ ‖B_kᵀ(x − μ_k)‖² + c_k."""
 
     means: Array  # (K, D): μ_k
     # (D, R_k): B_k, with B_k B_kᵀ the precision of class k; (D,) of a diagonal one
@@ -225,7 +228,7 @@ class GaussianClasses(Network):
 
     @property
     def width(self) -> int:
-        """Points as each class sees them, and one of these twice more."""
+        """The whitened points of all classes, and twice as much for one class."""
         return sum(B.shape[-1] for B in self.whitenings) + 2 * self.means.shape[1]
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:

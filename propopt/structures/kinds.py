@@ -1,4 +1,4 @@
-"""Classes of other libraries by their names, so that none is imported for it."""
+"""Classes of other libraries identified by name, so that none has to be imported."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from sklearn.pipeline import Pipeline
 TORCH_MODULE: Final = "torch.Module"
 
 PREDICTION_METHODS: Final = ("decision_function", "predict", "predict_proba")
-"""Methods that tell what a model predicts."""
+"""Methods that determine what a model predicts."""
 
 UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading a model raises that is kept in another way than is known."""
+"""Errors that reading a model raises if its library stores it differently than
+expected."""
 
 
 def class_name(kind: type) -> str:
-    """The package and name of a class, such as ``sklearn.Pipeline``."""
+    """The package and the name of a class, such as ``sklearn.Pipeline``."""
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-def class_name_of(thing: object) -> str:
-    """The package and name of its class."""
-    return class_name(type(thing))
+def class_name_of(value: object) -> str:
+    """The package and the name of the class of an object."""
+    return class_name(type(value))
 
 
-def is_a(thing: object, *names: str) -> bool:
-    """Whether it is of one of these classes, or of a subclass."""
-    return any(class_name(kind) in names for kind in type(thing).__mro__)
+def is_a(value: object, *names: str) -> bool:
+    """Whether an object is an instance of one of these classes or of a subclass."""
+    return any(class_name(kind) in names for kind in type(value).__mro__)
 
 
 def inherits(model: object, *names: str) -> bool:
-    """Whether it answers by the methods of one of these classes, or of a class above.
+    """Whether a model predicts by the methods of one of these classes or a base class.
 
-    A subclass that predicts by another rule is not one of them.
+    A subclass that overrides a prediction method does not count.
     """
     for kind in type(model).__mro__:
         if class_name(kind) in names:
@@ -45,32 +46,35 @@ def inherits(model: object, *names: str) -> bool:
     return False
 
 
-def fitted_value(thing: object, attribute: str) -> Any:
-    """An attribute that fitting may set, such as ``classes_``; None where absent."""
-    return getattr(thing, attribute, None)
+def fitted_value(model: object, attribute: str) -> Any:
+    """An attribute that fitting may set, such as ``classes_``; None if absent."""
+    return getattr(model, attribute, None)
 
 
-def has_fitted(thing: object, attribute: str) -> bool:
-    """Whether fitting has set an attribute."""
-    return fitted_value(thing, attribute) is not None
+def has_fitted(model: object, attribute: str) -> bool:
+    """Whether fitting has set an attribute of the model."""
+    return fitted_value(model, attribute) is not None
 
 
-def has_method(thing: object, method: str) -> bool:
-    """Whether it has a method; scikit-learn hides those that its settings exclude."""
-    return callable(fitted_value(thing, method))
+def has_method(model: object, method: str) -> bool:
+    """Whether a model has a method.
+
+    Scikit-learn hides those that its settings exclude.
+    """
+    return callable(fitted_value(model, method))
 
 
 def name_of(model: Any) -> str:
-    """A short name for messages."""
+    """A short name of a model or callable for messages."""
     return str(getattr(model, "__name__", type(model).__name__))
 
 
 def is_passthrough(step: object) -> bool:
-    """Whether a step of a pipeline does nothing."""
+    """Whether a step of a pipeline leaves the data unchanged."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-# ---- What only forwards to another estimator
+# ---- Wrappers that only forward to another estimator
 
 
 _FORWARDS: Final[Mapping[str, str]] = {
@@ -81,14 +85,15 @@ _FORWARDS: Final[Mapping[str, str]] = {
     "sklearn.FrozenEstimator": "estimator",
     "sklearn.TunedThresholdClassifierCV": "estimator_",
 }
-"""Classes whose values, probabilities and margins are those of another estimator.
+"""The attribute with the wrapped estimator, for classes that return its values
+unchanged.
 
-A threshold changes labels alone, which are explained by no output.
+A threshold changes only predicted labels, which are no output of explanations.
 """
 
 
 def forwarded(model: Any) -> Any:
-    """The estimator that a search, a frozen or a thresholded one forwards to."""
+    """The estimator inside a search, a frozen or a thresholded classifier."""
     for name, attribute in _FORWARDS.items():
         if inherits(model, name):
             inner = fitted_value(model, attribute)
@@ -97,14 +102,17 @@ def forwarded(model: Any) -> Any:
 
 
 def as_step(step: Any) -> Any:
-    """The transformer that a step of a pipeline is, where it is frozen or nested."""
+    """The transformer of a pipeline step, unwrapped if it is frozen or nested."""
     return plain_pipeline(forwarded(step), as_step)
 
 
 def plain_pipeline(model: Any, last: Callable[[Any], Any]) -> Any:
-    """A pipeline of scikit-learn with plain steps; the same one where all are plain.
+    """A scikit-learn pipeline with plain steps.
 
-    Samplers of imblearn do nothing at prediction. What is no pipeline is returned.
+    The same object if all steps are plain already.
+
+    Samplers of imblearn are dropped: they do nothing at prediction. Anything but a
+    pipeline is returned unchanged.
     """
     if type(model) is not Pipeline and class_name_of(model) != "imblearn.Pipeline":
         return model

@@ -1,4 +1,4 @@
-"""What an output of a fitted model is made of: boxes, products, links of scores."""
+"""Structure of an output of a fitted model: boxes, products, or a link of scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from propopt.base.arrays import Points
 from propopt.base.errors import InexactBoxesWarning
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import LinkedScores, score
+from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import UNREADABLE
 from propopt.structures.products.sums import SumOfProducts
@@ -31,41 +31,44 @@ _Read = TypeVar("_Read")
 @final
 @dataclass(frozen=True, eq=False)
 class ModelStructure:
-    """An output of a model, as what it may be made of; read when it is asked for."""
+    """One output of a model with its exact structures, each computed at first use."""
 
     model: FittedModel
     output: str  # such as "probability"
     index: int | None  # the class, or the column of the output
-    # the table that the model is given; None for a table of numbers
+    # the model's input table; None for a table of numbers
     schema: TableSchema | None = None
 
     @cached_property
     def boxes(self) -> Boxes | None:
-        """The output itself; None where it is no sum of trees."""
+        """The output as a sum of boxes; None if it is no sum of trees."""
         read = self._read(exact_boxes)
         return read if isinstance(read, Boxes) else None
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
-        """The score that the output is made of, which may be the output itself."""
+        """The score behind the output, or the output itself, as a sum of boxes.
+
+        None if neither is.
+        """
         return self.boxes if self.boxes is not None else self.margin.boxes
 
     @cached_property
     def margin(self) -> ModelStructure:
-        """The margin of the same class, read when asked for."""
+        """The structure of the margin of the same class."""
         return replace(self, output="margin")
 
     @cached_property
     def links(self) -> tuple[LinkedScores, ...]:
-        """What the output may be of scores that are read, if it is none.
+        """Candidates for the output as a link of exact scores, if it is no sum itself.
 
-        Which of them it is, values tell.
+        A comparison with predictions selects one of them.
         """
         from propopt.structures.networks import LogOdds, ScoreLink, Softmax
 
         if self.output == "margin" or isinstance(self.products, SumOfProducts):
             return ()
-        classes, place = self.model.classes, self.index or 0
+        classes, index = self.model.classes, self.index or 0
         n_classes = 0 if classes is None else len(classes)
         share = replace(self, output="probability")
         if self.output == "log_odds" and share.boxes is not None:
@@ -75,52 +78,59 @@ class ModelStructure:
             links: list[Link] = [ScoreLink("logistic")]
             if self.output == "value":
                 margin, links = self.margin, [ScoreLink("exp"), *links]
-            own = score(margin.products)
-            return () if own is None else tuple(LinkedScores((own,), h) for h in links)
+            exact_margin = exact_score(margin.products)
+            return (
+                ()
+                if exact_margin is None
+                else tuple(LinkedScores((exact_margin,), h) for h in links)
+            )
         parts = (replace(self.margin, index=k) for k in range(n_classes))
-        read = [score(part.products) for part in parts]
-        scores = tuple(own for own in read if own is not None)
+        scores = tuple(
+            s for part in parts if (s := exact_score(part.products)) is not None
+        )
         if len(scores) < n_classes:
             return ()
         if self.output == "log_odds":
-            return (LinkedScores(scores, LogOdds(place)),)
-        # of votes that others share, and of classes by themselves
-        shared = tuple(own.scaled(1.0 / (n_classes - 1)) for own in scores)
+            return (LinkedScores(scores, LogOdds(index)),)
+        # votes that the other classes share, then classes one against the rest
+        shared = tuple(s.scaled(1.0 / (n_classes - 1)) for s in scores)
         return (
-            LinkedScores(scores, Softmax(place)),
-            LinkedScores(shared, Softmax(place)),
-            LinkedScores((scores[place],), ScoreLink("logistic")),
+            LinkedScores(scores, Softmax(index)),
+            LinkedScores(shared, Softmax(index)),
+            LinkedScores((scores[index],), ScoreLink("logistic")),
         )
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:
-        """The output as a sum of products; the reason where it is none."""
+        """The output as a sum of products; the reason if it is none."""
         if self.boxes is not None:
             return self.boxes
-        from propopt.structures.registry import exact_products  # if no trees
+        from propopt.structures.registry import exact_products  # not needed for trees
 
         return self._read(exact_products)
 
     def _read(
-        self, read: Callable[[Any, ModelOutput, ColumnView], _Read]
+        self, reader: Callable[[Any, ModelOutput, ColumnView], _Read]
     ) -> _Read | Reason:
-        """What the model is read as; the reason where it cannot be."""
+        """The structure that a reader computes; the reason if it cannot."""
         view = self._view
         if view is None:
             return Reason(f"{self.model.name} can only be called")
         try:
-            return read(
+            return reader(
                 self.model.estimator, ModelOutput(self.output, self.index), view
             )
         except UNREADABLE as error:
-            # libraries may keep trees in another way in versions to come
-            reason = f"cannot be read: {type(error).__name__}: {error}"
+            # future versions of libraries may store trees differently
+            reason = (
+                f"its structure cannot be computed: {type(error).__name__}: {error}"
+            )
             warnings.warn(
-                f"{self.model.name} {reason}; means and slopes are sampled",
+                f"{self.model.name}: {reason}; means and slopes are sampled",
                 InexactBoxesWarning,
                 stacklevel=1,
             )
-            return Reason(f"{self.model.name} {reason}")
+            return Reason(f"{self.model.name}: {reason}")
 
     @property
     def _view(self) -> ColumnView | None:
@@ -131,7 +141,7 @@ class ModelStructure:
             return None
 
         def table(points: Points) -> Any:
-            own = np.array(points)  # a model may write into what it is given
-            return own if names is None else pd.DataFrame(own, columns=list(names))
+            copy = np.array(points)  # a model may write into its input
+            return copy if names is None else pd.DataFrame(copy, columns=list(names))
 
         return ColumnView.of_numbers(count, table)

@@ -1,4 +1,4 @@
-"""Differentiable scores z(x), maps before them, and links after them."""
+"""Differentiable scores z(x), feature maps before them, and links after them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from propopt.base.arrays import Array, Indices, Points, Sparse, Values
 from propopt.structures.scores import Link, Network, Pullback
 
 
-# ---- What is read from scores: one number per point, and how it moves with each score
+# ---- Links: one number for each point, with its gradient in the scores
 
 
 _Curve: TypeAlias = Callable[[Array], Any]
@@ -29,18 +29,19 @@ CURVES: Final[Mapping[str, tuple[_Curve, _Curve]]] = {
     # the log-odds of a score that is a probability
     "logit": (lambda z: np.log(z) - np.log1p(-z), lambda z: 1.0 / (z * (1.0 - z))),
 }
-"""What is made of one score, and its slope."""
+"""A link function of one score, and its derivative."""
 
 
 @dataclass(frozen=True)
 class ScoreLink(Link):
-    """A curve of one score with a sign, g(z) = h(± z_t)."""
+    """A link function of one signed score, g(z) = h(± z_t)."""
 
     curve: str  # h, a key of CURVES
     index: int = 0  # t
     sign: float = 1.0
 
     def value(self, scores: Array) -> Values:
+        """Values h(± z_t), shape (n,)."""
         return np.asarray(CURVES[self.curve][0](self.sign * scores[:, self.index]))
 
     def cotangents(self, scores: Array) -> Array:
@@ -56,6 +57,7 @@ class Softmax(Link):
     index: int
 
     def value(self, scores: Array) -> Values:
+        """Probabilities of class t, shape (n,)."""
         return np.asarray(softmax(scores, axis=1)[:, self.index])
 
     def cotangents(self, scores: Array) -> Array:
@@ -71,6 +73,7 @@ class LogOdds(Link):
     index: int
 
     def value(self, scores: Array) -> Values:
+        """Log-odds of class t, shape (n,)."""
         return np.asarray(scores[:, self.index] - logsumexp(self._others(scores), 1))
 
     def cotangents(self, scores: Array) -> Array:
@@ -78,12 +81,15 @@ class LogOdds(Link):
         return _unit(scores, self.index) - softmax(self._others(scores), axis=1)
 
     def _others(self, scores: Array) -> Array:
-        """Scores with −∞ for the class itself, which exp takes to 0."""
+        """Scores with −∞ for class t, which exp maps to 0."""
         return np.where(_unit(scores, self.index) == 1.0, -np.inf, scores)
 
 
 def class_link(output: str, index: int, n_scores: int) -> Link:
-    """``output`` of a class from logits; the one of two is that of the second."""
+    """The link of an output of a class from logits.
+
+    A single logit is that of the second class.
+    """
     sign = 1.0 if index == 1 else -1.0
     match output, n_scores:
         case "probability", 1:
@@ -110,7 +116,7 @@ def _unit(scores: Array, index: int) -> Array:
 
 @dataclass(frozen=True)
 class Affine(Network):
-    """Scores A x + b."""
+    """Affine scores A x + b of the points."""
 
     coefficients: Array  # (K, D): the matrix A
     intercepts: Array  # (K,): the vector b
@@ -120,7 +126,7 @@ class Affine(Network):
         return len(self.coefficients)
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the map C ↦ C A."""
+        """Scores, and the pullback C ↦ C A."""
         scores = points @ self.coefficients.T + self.intercepts
         return scores, lambda cotangents: cotangents @ self.coefficients
 
@@ -133,7 +139,8 @@ ACTIVATIONS: Final[Mapping[str, tuple[Callable[[Array], Any], _Slope]]] = {
     "relu": (lambda z: np.maximum(z, 0.0), lambda _, a: np.where(a > 0.0, 1.0, 0.0)),
     "cosine": (np.cos, lambda z, _: -np.sin(z)),
 }
-"""Units a(z), by scikit-learn's names where it has some, with a′ of z and a(z).
+"""Activation functions a(z), with a′ as a function of z and a(z); names of
+scikit-learn.
 
 The slope of ``relu`` at its kink is 0.
 """
@@ -141,7 +148,7 @@ The slope of ``relu`` at its kink is 0.
 
 @dataclass(frozen=True)
 class Activation(Network):
-    """Units a(z), each of one number, of feed-forward networks and of waves."""
+    """An activation function applied to every unit, a(z)."""
 
     name: str  # a key of ACTIVATIONS
     n_units: int
@@ -151,7 +158,7 @@ class Activation(Network):
         return self.n_units
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """What the units give, and the map C ↦ C ∘ a′."""
+        """Activations, and the pullback C ↦ C ∘ a′."""
         bend, slope = ACTIVATIONS[self.name]
         bent = np.asarray(bend(points))
         return bent, lambda cotangents: cotangents * slope(points, bent)
@@ -159,9 +166,9 @@ class Activation(Network):
 
 @dataclass(frozen=True)
 class Scaling(Network):
-    """Every feature shifted and scaled by itself, (x − center) ∘ factor + offset."""
+    """An affine map of every feature by itself, (x − center) ∘ factor + offset."""
 
-    center: Array  # (D,): the scaler, feature by feature
+    center: Array  # shape (D,)
     factor: Array  # shape (D,)
     offset: Array  # shape (D,)
 
@@ -170,16 +177,16 @@ class Scaling(Network):
         return len(self.factor)
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scaled points, and the map C ↦ C ∘ factor."""
+        """Scaled points, and the pullback C ↦ C ∘ factor."""
         scaled = (points - self.center) * self.factor + self.offset
         return scaled, lambda cotangents: cotangents * self.factor
 
 
 @dataclass(frozen=True)
 class Chain(Network):
-    """One network behind another, outer(inner(x))."""
+    """The composition of two networks, outer(inner(x))."""
 
-    inner: Network  # the one that sees the points, and the one that sees its scores
+    inner: Network  # applied to the points; outer is applied to its scores
     outer: Network
 
     @property
@@ -205,9 +212,9 @@ class Chain(Network):
 
 @dataclass(frozen=True)
 class Monomials(Network):
-    """Products of powers, m_j(x) = Π_d x_d^p_jd; make it by :meth:`of`."""
+    """Monomials m_j(x) = Π_d x_d^p_jd of the features; make them by :meth:`of`."""
 
-    # (K, F): the features that each of the F monomials multiplies; D where none is left
+    # (K, F): the features that each of the F monomials multiplies, padded with D
     features: Indices
     n_features: int  # D
 
@@ -217,14 +224,14 @@ class Monomials(Network):
         n_monomials, n_features = powers.shape
         monomial = np.repeat(np.arange(n_monomials), powers.sum(axis=1))
         feature = np.repeat(np.tile(np.arange(n_features), n_monomials), powers.ravel())
-        place = np.arange(len(monomial)) - np.searchsorted(monomial, monomial)
-        features = np.full((int(place.max(initial=-1)) + 1, n_monomials), n_features)
-        features[place, monomial] = feature
+        position = np.arange(len(monomial)) - np.searchsorted(monomial, monomial)
+        features = np.full((int(position.max(initial=-1)) + 1, n_monomials), n_features)
+        features[position, monomial] = feature
         return cls(features, n_features)
 
     @property
     def exponents(self) -> NDArray[np.intp]:
-        """p, (F, D)."""
+        """The exponents p, shape (F, D)."""
         every = np.arange(self.n_features)[:, None, None]
         return np.asarray((self.features == every).sum(axis=1).T)
 
@@ -234,11 +241,11 @@ class Monomials(Network):
 
     @property
     def width(self) -> int:
-        """The factors, the products of all behind each, and of all before one."""
+        """The factors, and the products before and after each of them."""
         return 2 * self.features.size + 2 * self.n_scores
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Monomials, and the map C ↦ Σ_j C_nj ∂m_j/∂x_n, factor by factor."""
+        """Monomials, and the pullback C ↦ Σ_j C_nj ∂m_j/∂x_n, factor by factor."""
         ones = np.ones((1, len(points)))
         factors = np.concatenate([points.T, ones])[self.features]  # (K, F, n)
         # the products of the last factors: one, two, ..., all
@@ -252,7 +259,7 @@ class Monomials(Network):
             for to_feature, factor, others in steps:
                 pulled += to_feature @ (before * others)
                 before = before * factor
-            for to_feature in self._to_features[-1:]:  # that none is behind
+            for to_feature in self._to_features[-1:]:  # the last factor
                 pulled += to_feature @ before
             return pulled.T
 
@@ -260,10 +267,14 @@ class Monomials(Network):
 
     @cached_property
     def _to_features(self) -> list[Sparse]:
-        """What sums over the monomials whose k-th factor is a feature, (D, F) each."""
+        """Matrices (D, F) that sum over the monomials with a feature as k-th factor."""
         shape = self.n_features, self.n_scores
-        used = [np.flatnonzero(own < self.n_features) for own in self.features]
+        used = [
+            np.flatnonzero(features < self.n_features) for features in self.features
+        ]
         return [
-            sp.csr_array((np.ones(len(at)), (own[at], at)), shape=shape)
-            for own, at in zip(self.features, used, strict=True)
+            sp.csr_array(
+                (np.ones(len(monomials)), (features[monomials], monomials)), shape=shape
+            )
+            for features, monomials in zip(self.features, used, strict=True)
         ]

@@ -1,7 +1,7 @@
-"""Which fitted models are read exactly: all that are, by their class.
+"""Exact structures of fitted models, selected by their class.
 
-Only the classes themselves, never subclasses: those may predict by another rule. Other
-packages bring readers by entry points of the group ``propopt.readers``.
+Subclasses are excluded, since they may predict by another rule. Other packages add
+readers by entry points of the group ``propopt.readers``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from propopt.structures.readers.fitted_networks import NETWORKS, step_map
 from propopt.structures.readers.model_products import (
     network_products,
     through_view,
-    why_unread,
+    why_inexact,
 )
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_models import (
@@ -37,7 +37,7 @@ from propopt.structures.scores import Link, Network
 
 
 def exact_network(model: Any) -> Network | None:
-    """The scores of a fitted model; None if it is none that we differentiate."""
+    """The differentiable scores of a fitted model; None if there is no rule for it."""
     fitted = FittedModel.of(model)
     model = fitted.estimator
     if type(model) is Pipeline:
@@ -53,7 +53,10 @@ def exact_network(model: Any) -> Network | None:
 
 
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
-    """What reads ``output`` from the scores; None if no exact rule is known."""
+    """The link from the scores of a model to one of its outputs.
+
+    None if there is no exact rule.
+    """
     final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
@@ -64,7 +67,10 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 
 
 def _in_units_of_target(model: Any) -> Network | None:
-    """What was fitted to a scaled target, if that is affine."""
+    """The scores of a model that was fitted to a rescaled target.
+
+    None if the scaling is not affine.
+    """
     units, inner = scale_of_target(model.transformer_), model.regressor_
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
@@ -78,7 +84,10 @@ def _in_units_of_target(model: Any) -> Network | None:
 def exact_products(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
-    """An output of a fitted model as a sum of products; boxes if it is one of trees."""
+    """An output of a fitted model as a sum of products; boxes for trees.
+
+    The reason if there is none.
+    """
     model = as_estimator(model)
     boxes = exact_boxes(model, output, view)
     if boxes is not None:
@@ -97,7 +106,7 @@ def exact_products(
         case Reason() as reason:
             return reason
         case _:
-            return Reason(why_unread(model, output, view))
+            return Reason(why_inexact(model, output, view))
 
 
 def _of_network(
@@ -107,7 +116,7 @@ def _of_network(
     if link is None:
         return Reason(
             f"the {output.name} of a {type(model).__name__} is made of its scores by a "
-            "rule that is not read; wrap(model, output='margin') is exact"
+            "rule without an exact form; wrap(model, output='margin') is exact"
         )
     function = network_products(network, link, len(view.sources))
     if isinstance(function, Reason):
@@ -116,12 +125,12 @@ def _of_network(
 
 
 def _added(total: ModelSum | Reason, view: ColumnView) -> SumOfProducts | Reason:
-    """The sum of the parts, or why one of them is none."""
+    """The sum of the parts, or the reason why a part is no sum of products."""
     if isinstance(total, Reason):
         return total
     parts = [SumOfProducts.constant(total.base, view.n_columns)]
-    for weight, model, output, seen in total.parts:
-        part = exact_products(model, output, seen)
+    for weight, model, output, part_view in total.parts:
+        part = exact_products(model, output, part_view)
         if isinstance(part, Reason):
             return part
         parts.append(part.scaled(weight))

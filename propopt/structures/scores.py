@@ -1,7 +1,7 @@
-"""Scores of points and what is read from them, as those that ask know them.
+"""Interfaces of differentiable scores of points, and of functions of scores.
 
-Kinds of both are in :mod:`propopt.structures.networks`, which is loaded when a model
-has them: trees and tables need none.
+Their classes are in :mod:`propopt.structures.networks`, which is loaded only for models
+that have them: trees and tables need none.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ class Link(ABC):
 
     @abstractmethod
     def value(self, scores: Array) -> Values:
-        """Values g(z_n), shape (n,)."""
+        """Values g(z_n) of scores (n, K), shape (n,)."""
 
     @abstractmethod
     def cotangents(self, scores: Array) -> Array:
-        """Gradients ∂g/∂z at z_n, shape (n, K)."""
+        """Gradients ∂g/∂z at scores (n, K), shape (n, K)."""
 
 
 Pullback: TypeAlias = Callable[[Array], Array]
-"""Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
+"""A map from cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n,
+D)."""
 
 
 class Network(ABC):
-    """K scores of every point, z: R^D → R^K, and their vector-Jacobian products."""
+    """K scores of every point, z: R^D → R^K, with vector-Jacobian products."""
 
     @property
     @abstractmethod
     def n_scores(self) -> int:
-        """The number K of scores."""
+        """The number K of scores of each point."""
 
     @property
     def width(self) -> int:
-        """About how many numbers :meth:`linearized` holds for each point."""
+        """Approximate count of numbers that :meth:`linearized` holds for each point."""
         return self.n_scores
 
     def scores(self, points: Points) -> Array:
-        """Scores z(x_n), shape (n, K)."""
+        """Scores z(x_n) of points (n, D), shape (n, K)."""
         return self.linearized(points)[0]
 
     @abstractmethod
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the pullback at the same points."""
+        """Scores of points (n, D), and the pullback at these points."""
 
     def blocks(self, points: Points) -> Iterator[slice]:
-        """Consecutive rows, so many at once that they take about 32 MiB."""
+        """Consecutive blocks of rows that take about 32 MiB each."""
         n_points, n_features = points.shape
         return BATCH_BUDGET.blocks(n_points, 8 * max(self.width, n_features))

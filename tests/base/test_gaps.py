@@ -23,7 +23,7 @@ DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
 TARGETS = {
     "drawn": DRAWN,
     "exact": Estimate(
-        values=DRAWN.values, source="exact (read from the model)", exact=True
+        values=DRAWN.values, source="exact (computed from the model)", exact=True
     ),
     "differences": Estimate(values=DRAWN.values, source="central differences"),
     "numbers": DRAWN.values,
@@ -79,7 +79,7 @@ def test_the_table_says_errors_as_numbers_and_in_words():
     points = [*curves["drawn"].optimized, *curves["exact"].optimized]  # said once
     drawn, exact = targets_in_words(points)
     assert re.fullmatch(r"target error [\d.]+ to [\d.]+ % \(noise, 200 draws\)", drawn)
-    assert exact == "target exact (read from the model)"
+    assert exact == "target exact (computed from the model)"
     assert targets_in_words([]) == []
     note = certified(reproduction.solved()).note  # of pages that reproduce figures
     assert note.endswith("optima; target exact")

@@ -182,7 +182,7 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
         "change of the log-odds of malignant per standard deviation of each feature"
     )
     assert "gap" in of_data.printed
-    assert "target exact (read from the model)" in of_data.printed
+    assert "target exact (computed from the model)" in of_data.printed
     assert "pairs" in gaussian.stored["picked"]["target_error"]["in_words"]
     assert 0 < precise.stored["picked"]["target_error"]["relative"] <= 0.5
 

@@ -205,7 +205,7 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     result = po.explain(
         forest, X, sampling=po.Sampling(precision=1e-9), kind="slopes"
     )  # warnings are errors
-    assert result.parameters["gradient"] == "exact (read from the model)"
+    assert result.parameters["gradient"] == "exact (computed from the model)"
     assert result.target_error == 0.0
     noise = po.explain(forest, X, law="gaussian", kind="slopes")
     assert noise.gradient.shape == result.gradient.shape

@@ -63,12 +63,13 @@ def test_the_data_law_is_exact_for_boxes():
     np.testing.assert_array_equal(smooth.gradient(X), attributions)
     estimate = smooth.estimate(X)
     assert estimate.exact
-    assert estimate.source == "exact (read from the model)"
+    assert estimate.source == "exact (computed from the model)"
     np.testing.assert_array_equal(estimate.values, attributions)
     np.testing.assert_array_equal(estimate.standard_errors, 0.0)
     assert (
         smooth.gradient_method
-        == "exact (read from the model), values near each row from 80 rows, 4 columns"
+        == "exact (computed from the model), values near each row from 80 rows, "
+        "4 columns"
     )
     reference = Reference.of(X)
     given = po.functions.smoothed(FUNCTION, law="data", data=reference)
@@ -99,7 +100,7 @@ def test_boxes_are_compared_at_a_thousand_reference_rows_and_where_some_are_miss
 @pytest.mark.parametrize("by", [1e-3, -1e-8])
 def test_boxes_that_differ_are_not_believed(by):
     share = abs(by) / np.ptp(FUNCTION.value(X))
-    told = f"differs from its answer by {share:.2g} of the range of f in row"
+    told = f"differs from its values by {share:.2g} of the range of f in row"
     with pytest.warns(InexactBoxesWarning, match=re.escape(told)):
         gradient = po.functions.smoothed(wrong(by), 0.5, 20, data=X).gradient(X)
     sampled = po.functions.smoothed(BoxFunction(TREES, None), 0.5, 20).gradient(X)
@@ -126,7 +127,7 @@ def test_the_gaussian_law_is_exact_for_boxes():
     assert smooth.estimate(points).exact
     assert (
         smooth.gradient_method
-        == "exact (read from the model), gaussian noise, scale=0.5"
+        == "exact (computed from the model), gaussian noise, scale=0.5"
     )
 
 
@@ -179,8 +180,8 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     [
         ({}, "scale: the gaussian law needs one"),
         ({"law": "date", "data": X}, r"law: expected.*did you mean 'data'"),
-        ({"law": "data"}, "data: the data law needs the reference table"),
-        ({"law": "data", "data": X, "scale": 1.0}, "scale: the data law has its own"),
+        ({"law": "data"}, "data: the data law requires the reference"),
+        ({"law": "data", "data": X, "scale": 1.0}, "scale: the data law chooses"),
         ({"law": "data", "data": np.where(X > 1.0, np.inf, X)}, "not finite|infinite"),
     ],
 )
@@ -324,10 +325,10 @@ def test_means_and_slopes_are_those_of_enumeration(name, table):
     points, _ = function.schema.encode(table)
     estimate = smooth.estimate(table)
     assert estimate.exact
-    assert estimate.source == "exact (read from the model)"
+    assert estimate.source == "exact (computed from the model)"
     assert estimate.evaluations == 0
     assert smooth.gradient_method.startswith(
-        "exact (read from the model), values near each row from 40 rows"
+        "exact (computed from the model), values near each row from 40 rows"
     )
     means = smooth.value(table.iloc[some])
     for n, mean in zip(some, means, strict=True):
@@ -364,7 +365,7 @@ def test_explanations_have_exact_contributions_and_targets():
     np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
     best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data", kind="slopes")
     assert best.target.value == 0.0
-    assert best.parameters["gradient"] == "exact (read from the model)"
+    assert best.parameters["gradient"] == "exact (computed from the model)"
 
 
 NOISY = {
@@ -385,7 +386,7 @@ def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
     smooth = po.functions.smoothed(function, scale)
     assert (
         smooth.gradient_method
-        == "exact (read from the model), gaussian noise, scale=per feature"
+        == "exact (computed from the model), gaussian noise, scale=per feature"
     )
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     e = np.array(list(itertools.product(nodes, nodes)))

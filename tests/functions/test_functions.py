@@ -241,7 +241,9 @@ def counting(change):
 def test_answers_that_change_between_identical_calls_are_named(use, settings):
     model = counting(1e-6)
     function = po.wrap(lambda table: model(np.asarray(table)), **settings)
-    message = "asked twice for the same row, the model answered .* and then .*; fix its"
+    message = (
+        "called twice for the same row, the model returned .* and then .*; fix its"
+    )
     with pytest.raises(InvalidInput, match=message):
         getattr(function, use)(settings.get("data", X))
     assert np.isfinite(ask(counting(1e-15), use)).all()  # by rounding they may

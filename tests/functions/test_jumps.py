@@ -170,9 +170,9 @@ def test_a_model_that_draws_anew_is_refused_with_the_difference():
     def model(P):  # alike where it is asked for few rows, as some that batch are
         return P[:, 0] + (len(P) > 3) * rng.normal(size=len(P))
 
-    with pytest.raises(InvalidInput, match=r"asked twice .* answered .* and then"):
+    with pytest.raises(InvalidInput, match=r"called twice .* returned .* and then"):
         jump_test(po.wrap(model), X)
-    with pytest.raises(InvalidInput, match=r"asked twice .* answered .* and then"):
+    with pytest.raises(InvalidInput, match=r"called twice .* returned .* and then"):
         po.wrap(model).gradient(X)
 
 

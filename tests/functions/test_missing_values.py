@@ -158,7 +158,9 @@ def test_nulls_of_other_libraries_reach_the_model_as_nulls(form, told):
 
 def test_what_a_model_says_of_missing_values_is_passed_on():
     model = KNeighborsRegressor().fit(COMPLETE, Y)
-    message = r"has missing values in 'age', 'dose', 'weight'; it says: .* contains NaN"
+    message = (
+        r"has missing values in 'age', 'dose', 'weight'; its message: .* contains NaN"
+    )
     for data in (X, X.to_numpy()):
         function = po.wrap(model, data=data)
         with pytest.raises(InvalidInput, match=message) as caught:
@@ -174,7 +176,7 @@ def test_a_failure_without_missing_values_is_the_models_own():
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         po.wrap(model).value(COMPLETE)
-    with pytest.raises(InvalidInput, match=r"values in 'age'.* it says: mine"):
+    with pytest.raises(InvalidInput, match=r"values in 'age'.* its message: mine"):
         po.wrap(model).value(X[["age"]])
 
 

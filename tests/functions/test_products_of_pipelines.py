@@ -145,24 +145,24 @@ TABLES = [
     (make_pipeline(columns(), PCA(4), SVR()), "mix columns, as PCA does"),
     (
         behind_columns(Ridge(), SimpleImputer(), QuantileTransformer(n_quantiles=50)),
-        "no affine function of its numbers",
+        "neither affine, as of scalers",
     ),
     (make_pipeline(columns(), PCA(4), DecisionTreeRegressor()), "PCA is not known"),
     (
         behind_columns(DecisionTreeRegressor(), SimpleImputer(), PowerTransformer()),
-        "is not known to be a sum of products",
+        "has no exact sum of products",
     ),
-    (behind_columns(KNeighborsRegressor()), "depends on all columns at once"),
+    (behind_columns(KNeighborsRegressor()), "depend on all columns jointly"),
 ]
 CURVED = TransformedTargetRegressor(SVR(), func=np.cbrt, inverse_func=lambda y: y**3)
 COUNTS = HistGradientBoostingRegressor(loss="poisson", max_iter=3)
 NUMBERS_ALONE = [
     (SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
-    (KernelRidge(kernel="laplacian"), Y, "its kernel is not read"),
+    (KernelRidge(kernel="laplacian"), Y, "its kernel has no exact form"),
     (AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
-    (CURVED, Y, "a function that is no scaler"),
+    (CURVED, Y, "a function other than a scaler"),
     (StackingRegressor([("a", Ridge())], SVR(), cv=2), Y, "ends in SVR is no linear f"),
-    (COUNTS, np.exp(Y / 4), "another function of its sum of trees"),
+    (COUNTS, np.exp(Y / 4), "a nonlinear function of its sum of trees"),
 ]
 
 

@@ -163,7 +163,7 @@ def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
     """Of a missing colour the encoder knows nothing: its factors are NaN there."""
     table, worth, model = mixed
     smooth = po.functions.smoothed(po.wrap(model, data=table), data=table, **law)
-    assert smooth.estimate(table).source == "exact (read from the model)"
+    assert smooth.estimate(table).source == "exact (computed from the model)"
     gradient = smooth.gradient(table)
     np.testing.assert_allclose(gradient["size"], 3.0, rtol=1e-12)
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)

@@ -222,7 +222,7 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
     old, new, table = versions(80)
     made, rows = new - old, table[:10]
     best = po.explain(made, rows, data=table, robustness=0.0, kind="slopes")
-    assert best.target.source == "exact (read from the model)"
+    assert best.target.source == "exact (computed from the model)"
     assert "difference of log-odds of sick = 1" in str(best)
     whole, first, second = (slopes(h, table, rows) for h in (made, new, old))
     assert_same(whole.values, first.values - second.values)
@@ -277,7 +277,7 @@ OTHERS = [
     (JOBS, of_table(FRAME[~COOKS]), "column 'job': 'cook' only in the first"),
     (JOBS, of_table(FRAME.assign(job=TURNED)), "column 'job': in another order"),
     (JOBS, of_table(FRAME.assign(job=1.0 * COOKS)), "what column 'job' is"),
-    (JOBS, po.functions.Power(degree=1), "has categories, of which"),
+    (JOBS, po.functions.Power(degree=1), "has categories, and"),
 ]
 TEXTS = ["good food and good wine", "no food", "bad wine, no good", "food food wine"]
 LIKED = [1, 0, 0, 1]

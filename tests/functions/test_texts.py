@@ -174,7 +174,7 @@ def test_failures_and_odd_answers_name_the_text():
 
     rng = np.random.default_rng(0)
     f = po.wrap(lambda texts: rng.random(len(texts)), data=NOTES)
-    with pytest.raises(InvalidInput, match="asked twice for the same row"):
+    with pytest.raises(InvalidInput, match="called twice for the same row"):
         f.value(NOTES)
     f = po.wrap(lambda texts: [1 / len(t) if t else np.nan for t in texts], data=["a"])
     assert f.value(["a"]) == 1.0
@@ -213,7 +213,7 @@ def test_rows_that_no_document_has_are_refused_and_those_that_several_have():
     points, labels = f.read(texts)
     assert f.value_at(points, labels).tolist() == [3.0, 4.0]
     assert f.gradient(texts[1:]).tolist() == [[1.0, 1.0]]
-    with pytest.raises(InvalidInput, match=r"documents 0, 1 of `data` have the sa"):
+    with pytest.raises(InvalidInput, match=r"documents 0, 1 of `data` have equal"):
         f.value_at(points)
     f = po.wrap(lengths, data=["a b", "c"])
     assert f.gradient(["c a a"]).tolist() == [[2.0, 0.0, 1.0]]
@@ -300,14 +300,14 @@ MODELS = [
 ]
 CASED = pipeline(CountVectorizer(lowercase=False))
 NOT_KNOWN = [
-    (CountVectorizer(analyzer="char"), "counts characters, or in a way"),
-    (CountVectorizer(analyzer=str.split), "counts characters, or in a way"),
+    (CountVectorizer(analyzer="char"), "counts characters, or by a"),
+    (CountVectorizer(analyzer=str.split), "counts characters, or by a"),
     (
         CountVectorizer(tokenizer=str.split, token_pattern=None),
         "a tokenizer of its own",
     ),
     (CountVectorizer(preprocessor=str.upper), "a preprocessor of its own"),
-    (CountVectorizer(strip_accents=str.upper), "strips accents in a way"),
+    (CountVectorizer(strip_accents=str.upper), "strips accents by a"),
     (Own(), "Own may find words by another rule"),
 ]
 
@@ -335,8 +335,8 @@ def test_settings_of_the_vectoriser():
 def test_models_whose_words_are_not_known():
     vote = ensemble.VotingClassifier([("a", pipeline()), ("b", CASED)]).fit(TEXTS, SIX)
     for model, reason in (
-        (len, "begins with no vectoriser"),
-        (vote, "vectorisers that see other words"),
+        (len, "does not begin with a vectoriser"),
+        (vote, "vectorisers of different words"),
         *((pipeline(first).fit(TEXTS, SIX), reason) for first, reason in NOT_KNOWN),
     ):
         rule = word_rule_of(model)

@@ -291,7 +291,7 @@ def test_modules_without_a_way_back_are_refused(X):
     ):
         wrapped = po.wrap(returning(function), 0)
         assert wrapped.value(X).shape == (9,)
-        with pytest.raises(InvalidInput, match="no way from the output back to the in"):
+        with pytest.raises(InvalidInput, match="no path from the output to the input"):
             wrapped.gradient(X)
 
 
@@ -304,7 +304,7 @@ def test_value_that_is_not_finite_is_named_by_its_row(X):
 
 
 def test_points_and_shapes_that_do_not_fit_are_reported(network, X):
-    message = r"given inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
+    message = r"for inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
     with pytest.raises(InvalidInput, match=message) as caught:
         po.wrap(network, 0).value(np.ones((2, 5)))
     assert isinstance(caught.value.__cause__, RuntimeError)

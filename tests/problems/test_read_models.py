@@ -77,7 +77,7 @@ def test_a_logistic_regression_is_exact_in_log_odds(norm):
             "norm='l2'.*with norm=None they are exact",
         ),
         ({**LOGISTIC, "vectorizer": PAIRS}, "n-grams of the vocabulary"),
-        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "are no sums of words"),
+        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "are not linear"),
     ],
     ids=["probability", "norm", "n-grams", "network"],
 )

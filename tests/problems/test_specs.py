@@ -306,7 +306,7 @@ for model in (Ramp(), make_pipeline(StandardScaler(), Ramp())):
     assert found.is_exact
     np.testing.assert_allclose(f.products.value(X), model.predict(X), rtol=1e-12)
     look = po.explain(model, X, data=X, kind="slopes", law="data", progress=False)
-    assert "exact (read from the model)" in str(look)
+    assert "exact (computed from the model)" in str(look)
 steps = Steps().fit(X)
 assert limits(steps).is_exact
 np.testing.assert_array_equal(po.wrap(steps).boxes.value(X), steps.predict(X))
@@ -354,9 +354,9 @@ NO_ATTRIBUTE = (
 TOLD = {
     USED: ["baselines.0.sign: expected 'plus' or 'minus', got 'both'"],
     READ: [
-        "target exact (read from the model)",
-        "Bent): it was read as a sum of products, which differs from its answer",
-        "Listed cannot be read: InvalidInput: its reader, of of_an",
+        "target exact (computed from the model)",
+        "Bent): its exact form differs from its values",
+        "Listed: its structure cannot be computed: InvalidInput: its reader, of of_an",
         "of_another 1.0 is broken: its 'of_another.Broken' of the group "
         "propopt.readers " + NO_ATTRIBUTE.format(name="read_nothing"),
     ],

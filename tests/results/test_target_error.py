@@ -18,7 +18,9 @@ from propopt.proofs.target_error import DrawCovariance, TargetError, contrasts
 N, D, B = 9, 2, 10
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.5, (B, N, D))
 DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
-EXACT = Estimate(values=DRAWN.values, source="exact (read from the model)", exact=True)
+EXACT = Estimate(
+    values=DRAWN.values, source="exact (computed from the model)", exact=True
+)
 DIFFERENCES = Estimate(values=DRAWN.values, source="central differences")
 X = np.random.default_rng(1).normal(size=(N, D))
 CHAIN = po.graphs.chain_graph(N)
@@ -30,8 +32,8 @@ def solved(target, *others, **named):
 
 
 WORDS = {
-    "target exact (read from the model)": lambda: solved(EXACT),
-    "target exact (read from the model) ": lambda: po.solve(
+    "target exact (computed from the model)": lambda: solved(EXACT),
+    "target exact (computed from the model) ": lambda: po.solve(
         0.0 * po.GradientMatching(DRAWN) + po.GradientMatching(EXACT, name="own")
     ),
     "target exact": lambda: solved(po.functions.Power(3).estimate(X)),
@@ -40,8 +42,10 @@ WORDS = {
     "target exact (function values)": lambda: po.solve(
         po.losses.FunctionMatching(X, X.sum(axis=1)) + ROBUST
     ),
-    "target exact (function values) and exact (read from the model)": lambda: po.solve(
-        po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
+    "target exact (function values) and exact (computed from the model)": lambda: (
+        po.solve(
+            po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
+        )
     ),
     "target of gradient_matching and b: how their errors go together is not known": (
         lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))

@@ -219,13 +219,18 @@ VOTE = sk.VotingClassifier([("a", LOGISTIC)], voting="soft")
 VOTE_OF_PIPELINES = sk.VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
 CALIBRATED = sk.CalibratedClassifierCV(sk.LinearSVC())
 SUBLINEAR = sk.TfidfTransformer(norm=None, sublinear_tf=True)
-NORM = "a norm is taken behind"
+NORM = "a norm follows"
 REFUSED = [
     (tfidf(LOGISTIC), TWO, "probability", "output='log_odds'"),
     (tfidf(LOGISTIC), THREE, "log_odds", "output='margin'"),
     (tfidf(sk.MultinomialNB()), THREE, "log_odds", "one of several classes"),
     (tfidf(sk.BernoulliNB()), THREE, "log_odds", "'log_odds' of two classes is"),
-    (tfidf(sk.PoissonRegressor()), abs(NUMBERS), "value", "exp of a weighted sum"),
+    (
+        tfidf(sk.PoissonRegressor()),
+        abs(NUMBERS),
+        "value",
+        "exponential of a weighted sum",
+    ),
     (tfidf(sk.SVC()), TWO, "margin", "scores of SVC are no sums"),
     (tfidf(sk.SVC(kernel="linear")), THREE, "margin", "SVC, with these settings"),
     (tfidf(CALIBRATED), TWO, "log_odds", "model.estimator, output='margin'"),

@@ -415,7 +415,7 @@ def test_models_that_refuse_new_categories_name_dtype_and_remedy():
     X, y = of_words("category")
     model = behind(OneHotEncoder(), Ridge()).fit(X, y)
     told = (
-        r"Ridge: at categories that data has not, column 'word' \(in data of dtype "
+        r"Ridge: at categories absent from data, column 'word' \(in data of dtype "
         r"category of 'blue', 'green', 'red'\): 'violet', 'teal', the model raises "
         r"ValueError: .*OneHotEncoder\(handle_unknown=\"ignore\"\)"
     )
@@ -456,7 +456,7 @@ def test_a_new_category_that_is_read_otherwise_than_the_model_answers_is_sampled
 
     model.predict = predict
     rows = with_new_words(X)
-    with pytest.warns(po.errors.InexactBoxesWarning, match="differs from its answer"):
+    with pytest.warns(po.errors.InexactBoxesWarning, match="differs from its values"):
         best = po.explain(model, rows, data=X, robustness=0)
     want = all_coalitions(predict, rows, X)
     assert_allclose(best.attributions, want, atol=1e-12)

@@ -1,1 +1,1 @@
-"""Sums of boxes: what trees are."""
+"""Sums of boxes, the exact structure of trees."""

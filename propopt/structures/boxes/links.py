@@ -1,12 +1,12 @@
 """Links of scores, and their Shapley values over all sets of columns.
 
-Probabilities are h(m_1(x), ..., m_K(x)), where each score m is a sum of boxes, as that
-of boosted trees is, or additive, as that of a logistic regression is. h is no sum. v(S)
-is the mean of h over background rows b, with the columns S of x. The scores of all 2^d
-mixtures of x and b are found at once. Take a box whose sets hold x alone in the columns
-A, b alone in the columns B, and both elsewhere. It adds v to the score of each set S
-with A ⊆ S and B ∩ S = ∅. With [B ∩ S = ∅] = Σ_{C ⊆ B} (−1)^|C| [C ⊆ S] these are sums
-over subsets, which take d 2^d additions for all S together.
+Probabilities are h(m_1(x), ..., m_K(x)), where each score m is a sum of boxes (boosted
+trees) or additive (logistic regression), and h is a nonlinear link. v(S) is the mean of
+h over background rows b, with the columns S of x. The scores of all 2^d mixtures of x
+and b are computed together. Take a box whose sets contain only x in the columns A, only
+b in the columns B, and both elsewhere. It adds v to the score of each set S with A ⊆ S
+and B ∩ S = ∅. With [B ∩ S = ∅] = Σ_{C ⊆ B} (−1)^|C| [C ⊆ S] these are sums over
+subsets, which take d 2^d additions for all S.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from propopt.structures.scores import Link
 from propopt.structures.subsets.sets import shapley_of_coalitions
 
 
-# ---- Values that are a link of a few scores
+# ---- Links of a few scores
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkedScores:
-    """A link of scores that are sums of boxes, or additive: h of m_1(x) to m_K(x)."""
+    """A link of scores that are sums of boxes, or additive: h(m_1(x), ..., m_K(x))."""
 
     scores: tuple[SumOfProducts, ...]
     link: Link
@@ -42,36 +42,39 @@ class LinkedScores:
 
     @property
     def tolerance(self) -> float:
-        """How far values may be from the model, over their range."""
-        return max(own.tolerance for own in self.scores)
+        """Allowed difference from the model, relative to the range of its values."""
+        return max(part.tolerance for part in self.scores)
 
     def value(self, points: Points) -> Values:
-        """Values at points (N, D)."""
-        return self.of_scores(np.stack([own.value(points) for own in self.scores]))
+        """Values at points (N, D), shape (N,)."""
+        return self.of_scores(np.stack([part.value(points) for part in self.scores]))
 
     def of_scores(self, scores: Array) -> Array:
-        """Values (...) of scores (K, ...)."""
+        """Values (...) of given scores (K, ...)."""
         values = self.link.value(scores.reshape(len(scores), -1).T)
         return values.reshape(scores.shape[1:])
 
     @cached_property
     def columns(self) -> Indices:
-        """The columns that some score depends on, increasing."""
-        return np.unique(np.concatenate([own.columns for own in self.scores]))
+        """The columns that any score depends on, increasing."""
+        return np.unique(np.concatenate([part.columns for part in self.scores]))
 
     def steps_of_row(self, n_background: int) -> float:
-        """Operations for the Shapley values of a row, counted as they are made."""
+        """The operation count for the Shapley values of one row."""
         d, K = len(self.columns), len(self.scores)
-        leaves = sum(own.paths.shape[0] for own in self.scores)
+        leaves = sum(part.paths.shape[0] for part in self.scores)
         return n_background * (2.0 ** min(d, 60) * K * (2.0 * d + 4.0) + 4.0 * leaves)
 
 
-def score(read: SumOfProducts | Reason | None) -> SumOfProducts | None:
-    """A score whose mixtures are known: boxes, or what is additive."""
-    if not isinstance(read, SumOfProducts):
+def exact_score(structure: SumOfProducts | Reason | None) -> SumOfProducts | None:
+    """A score with exact mixtures, that is a sum of boxes or an additive function.
+
+    Else None.
+    """
+    if not isinstance(structure, SumOfProducts):
         return None
-    known = isinstance(read, Boxes) or read.lengths.max(initial=0) <= 1
-    return read if known else None
+    has_mixtures = isinstance(structure, Boxes) or structure.lengths.max(initial=0) <= 1
+    return structure if has_mixtures else None
 
 
 MOST_LINK_STEPS: Final = 5e7
@@ -84,35 +87,35 @@ MOST_LINK_STEPS: Final = 5e7
 @final
 @dataclass(frozen=True, eq=False)
 class LinkedShapley:
-    """Shapley values of linked boxes: every set of columns, every background row."""
+    """Shapley values of linked scores: every set of columns, every background row."""
 
     linked: LinkedScores
     game: Game
 
     def values(self, points: Points) -> Attributions:
-        """Shapley values of points (N, D), exactly 0.0 where no box asks."""
+        """Shapley values of points (N, D), exactly 0.0 for columns without a box."""
         return np.asarray(self.of_blocks(points).mean(axis=1))
 
     def of_blocks(self, points: Points) -> Array:
-        """Those against each block of the background by itself, (N, blocks, D)."""
+        """Shapley values against each background block separately, (N, blocks, D)."""
         columns, game = self.linked.columns, self.game
-        own = np.arange(points.shape[1]) if game.players is None else game.players
+        players = np.arange(points.shape[1]) if game.players is None else game.players
         phi = np.zeros((len(points), game.n_blocks, game.n_players))
         if len(columns) == 0:
             return phi
-        playing, player = np.unique(own[columns], return_inverse=True)
+        playing, player = np.unique(players[columns], return_inverse=True)
         # the bits of the columns that each set of players has
-        known = np.zeros(1 << len(playing), np.int64)
-        for place in range(len(playing)):
-            bits = int((1 << np.flatnonzero(player == place)).sum())
-            known[1 << place : 2 << place] = known[: 1 << place] | bits
+        column_bits = np.zeros(1 << len(playing), np.int64)
+        for index in range(len(playing)):
+            bits = int((1 << np.flatnonzero(player == index)).sum())
+            column_bits[1 << index : 2 << index] = column_bits[: 1 << index] | bits
         for row, x in zip(phi, points, strict=True):
-            scores = np.stack([one.scores_of(x) for one in self._mixtures])
-            found = self.linked.of_scores(scores)  # (B, 2^d)
+            scores = np.stack([mixtures.scores_of(x) for mixtures in self._mixtures])
+            values = self.linked.of_scores(scores)  # (B, 2^d)
             if game.players is not None:
-                found = found[:, known]
-            found = found.reshape(game.n_blocks, -1, found.shape[1])
-            apart = found - found[..., -1:]
+                values = values[:, column_bits]
+            values = values.reshape(game.n_blocks, -1, values.shape[1])
+            apart = values - values[..., -1:]
             if game.weights is None:
                 worths = apart.mean(axis=1)
             else:
@@ -124,10 +127,10 @@ class LinkedShapley:
     def _mixtures(self) -> list[_Mixtures | _AdditiveMixtures]:
         rest = self.game.background, self.linked.columns
         return [
-            _Mixtures.of(own, *rest)
-            if isinstance(own, Boxes)
-            else _AdditiveMixtures.of(own, *rest)
-            for own in self.linked.scores
+            _Mixtures.of(exact_score, *rest)
+            if isinstance(exact_score, Boxes)
+            else _AdditiveMixtures.of(exact_score, *rest)
+            for exact_score in self.linked.scores
         ]
 
 
@@ -139,36 +142,39 @@ class _Mixtures:
     boxes: Boxes
     bits: Indices  # (L, K): the bit of the column of each set, 0 where there is none
     full: Indices  # (L,): the bits of all sets of each box
-    held: Indices  # (L, B): those of the sets that hold each background row
+    background_bits: Indices  # (L, B): bits of sets with each row
     n_columns: int  # d
 
     @classmethod
     def of(cls, boxes: Boxes, background: Points, columns: Indices) -> _Mixtures:
-        """Bits stand for the places of columns among those that are used."""
-        place = np.searchsorted(columns, boxes.column)
-        bit = np.append(1 << place, 0).astype(np.int64)
+        """Bits stand for positions of columns among those that are used."""
+        position = np.searchsorted(columns, boxes.column)
+        bit = np.append(1 << position, 0).astype(np.int64)
         bits = bit[boxes.paths]
         start = cls(boxes, bits, bits.sum(axis=1), np.zeros(0, np.intp), len(columns))
-        return replace(start, held=start.bits_holding(background))
+        return replace(start, background_bits=start.bits_holding(background))
 
     def bits_holding(self, points: Points) -> Indices:
-        """The bits of the sets of each box that hold points, (L, N)."""
+        """The bits of the sets of each box that contain points, (L, N)."""
         inside = self.boxes.sets.contain(points)
         inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
-        held = np.zeros((len(self.bits), len(points)), np.int64)
+        bits = np.zeros((len(self.bits), len(points)), np.int64)
         for k in range(self.bits.shape[1]):
-            held |= self.bits[:, k, None] * inside[self.boxes.paths[:, k]]
-        return held
+            bits |= self.bits[:, k, None] * inside[self.boxes.paths[:, k]]
+        return bits
 
     def scores_of(self, x: Values) -> Array:
-        """At all mixtures of x (D,), (B, 2^d): bit j is whether column j is of x."""
-        own, size = self.bits_holding(x[None]), 1 << self.n_columns
-        box, row = np.nonzero((own | self.held) == self.full[:, None])
-        theirs = self.held[box, row]
-        only_x, only_b = own[box, 0] & ~theirs, theirs & ~own[box, 0]
+        """Scores of all mixtures of x (D,), (B, 2^d).
+
+        Bit j stands for column j of x.
+        """
+        of_x, size = self.bits_holding(x[None]), 1 << self.n_columns
+        box, row = np.nonzero((of_x | self.background_bits) == self.full[:, None])
+        of_b = self.background_bits[box, row]
+        only_x, only_b = of_x[box, 0] & ~of_b, of_b & ~of_x[box, 0]
         fewer = np.bitwise_count(only_b) <= np.bitwise_count(only_x)
         values, start = self.boxes.values[box], row * size
-        shape = self.held.shape[1], size
+        shape = self.background_bits.shape[1], size
         inner = _expanded(start + only_x, only_b, values, fewer, shape)
         outer = _expanded(start + only_b, only_x, values, ~fewer, shape)
         # B ∩ S = ∅ where B is in the columns that S lacks
@@ -183,58 +189,62 @@ class _AdditiveMixtures:
 
     structure: SumOfProducts
     columns: Indices  # (d,)
-    at_background: Values  # (B,): its values there
-    theirs: Array  # (d, B): what each column adds there
+    at_background: Values  # (B,): values at the background rows
+    background_terms: Array  # (d, B): the term of each column at these rows
 
     @classmethod
     def of(
         cls, structure: SumOfProducts, background: Points, columns: Indices
     ) -> _AdditiveMixtures:
+        """The mixtures with background rows (B, D), of the columns (d,)."""
         values = structure.value(background)
         start = cls(structure, columns, values, np.zeros((0, 0)))
-        return replace(start, theirs=start.terms(background))
+        return replace(start, background_terms=start.terms(background))
 
     def terms(self, points: Points) -> Array:
-        """What each column adds at points, (d, n)."""
-        own, found = self.structure, np.zeros((len(self.columns), len(points)))
-        alone = own.lengths == 1
-        factor, values = own.paths[alone, 0], own.values[alone]
-        place = np.searchsorted(self.columns, own.column[factor])
-        for rows, G in own.factors_at(points):
-            np.add.at(found[:, rows], place, values[:, None] * G[factor])
-        return found
+        """The term of each column at points, (d, n)."""
+        structure, terms = self.structure, np.zeros((len(self.columns), len(points)))
+        alone = structure.lengths == 1
+        factor, values = structure.paths[alone, 0], structure.values[alone]
+        position = np.searchsorted(self.columns, structure.column[factor])
+        for rows, G in structure.factors_at(points):
+            np.add.at(terms[:, rows], position, values[:, None] * G[factor])
+        return terms
 
     def scores_of(self, x: Values) -> Array:
-        """At all mixtures of x (D,), (B, 2^d): bit j is whether column j is of x."""
+        """Scores of all mixtures of x (D,), (B, 2^d).
+
+        Bit j stands for column j of x.
+        """
         total = self.at_background[:, None]
-        for change in self.terms(x[None]) - self.theirs:
+        for change in self.terms(x[None]) - self.background_terms:
             total = np.concatenate([total, total + change[:, None]], axis=1)
         return total
 
 
 def _expanded(
-    place: Indices,
+    index: Indices,
     rest: Indices,
     values: Array,
-    some: Mask,
+    chosen: Mask,
     shape: tuple[int, int],
 ) -> Array:
-    """Σ v Σ_{C ⊆ rest} (−1)^|C| at place ∪ C, of some boxes, (B, 2^d)."""
-    place, rest, values = place[some], rest[some], values[some]
+    """The sum of v Σ_{C ⊆ rest} (−1)^|C| at index ∪ C, over some boxes, (B, 2^d)."""
+    index, rest, values = index[chosen], rest[chosen], values[chosen]
     total = np.zeros(shape[0] * shape[1])
-    while len(place) > 0:
+    while len(index) > 0:
         done = rest == 0
-        total += np.bincount(place[done], values[done], len(total))
-        place, rest, values = place[~done], rest[~done], values[~done]
+        total += np.bincount(index[done], values[done], len(total))
+        index, rest, values = index[~done], rest[~done], values[~done]
         lowest = rest & -rest
         rest = np.tile(rest ^ lowest, 2)
-        place = np.concatenate([place, place | lowest])
+        index = np.concatenate([index, index | lowest])
         values = np.concatenate([values, -values])
     return total.reshape(shape)
 
 
 def _over_subsets(terms: Array) -> Array:
-    """Sums over all subsets T ⊆ S of each S, in place, (B, 2^d)."""
+    """Sums over all subsets T ⊆ S of each S, computed in place, (B, 2^d)."""
     n_rows, size = terms.shape
     half = 1
     while half < size:

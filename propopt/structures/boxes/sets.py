@@ -1,4 +1,4 @@
-"""Sets of values of one column, and the trees that are made of them."""
+"""Sets of values of one column, and the trees made of them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from propopt.structures.products.sums import ranks
 
 
 _FEW: Final = 2**19
-"""Pairs of sets and points that are compared at once; more, column by column."""
+"""Pairs of sets and points compared in one array; more are compared column by
+column."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """U sets of one column each: low < x ≤ high, and NaN if ``missing``, or codes."""
+    """U sets of one column each: intervals low < x ≤ high, maybe with NaN, or codes."""
 
     column: Indices  # shape (U,)
     low: Array  # (U,): ends of intervals, −∞ and ∞ where there are none
     high: Array  # shape (U,)
     missing: Mask  # (U,): whether NaN is in the set
-    # (U,): the row of members that holds the codes; −1 for sets of numbers
+    # (U,): the row of members with the codes; −1 for sets of numbers
     group: Indices
-    # (C, K): which codes are in; False beyond the last code of a column
+    # (C, K): the codes in each set; False beyond the last code of a column
     members: Mask
 
     @classmethod
@@ -45,7 +46,7 @@ class Sets:
         high: Sequence[float] | Array,
         missing: Sequence[bool] | Mask,
     ) -> Sets:
-        """Sets of numbers, some of them with NaN."""
+        """Sets of numbers, low < x ≤ high, some of them with NaN."""
         return cls(
             np.asarray(column, np.intp),
             np.asarray(low, np.float64),
@@ -57,7 +58,7 @@ class Sets:
 
     @classmethod
     def of_codes(cls, column: Sequence[int] | Indices, members: Mask) -> Sets:
-        """Sets of codes, one for each row of ``members``."""
+        """Sets of codes of categories, one for each row of ``members`` (U, K)."""
         n = len(column)
         return cls(
             np.asarray(column, np.intp),
@@ -73,24 +74,24 @@ class Sets:
 
     @property
     def coded(self) -> Mask:
-        """Which are sets of codes."""
+        """Which sets are sets of codes, shape (U,)."""
         return self.group >= 0
 
     @property
     def empty(self) -> Mask:
-        """Which hold nothing, shape (U,)."""
+        """Which sets contain no value, shape (U,)."""
         empty = (self.low >= self.high) & ~self.missing
         empty[self.coded] = ~self.members[self.group[self.coded]].any(axis=1)
         return empty
 
     @property
     def full(self) -> Mask:
-        """Which hold every number, and missing ones too, shape (U,)."""
+        """Which sets contain every number and NaN, shape (U,)."""
         whole = (self.low == -np.inf) & (self.high == np.inf) & self.missing
         return np.asarray(whole & ~self.coded)
 
     def take(self, chosen: Indices | Mask) -> Sets:
-        """Those that are chosen, in that order; they share their members."""
+        """The chosen sets, in that order; they share ``members``."""
         return Sets(
             self.column[chosen],
             self.low[chosen],
@@ -123,7 +124,7 @@ class Sets:
         )
 
     def intersections(self, starts: Indices) -> Sets:
-        """Of each run of consecutive sets of one column what they have in common."""
+        """The intersection of each run of consecutive sets of one column."""
         coded, members = self.coded[starts], self.members[:0]
         group = np.full(len(starts), -1)
         group[coded] = np.arange(coded.sum())
@@ -142,21 +143,21 @@ class Sets:
         )
 
     def unique(self) -> tuple[Sets, Indices]:
-        """Each set once, in the order of columns and ends; and where each is now."""
+        """Each different set once, by column and ends, and the new index of each."""
         members, group = self.members, self.group
         if len(members) > 0:
-            members, where = np.unique(members, axis=0, return_inverse=True)
-            group = np.where(group >= 0, where.reshape(-1)[group], -1)
+            members, row = np.unique(members, axis=0, return_inverse=True)
+            group = np.where(group >= 0, row.reshape(-1)[group], -1)
         # −0.0 is 0.0
         parts = (self.column, self.low + 0.0, self.high + 0.0, self.missing, group)
-        _, first, place = np.unique(
+        _, first, index = np.unique(
             ranks(parts), return_index=True, return_inverse=True
         )
-        kept = self.take(first)
-        return replace(kept, group=group[first], members=members), place
+        distinct = self.take(first)
+        return replace(distinct, group=group[first], members=members), index
 
     def contain(self, points: Points) -> Mask:
-        """Whether each point's value is in each set, shape (U, N); points (N, D)."""
+        """Whether each point's value is in each set, (U, N), for points (N, D)."""
         if len(points) == 1 or len(self) * len(points) <= _FEW:
             return self._contain_few(points.T[self.column])
         inside = np.empty((len(self), len(points)), dtype=bool)
@@ -166,7 +167,7 @@ class Sets:
         return inside
 
     def _contain_few(self, values: Array) -> Mask:
-        """The same of the value of each set's own column, (U, N), by whole arrays."""
+        """The same from values (U, N) of the column of each set, by one comparison."""
         inside = (self.low[:, None] < values) & (values <= self.high[:, None])
         absent = np.isnan(values)
         if absent.any():
@@ -178,15 +179,15 @@ class Sets:
         return inside
 
     def at(self, values: Array) -> Array:
-        """1 where a set, all of one column, holds values of any shape S, (U, S)."""
+        """Indicators of the sets, all of one column, at values of shape S, (U, S)."""
         inside = _contain(self, values.ravel()).astype(np.float64)
         return inside.reshape(len(self), *values.shape)
 
     @property
     def cells(self) -> Array:
-        """The codes of sets of one column; or a number between any two ends, then NaN.
+        """A value of each cell of sets of one column: a code or number, then NaN.
 
-        Each is the largest of those that the same sets hold.
+        Each is the largest of the values that lie in the same sets.
         """
         if self.coded.any():
             return np.arange(self.members.shape[1], dtype=np.float64)
@@ -194,13 +195,13 @@ class Sets:
         return np.append(np.unique(ends[np.isfinite(ends)]), [np.inf, np.nan])
 
     def under(self, normals: Normals) -> Array:
-        """The probability of each set, all of one column, under normals, (U, S)."""
+        """Probability of each set, of one column, under normals of shape S, (U, S)."""
         shape = (-1, *(1,) * len(normals.shape))
         return normals.shares(self.low.reshape(shape), self.high.reshape(shape))
 
 
 def _contain(sets: Sets, values: Array) -> Mask:
-    """Whether each set, all of one column, holds each value of that column."""
+    """Whether each set, all of one column, contains each value of that column."""
     inside = (sets.low[:, None] < values) & (values <= sets.high[:, None])
     inside |= sets.missing[:, None] & np.isnan(values)
     if sets.coded.any():
@@ -209,27 +210,27 @@ def _contain(sets: Sets, values: Array) -> Mask:
     return inside
 
 
-# ---- Thresholds in what is seen of a column, as thresholds of its numbers
+# ---- Thresholds of transformed columns, as thresholds of the original numbers
 
 
 ColumnMap: TypeAlias = Callable[[Array], Array]
-"""What a model sees of numbers (n,) of a column: nondecreasing in float64.
+"""A transformation of the numbers (n,) of a column, nondecreasing in float64.
 
-It is finite, infinite or constant wherever there is a number, as of scalers.
+It is finite, infinite or constant at every number, as scalers are.
 """
 
 
 def largest_at_most(
     column: ColumnMap, thresholds: Array, between: tuple[Array, Array] | None = None
 ) -> Array:
-    """The largest float64 x with g(x) ≤ t, for each threshold t; −∞ where none is.
+    """The largest float64 x with g(x) ≤ t, for each threshold t; −∞ if there is none.
 
-    So x ≤ the result exactly if g(x) ≤ t, whatever the rounding of g, which is
-    nondecreasing: the numbers of float64 are bisected in their order, ``between`` ends.
+    So x ≤ the result exactly if g(x) ≤ t, whatever the rounding of g: the numbers of
+    float64 are bisected in their order, ``between`` two ends.
     """
     everywhere = np.full(len(thresholds), np.inf)
     low, high = map(_rank, between or (-everywhere, everywhere))
-    # g(−∞) need not be known: the lower end stands for "none", the upper may be g(∞)
+    # g(−∞) need not exist: the lower end stands for "none", the upper may be g(∞)
     while (low < high).any():
         middle = (low | high) - ((low ^ high) >> 1)  # (low + high) / 2, rounded up
         with np.errstate(over="ignore", invalid="ignore"):
@@ -242,13 +243,13 @@ _SIGN = np.int64(np.iinfo(np.int64).min)
 
 
 def _rank(numbers: Array) -> NDArray[np.int64]:
-    """The place of each number in the order of float64, by its bits; 0 for 0.0."""
+    """The rank of each number in the order of float64, from its bits; 0 for 0.0."""
     bits = numbers.view(np.int64)
     return np.where(bits >= 0, bits, _SIGN - bits)
 
 
 def _number(ranks: NDArray[np.int64]) -> Array:
-    """The numbers that have these places."""
+    """The numbers that have these ranks."""
     return np.where(ranks >= 0, ranks, _SIGN - ranks).view(np.float64)
 
 
@@ -258,27 +259,27 @@ def _number(ranks: NDArray[np.int64]) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree, or several beside each other; node 0 is the root of one.
+    """A binary tree, or several in one array of nodes; node 0 is the root of the first.
 
     Node i sends x left if x_k ≤ threshold, k = ``feature[i]``, or, where it has
-    ``left_codes``, if the code x_k is one of them; NaN goes left where
-    ``missing_left``; all else goes right.
+    ``left_codes``, if the code x_k is among them; NaN goes left where
+    ``missing_left``; all other values go right.
     """
 
-    # (n,): the column of the model that each node asks for; −1 at leaves
+    # (n,): the column of the model that each node tests; −1 at leaves
     feature: Indices
     threshold: Array
     missing_left: Mask  # (n,): whether NaN goes left
-    left: Indices  # (n,): the children; not read at leaves
+    left: Indices  # (n,): the children; unused at leaves
     right: Indices  # shape (n,)
-    value: Array  # (n,): what a leaf adds to the output; not read elsewhere
+    value: Array  # (n,): the output of a leaf; unused elsewhere
     # (K,): which codes go left; codes that are not in the array go right
     left_codes: Mapping[int, Mask] = field(default_factory=dict)
     roots: tuple[int, ...] = (0,)
 
     @classmethod
-    def beside(cls, trees: Sequence[Tree]) -> Tree:
-        """Several, at least one: the nodes of one tree behind those of another."""
+    def concatenate_trees(cls, trees: Sequence[Tree]) -> Tree:
+        """Several trees, at least one, in one array of nodes."""
         sizes = np.array([len(tree.feature) for tree in trees])
         starts = np.cumsum(sizes) - sizes
         moved = np.repeat(starts, sizes)
@@ -308,7 +309,7 @@ class Tree:
         missing_left: Sequence[bool] | Mask | None = None,
         left_codes: Mapping[int, Mask] | None = None,
     ) -> Tree:
-        """The tree of any sequences; without ``missing_left`` NaN goes right."""
+        """A tree from sequences; without ``missing_left`` NaN goes right."""
         nowhere = np.zeros(len(feature), dtype=bool)
         return cls(
             np.asarray(feature, np.intp),
@@ -322,32 +323,32 @@ class Tree:
 
     @cached_property
     def reached(self) -> Mask:
-        """Which nodes belong to the tree: others may be left over from pruning."""
+        """Which nodes belong to the tree; pruning may leave others in the arrays."""
         reached = np.zeros(len(self.feature), dtype=bool)
         front = np.array(self.roots)
         while len(front) > 0:
             reached[front] = True
-            asking = front[self.feature[front] >= 0]
-            front = np.concatenate([self.left[asking], self.right[asking]])
+            testing = front[self.feature[front] >= 0]
+            front = np.concatenate([self.left[testing], self.right[testing]])
         return reached
 
     @property
     def leaves(self) -> Indices:
-        """Its leaves, in the order of nodes."""
+        """The leaves, in the order of nodes."""
         return np.flatnonzero(self.reached & (self.feature < 0))
 
     @property
     def inner(self) -> Indices:
-        """Its nodes that ask, in their order."""
+        """The nodes that test a column, in their order."""
         return np.flatnonzero(self.reached & (self.feature >= 0))
 
 
 LeafSets: TypeAlias = tuple[Indices, Sets, Array]
-"""Leaves, increasing (E,), the sets (E) that lead to them, one of each column that is
-asked for, and their values (L,); a leaf is reached if all its sets hold the point."""
+"""Leaves, increasing (E,), the sets (E) that lead to them, one for each column
+tested, and their values (L,); a point reaches a leaf if all its sets contain it."""
 
 _NODES_AT_ONCE: Final = 2**13
-"""What is made of them stays near the processor."""
+"""A batch of this size stays in the processor's cache."""
 
 
 def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
@@ -356,12 +357,14 @@ def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
     parts: list[LeafSets] = [(np.zeros(0, np.intp), none, np.zeros(0))]
     batch = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
     for k in np.unique(batch).tolist():
-        some = [trees[i] for i in np.flatnonzero(batch == k).tolist()]
-        parts.append(_leaf_sets(Tree.beside(some), n_codes))
+        in_batch = [trees[i] for i in np.flatnonzero(batch == k).tolist()]
+        parts.append(_leaf_sets(Tree.concatenate_trees(in_batch), n_codes))
     leaf, sets, values = zip(*parts, strict=True)
     starts = np.cumsum([0, *map(len, values)])
     return (
-        np.concatenate([own + n for own, n in zip(leaf, starts, strict=False)]),
+        np.concatenate(
+            [batch_leaf + n for batch_leaf, n in zip(leaf, starts, strict=False)]
+        ),
         Sets.concatenate(sets),
         np.concatenate(values),
     )
@@ -381,37 +384,40 @@ def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
 
 
 def _ways_up(tree: Tree, leaves: Indices, inner: Indices) -> tuple[Indices, Indices]:
-    """Each leaf with each side of a node on its way, left ones before right ones."""
+    """Each leaf with each side of a node on its path, left sides before right ones."""
     n, n_inner = len(tree.feature), len(inner)
     parent, side = np.full(n, -1), np.full(n, -1)
     for i, children in enumerate((tree.left[inner], tree.right[inner])):
         parent[children] = inner
         side[children] = np.arange(n_inner) + i * n_inner
-    who, nodes = np.arange(len(leaves)), leaves
+    leaf_index, nodes = np.arange(len(leaves)), leaves
     results: list[tuple[Indices, Indices]] = []
-    while len(who) > 0:
+    while len(leaf_index) > 0:
         below = parent[nodes] >= 0
-        who, nodes = who[below], nodes[below]
-        results.append((who, side[nodes]))
+        leaf_index, nodes = leaf_index[below], nodes[below]
+        results.append((leaf_index, side[nodes]))
         nodes = parent[nodes]
     return (
-        np.concatenate([who for who, _ in results]),
+        np.concatenate([leaf_index for leaf_index, _ in results]),
         np.concatenate([sides for _, sides in results]),
     )
 
 
 def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
-    """What goes left at each inner node, then what goes right."""
+    """The sets that go left at each inner node, then the sets that go right."""
     feature = tree.feature[inner]
     coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
-    at = np.flatnonzero(~np.isin(feature, coded))
-    _refuse_codes(tree, inner[at], feature[at])
-    cuts, missing = tree.threshold[inner[at]], tree.missing_left[inner[at]]
-    indices, sets = [at, at + len(inner)], [_intervals(feature[at], cuts, missing)]
+    nodes_at = np.flatnonzero(~np.isin(feature, coded))
+    _refuse_codes(tree, inner[nodes_at], feature[nodes_at])
+    cuts, missing = tree.threshold[inner[nodes_at]], tree.missing_left[inner[nodes_at]]
+    indices, sets = (
+        [nodes_at, nodes_at + len(inner)],
+        [_intervals(feature[nodes_at], cuts, missing)],
+    )
     for k in coded:
-        at = np.flatnonzero(feature == k)
-        left = _codes_left(tree, inner[at], n_codes[k] or 0)
-        indices += [at, at + len(inner)]
+        nodes_at = np.flatnonzero(feature == k)
+        left = _codes_left(tree, inner[nodes_at], n_codes[k] or 0)
+        indices += [nodes_at, nodes_at + len(inner)]
         sides = np.concatenate([left, ~left])
         sets.append(Sets.of_codes(np.full(len(sides), k), sides))
     return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
@@ -421,14 +427,14 @@ def _refuse_codes(tree: Tree, nodes: Indices, source: Indices) -> None:
     for node, j in zip(nodes.tolist(), source.tolist(), strict=True):
         if node in tree.left_codes:
             raise InvalidInput(
-                f"column {j}: the model asks for categories of a column that is "
+                f"column {j}: the model splits on categories of a column that is "
                 "numeric in the table; declare it categorical, "
                 "data=po.functions.TableSchema.of(X, categorical=[...])"
             )
 
 
 def _intervals(source: Indices, cuts: Array, missing: Mask) -> Sets:
-    """All up to each cut, with NaN where ``missing``, and then the rest."""
+    """Values up to each cut, with NaN where ``missing``, then the remaining values."""
     nothing = np.full(len(cuts), np.inf)
     return Sets.of_numbers(
         np.concatenate([source, source]),
@@ -439,7 +445,7 @@ def _intervals(source: Indices, cuts: Array, missing: Mask) -> Sets:
 
 
 def _codes_left(tree: Tree, nodes: Indices, n_codes: int) -> Mask:
-    """Which codes of a category nodes send to the left, (nodes, codes)."""
+    """Which codes of a category nodes send to the left, shape (nodes, codes)."""
     left = np.arange(float(n_codes)) <= tree.threshold[nodes, None]
     for i, node in enumerate(nodes.tolist()):
         if node in tree.left_codes:

@@ -1,24 +1,24 @@
 """Shapley values of sums of boxes, exactly: two vectors for each box.
 
 v(S) is the mean over M background rows b of f(x on S, b elsewhere). A box v Π_u 1[A_u]
-of p sets sees of a row only which of its sets hold it. Let m be the sets that do not
-hold x, and Z_s[m] how many background rows are held by all of m and by s sets in all.
+of p sets depends only on which of its sets contain a row. Let m be the sets that do not
+contain x, and Z_s[m] the number of background rows in all of m and in s sets in all.
 With g(n, q) = (n−1)! q!/(n+q)!, and g(0, q) = −(1 + 1/2 + … + 1/q),
 
     A[m] = v/M Σ_s g(p−s, |m|) Z_s[m],   B[m] = v/M Σ_s g(p−s, |m|−1) Z_s[m],
 
     φ_u = A[m] − B[m ∪ u]   for every set u of the box.
 
-For a row b that all of m hold, x alone is in the p−s sets that b lacks, and b alone in
-m: it gives g(p−s, |m|) to each of these p−s, and −g(|m|, p−s) to each of m (Lundberg et
-al. 2020). Both are the difference above, since g(n, q) + g(q, n) = g(n, q−1) for n ≥ 1.
+For a row b in all sets of m, only x is in the p−s sets without b, and only b in m: it
+gives g(p−s, |m|) to each of these p−s, and −g(|m|, p−s) to each of m (Lundberg et al.
+2020). Both are the difference above, since g(n, q) + g(q, n) = g(n, q−1) for n ≥ 1.
 
-Z is a sum over supersets, for all m at once: p 2^p additions for each s. So a box of
-few sets has tables, 2^p numbers for A and for B, and a row costs p + 1 look-ups,
-whatever the number of background rows. Boxes of more sets, and those that no memory is
-left for, have tables that are forgotten, or visit the background rows that m hold.
-Counts and weights are whole numbers below 2^53, so that their sums are exact: all ways
-have the same digits, and a row has the same digits in any company.
+Z is a sum over supersets: p 2^p additions for each s give all m. So a box of few sets
+has tables, 2^p numbers for A and for B, and a row costs p + 1 look-ups, whatever the
+number of background rows. Boxes of more sets, and boxes beyond the memory budget, use
+temporary tables, or visit the background rows in all sets of m. Counts and weights are
+integers below 2^53, so that their sums are exact: all methods give the same digits, and
+a row has the same digits in any batch.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from propopt.structures.products.sums import (
 
 
 MOST_SETS: Final = 62
-"""Of one path: one bit each of a 64-bit word."""
+"""Sets of one path: one bit each of a 64-bit word."""
 
 TABLE_SETS: Final = 18
-"""Sets of a path that has tables, of 2^p numbers."""
+"""The most sets of a path with tables, of 2^p numbers."""
 
 TABLE_BYTES: Final = 2**28
-"""Bytes of tables that are kept, of all blocks of a background together."""
+"""Bytes of tables that are retained, for all blocks of a background."""
 
 _Words = NDArray[np.unsignedinteger[Any]]
 _Bytes = NDArray[np.uint8]
@@ -73,7 +73,7 @@ def _gains() -> Array:
 _GAINS: Final = _gains()
 
 
-# ---- Who asks: sets that belong together, and the paths of boxes over them
+# ---- Boxes ordered by length, with sets of one player joined
 
 
 @final
@@ -81,19 +81,19 @@ _GAINS: Final = _gains()
 class OrderedBoxes:
     """Boxes in the order of their lengths, with the player of each of their sets.
 
-    Sets of one player in one box are one set, which holds what all of them hold.
+    Sets of one player in one box are joined to their intersection.
     """
 
     sets: Sets
-    members: Indices | None  # (V, K): the sets of each joint one; None: each is one
-    owner: Indices  # (V,): the player of each
+    members: Indices | None  # (V, K): the sets of each joint set; None without players
+    owner: Indices  # (V,): the player of each joint set
     paths: Indices  # (L, K): shorter ones first, padded with −1
     lengths: Indices  # (L,)
     values: Values  # (L,)
 
     @classmethod
     def of(cls, boxes: Boxes, players: Indices | None) -> Self:
-        """All boxes that some set belongs to."""
+        """All boxes that contain at least one set."""
         sets, paths, members = boxes.sets, boxes.paths, None
         owner = sets.column
         if players is not None:
@@ -101,15 +101,15 @@ class OrderedBoxes:
         lengths = np.asarray((paths >= 0).sum(axis=1))
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
-        own = paths[order], lengths[order], boxes.values[order]
-        return cls(sets, members, owner, *own)
+        ordered = paths[order], lengths[order], boxes.values[order]
+        return cls(sets, members, owner, *ordered)
 
     def lacking(self, points: Points) -> _Bytes:
-        """1 where a set does not hold a point, (V, N)."""
+        """1 where a set does not contain a point, shape (V, N)."""
         outside = self._outside(points)
         if self.members is None:
             return outside
-        # one more set, which holds everything, where there is none
+        # one more set, which contains everything, stands for the padding
         outside = np.concatenate([outside, np.zeros((1, len(points)), np.uint8)])
         joint = outside[self.members[:, 0]]
         for others in self.members.T[1:]:
@@ -117,7 +117,7 @@ class OrderedBoxes:
         return joint
 
     def _outside(self, points: Points) -> _Bytes:
-        """The same of each set as it is, (U, N)."""
+        """The same for each single set, shape (U, N)."""
         sets, compiled = self.sets, kernel("lacking")
         if compiled is None:
             return (~sets.contain(points)).view(np.uint8)
@@ -135,65 +135,67 @@ class OrderedBoxes:
         return np.flatnonzero(self.sets.coded)
 
     def holding(self, points: Points) -> _Bytes:
-        """Which points each set holds, eight in a byte, whole words of 64, (V, 8 W)."""
+        """Which points each set contains, in words of 64 bits, (V, 8 W) bytes."""
         packed = np.zeros((len(self.owner), 8 * -(-len(points) // 64)), np.uint8)
         step = max(64, BATCH_BUDGET.rows(3 * max(len(self.owner), 1)) // 64 * 64)
         for start in range(0, len(points), step):
-            held = self.lacking(points[start : start + step]) ^ 1
-            bits = np.packbits(held, axis=1, bitorder="little")
+            contained = self.lacking(points[start : start + step]) ^ 1
+            bits = np.packbits(contained, axis=1, bitorder="little")
             packed[:, start // 8 : start // 8 + bits.shape[1]] = bits
         return packed
 
     def shares(self, rows: Points, weights: Values | None) -> tuple[Array, Array]:
-        """Of each set u two means over rows, (V,) each.
+        """Two means over rows for each set u, shape (V,) each.
 
         Σ_{l with u} v_l Π_{w≠u} 1[row ∈ A_w], and the same with A_u.
         """
-        held, n_rows = self.holding(rows).view(np.uint64), len(rows)
+        contained, n_rows = self.holding(rows).view(np.uint64), len(rows)
         every = np.packbits(np.ones((1, n_rows), bool), bitorder="little")
-        full = np.zeros(8 * held.shape[1], np.uint8)
+        full = np.zeros(8 * contained.shape[1], np.uint8)
         full[: len(every)] = every
 
         def share(bits: NDArray[np.uint64]) -> Array:  # (l, W)
             if weights is None:
                 return np.asarray(np.bitwise_count(bits).sum(axis=1) / n_rows)
             packed = bits.view(np.uint8)
-            own = np.unpackbits(packed, axis=1, count=n_rows, bitorder="little")
-            return np.asarray((own * weights).sum(axis=1))
+            indicators = np.unpackbits(packed, axis=1, count=n_rows, bitorder="little")
+            return np.asarray((indicators * weights).sum(axis=1))
 
         means = np.zeros((2, len(self.owner)))
         for batch in self.batches:
-            row_bytes = 16 * (batch.p + 2) * held.shape[1] + 16 * n_rows
-            for some in _within(batch.start, batch.stop, row_bytes):
-                paths, values = batch.asked(some)[0], self.values[some]
+            row_bytes = 16 * (batch.p + 2) * contained.shape[1] + 16 * n_rows
+            for chosen in _within(batch.start, batch.stop, row_bytes):
+                paths, values = batch.sets_and_players(chosen)[0], self.values[chosen]
                 front = [
-                    np.broadcast_to(full.view(np.uint64), (len(paths), held.shape[1]))
+                    np.broadcast_to(
+                        full.view(np.uint64), (len(paths), contained.shape[1])
+                    )
                 ]
                 for column in paths.T:
-                    front.append(front[-1] & held[column])
+                    front.append(front[-1] & contained[column])
                 whole = values * share(front[-1])
                 behind = front[0]
                 for before, column in zip(front[-2::-1], paths.T[::-1], strict=True):
                     others = values * share(before & behind)
                     np.add.at(means[0], column, others)
                     np.add.at(means[1], column, whole)
-                    behind = behind & held[column]
+                    behind = behind & contained[column]
         return means[0], means[1]
 
     @cached_property
     def batches(self) -> list[BoxBatch]:
-        """Boxes of as many sets, shorter ones first."""
+        """Boxes in batches of equal length, shorter ones first."""
         lengths, starts = np.unique(self.lengths, return_index=True)
         ends = [*starts.tolist(), len(self.lengths)]
-        found = []
+        batches = []
         for p, start, end in zip(lengths.tolist(), ends[:-1], ends[1:], strict=True):
             paths = np.ascontiguousarray(self.paths[start:end, :p])
-            found.append(BoxBatch(p, start, end, paths, self.owner[paths]))
-        return found
+            batches.append(BoxBatch(p, start, end, paths, self.owner[paths]))
+        return batches
 
     @cached_property
     def in_order(self) -> tuple[Indices, Indices, Indices]:
-        """Where sets of each box begin, (L + 1,), all sets, and their players."""
+        """The first set of each box, (L + 1,), all sets, and their players."""
         ends = np.cumsum(np.concatenate([[0], self.lengths]))
         nothing = np.zeros(0, np.intp)
         paths = np.concatenate(
@@ -203,26 +205,26 @@ class OrderedBoxes:
 
 
 class BoxBatch(NamedTuple):
-    """Boxes of as many sets each."""
+    """Consecutive boxes with the same number of sets."""
 
     p: int
-    start: int  # the first of them, and
-    stop: int  # the one behind the last
-    paths: Indices  # (l, p): their sets
-    owner: Indices  # (l, p): the players of these
+    start: int  # the first box
+    stop: int  # one beyond the last box
+    paths: Indices  # (l, p): the sets of each box
+    owner: Indices  # (l, p): the players of these sets
 
-    def asked(self, some: slice) -> tuple[Indices, Indices]:
-        """Sets and players of some of them, by their places among all boxes."""
-        own = slice(some.start - self.start, some.stop - self.start)
-        return self.paths[own], self.owner[own]
+    def sets_and_players(self, chosen: slice) -> tuple[Indices, Indices]:
+        """Sets and players of a slice of boxes, by their indices among all boxes."""
+        local = slice(chosen.start - self.start, chosen.stop - self.start)
+        return self.paths[local], self.owner[local]
 
 
 def _words(bits: _Bytes, paths: Indices) -> _Words:
-    """Bits of sets (V, n) as one word for each path of as many sets, (l, n)."""
+    """Bits of sets (V, n) as one word for each path of equal length, (l, n)."""
     word = np.min_scalar_type((1 << paths.shape[1]) - 1)
     words = np.zeros((len(paths), bits.shape[1]), word)
-    for place, column in enumerate(paths.T):
-        words |= bits[column].astype(word) << word.type(place)
+    for position, column in enumerate(paths.T):
+        words |= bits[column].astype(word) << word.type(position)
     return words
 
 
@@ -232,115 +234,132 @@ def _words(bits: _Bytes, paths: Indices) -> _Words:
 _NOTHING: Final = np.zeros(0)
 
 _MOST_EQUAL: Final = 2**16
-"""Rows that compiled kernels count in 16 bits; so many have counts of their own."""
+"""Rows that compiled kernels count in 16 bits; more rows need explicit counts."""
 
 _FEW_ROWS: Final = 24
-"""Rows up to which many boxes are looked up at once, and above which one by one."""
+"""The most rows for which many boxes are looked up in one array."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class BoxTables:
-    """The tables of the first boxes, and what is asked for those of the others."""
+    """The tables of the first boxes, and the data that the remaining boxes need."""
 
     leaves: OrderedBoxes
     n_rows: int  # M
-    counts: Values | None  # (M,): whole numbers in proportion to weights
-    holding: _Bytes  # (V, 8 W): which background rows each set holds
+    counts: Values | None  # (M,): integers proportional to the weights
+    holding: _Bytes  # (V, 8 W): the background rows in each set
     tables: Array  # A and B of each of the first boxes
-    n_kept: int  # how many have them
+    n_tabulated: int  # the number of boxes with tables
 
     @classmethod
     def of(
         cls, leaves: OrderedBoxes, rows: Points, weights: Values | None, most: int
     ) -> Self:
-        """With at most so many bytes of tables."""
-        n_kept = n_with_tables(leaves.lengths, most)
+        """Prepare boxes and rows with at most ``most`` bytes of tables."""
+        n_tabulated = n_with_tables(leaves.lengths, most)
         counts = None if len(rows) < _MOST_EQUAL else np.ones(len(rows))
         if weights is not None:
             counts = np.rint(weights * 2.0**52)
-        tables = np.empty(int(_sizes(leaves.lengths[:n_kept]).sum()))
-        own = cls(leaves, len(rows), counts, leaves.holding(rows), tables, n_kept)
+        tables = np.empty(int(_sizes(leaves.lengths[:n_tabulated]).sum()))
+        result = cls(
+            leaves, len(rows), counts, leaves.holding(rows), tables, n_tabulated
+        )
         for batch in leaves.batches:
-            some = slice(batch.start, min(batch.stop, n_kept))
-            if some.start < some.stop:
-                own.make(batch, some, own.kept(some))
-        return own
+            chosen = slice(batch.start, min(batch.stop, n_tabulated))
+            if chosen.start < chosen.stop:
+                result.make(batch, chosen, result.tabulated(chosen))
+        return result
 
     @cached_property
     def starts(self) -> Indices:
-        """Where tables of the first boxes begin, and where they end, (n_kept + 1,)."""
-        sizes = _sizes(self.leaves.lengths[: self.n_kept])
+        """First number of the table of each box, and the end, (n_tabulated + 1,)."""
+        sizes = _sizes(self.leaves.lengths[: self.n_tabulated])
         return np.cumsum([0, *sizes]).astype(np.intp)
 
-    def kept(self, some: slice) -> Array:
-        """The tables of boxes of one length that have them, one after the other."""
-        return self.tables[self.starts[some.start] : self.starts[some.stop]]
+    def tabulated(self, chosen: slice) -> Array:
+        """The tables of consecutive boxes of one length, one after the other."""
+        return self.tables[self.starts[chosen.start] : self.starts[chosen.stop]]
 
     @property
     def total(self) -> float:
-        """What counts add up to: M, unless rows have weights."""
+        """The sum of the counts: M, unless rows have weights."""
         return float(self.n_rows if self.counts is None else self.counts.sum())
 
     def add_to(self, phi: Array, lacking: _Bytes) -> None:
-        """Add Shapley values of rows, by the sets that lack them (V, N); phi (P, N)."""
+        """Add Shapley values of rows to phi (P, N), given which sets lack each row."""
         if (compiled := kernel("look_up")) is not None:
             self._compiled(compiled, phi, lacking)
             return
         n_points = phi.shape[1]
         for batch in self.leaves.batches:
-            kept = slice(batch.start, min(batch.stop, self.n_kept))
-            if kept.start < kept.stop:
-                _look_up(phi, lacking, *batch.asked(kept), self.kept(kept))
-            p, rest = batch.p, max(batch.start, self.n_kept)
-            # a table that is forgotten, or every background row for every row, by what
-            # both cost in nanoseconds, as measured; the digits are those of either
+            tabulated = slice(batch.start, min(batch.stop, self.n_tabulated))
+            if tabulated.start < tabulated.stop:
+                _look_up(
+                    phi,
+                    lacking,
+                    *batch.sets_and_players(tabulated),
+                    self.tabulated(tabulated),
+                )
+            p, rest = batch.p, max(batch.start, self.n_tabulated)
+            # a temporary table, or every background row for every row: by measured
+            # costs in nanoseconds; both give the same digits
             if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows:
                 for some in _within(rest, batch.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
                     self.make(batch, some, tables)
-                    _look_up(phi, lacking, *batch.asked(some), tables)
+                    _look_up(phi, lacking, *batch.sets_and_players(some), tables)
                 continue
-            for rows in BATCH_BUDGET.blocks(n_points, _PAIR * self.n_rows):
+            for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
-                for some in _within(rest, batch.stop, _PAIR * n_pairs):
+                for some in _within(rest, batch.stop, _PAIR_BYTES * n_pairs):
                     self._visit(phi[:, rows], lacking[:, rows], batch, some)
 
     def _compiled(
         self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
     ) -> None:
-        """The same by compiled kernels."""
+        """The same computation by compiled kernels."""
         n = phi.shape[1]
         n_masks = max(len(self.leaves.lengths), n)
-        mask, held = np.empty(n_masks, np.uint64), np.empty(n)
+        mask, contained = np.empty(n_masks, np.uint64), np.empty(n)
         order = self.leaves.in_order
-        scratch = phi, mask, held
-        look_up(self.n_kept, n, *order, lacking, self.starts, self.tables, *scratch)
-        if self.n_kept == len(self.leaves.lengths):
+        scratch = phi, mask, contained
+        look_up(
+            self.n_tabulated, n, *order, lacking, self.starts, self.tables, *scratch
+        )
+        if self.n_tabulated == len(self.leaves.lengths):
             return
         visit = kernel("visit")
-        assert visit is not None, "it comes with the others"
+        assert visit is not None, "all kernels are compiled together"
         words, masks = self.holding.view(np.uint64), np.empty(n, np.uint64)
         for batch in self.leaves.batches:
-            some = slice(max(batch.start, self.n_kept), batch.stop)
+            some = slice(max(batch.start, self.n_tabulated), batch.stop)
             if some.start >= some.stop:
                 continue
-            # as above: with these kernels both cost other times
+            # as above, with the costs of the compiled kernels
             table, visits = (
                 (16 << batch.p) + 4 * self.n_rows,
                 n * (40 + self.n_rows // 5),
             )
             if batch.p <= TABLE_SETS and table < visits:
                 size = 2 << batch.p
-                for own in _within(some.start, some.stop, 8 * size):
-                    (paths, owner), n_boxes = batch.asked(own), own.stop - own.start
+                for block in _within(some.start, some.stop, 8 * size):
+                    (paths, owner), n_boxes = (
+                        batch.sets_and_players(block),
+                        block.stop - block.start,
+                    )
                     tables = np.empty(n_boxes * size)
-                    self.make(batch, own, tables)
-                    start, place = (np.arange(n_boxes + 1) * k for k in (batch.p, size))
-                    which = start, paths, owner, lacking, place
+                    self.make(batch, block, tables)
+                    start, table_start = (
+                        np.arange(n_boxes + 1) * k for k in (batch.p, size)
+                    )
+                    which = start, paths, owner, lacking, table_start
                     look_up(n_boxes, n, *which, tables, *scratch)
                 continue
-            n_boxes, (paths, owner) = some.stop - some.start, batch.asked(some)
+            n_boxes, (paths, owner) = (
+                some.stop - some.start,
+                batch.sets_and_players(some),
+            )
             sizes = n_boxes, batch.p, n, self.n_rows, words.shape[1]
             scale = self.leaves.values[some] / self.total
             counts = _NOTHING if self.counts is None else self.counts
@@ -351,15 +370,15 @@ class BoxTables:
             )
 
     def _patterns(self, paths: Indices) -> _Words:
-        """Which sets of each path hold each background row, (l, M)."""
-        used, place = np.unique(paths, return_inverse=True)
-        held = np.unpackbits(
+        """Which sets of each path contain each background row, shape (l, M)."""
+        used, position = np.unique(paths, return_inverse=True)
+        contained = np.unpackbits(
             self.holding[used], axis=1, count=self.n_rows, bitorder="little"
         )
-        return _words(held, place.reshape(paths.shape))
+        return _words(contained, position.reshape(paths.shape))
 
     def make(self, batch: BoxBatch, some: slice, tables: Array) -> None:
-        """Fill in A and B of boxes of a batch."""
+        """Fill in the tables A and B of boxes of a batch."""
         p = batch.p
         if (compiled := kernel("tables")) is not None:
             words, counts = self.holding.view(np.uint64), self.counts
@@ -367,7 +386,7 @@ class BoxTables:
             n_cells = (16 if p < 16 else 24) << p
             compiled(
                 *(some.stop - some.start, p, self.n_rows, words.shape[1]),
-                *(counts is not None, words, batch.asked(some)[0], scale),
+                *(counts is not None, words, batch.sets_and_players(some)[0], scale),
                 *(_NOTHING if counts is None else counts, _GAINS, tables),
                 *(
                     np.empty(64 * words.shape[1], np.uint64),
@@ -378,13 +397,15 @@ class BoxTables:
         tables = tables.reshape(-1, 2, 1 << p)
         sizes = np.bitwise_count(np.arange(1 << p))
         row_bytes = 8 * max(4 << p, self.n_rows)
-        for near in _NEAR.blocks(some.stop - some.start, row_bytes):
-            at = slice(some.start + near.start, some.start + near.stop)
-            words = self._patterns(batch.asked(at)[0])
+        for local in _CACHE_BUDGET.blocks(some.stop - some.start, row_bytes):
+            chosen = slice(some.start + local.start, some.start + local.stop)
+            words = self._patterns(batch.sets_and_players(chosen)[0])
             first = np.arange(len(words))[:, None] << p
-            where = (words + first).ravel()
-            own = None if self.counts is None else np.tile(self.counts, len(words))
-            count = np.bincount(where, own, len(words) << p).reshape(len(words), -1).T
+            index = (words + first).ravel()
+            weights = None if self.counts is None else np.tile(self.counts, len(words))
+            count = (
+                np.bincount(index, weights, len(words) << p).reshape(len(words), -1).T
+            )
             A, B = np.zeros((2, *count.shape))
             for s in range(p + 1):
                 Z = np.where((sizes == s)[:, None], count, 0.0)
@@ -393,27 +414,29 @@ class BoxTables:
                     pairs[:, 0] += pairs[:, 1]
                 A += Z * _GAINS[p - s][sizes][:, None]
                 B += Z * _GAINS[p - s][np.maximum(sizes, 1) - 1][:, None]
-            scale = self.leaves.values[at] / self.total
-            tables[near, 0], tables[near, 1] = (A * scale).T, (B * scale).T
+            scale = self.leaves.values[chosen] / self.total
+            tables[local, 0], tables[local, 1] = (A * scale).T, (B * scale).T
 
-    def _visit(self, phi: Array, lacking: _Bytes, batch: BoxBatch, some: slice) -> None:
-        """Add what boxes give by the background rows that all sets of m hold."""
-        paths, owner = batch.asked(some)
+    def _visit(
+        self, phi: Array, lacking: _Bytes, batch: BoxBatch, chosen: slice
+    ) -> None:
+        """Add the values of boxes by visiting the background rows in all sets of m."""
+        paths, owner = batch.sets_and_players(chosen)
         p, n_points = batch.p, phi.shape[1]
         patterns, missing = self._patterns(paths), _words(lacking, paths)
         bits = patterns.dtype.type(1) << np.arange(p).astype(patterns.dtype)
-        theirs = np.bitwise_or.reduce(bits) ^ patterns  # what each row lacks
-        box, point, row = np.nonzero((theirs[:, None] & missing[:, :, None]) == 0)
+        row_lacks = np.bitwise_or.reduce(bits) ^ patterns  # the sets without each row
+        box, point, row = np.nonzero((row_lacks[:, None] & missing[:, :, None]) == 0)
         new = np.ones(len(box), bool)
         new[1:] = (np.diff(box) != 0) | (np.diff(point) != 0)
         cell, n_cells = np.cumsum(new) - 1, int(new.sum())
-        lacks = theirs[box, row]
-        place = (p - np.bitwise_count(lacks).astype(np.intp)) * n_cells + cell
-        own = None if self.counts is None else self.counts[row]
-        Z = np.bincount(place, own, (p + 1) * n_cells).reshape(p + 1, n_cells)
+        lacks = row_lacks[box, row]
+        index = (p - np.bitwise_count(lacks).astype(np.intp)) * n_cells + cell
+        counts = None if self.counts is None else self.counts[row]
+        Z = np.bincount(index, counts, (p + 1) * n_cells).reshape(p + 1, n_cells)
         hit, u = np.nonzero(lacks[:, None] & bits)
         without = np.bincount(
-            place[hit] * p + u, None if own is None else own[hit], Z.size * p
+            index[hit] * p + u, None if counts is None else counts[hit], Z.size * p
         )
         with_u = Z[:, :, None] - without.reshape(p + 1, n_cells, p)
         box, point = box[new], point[new]
@@ -424,38 +447,38 @@ class BoxTables:
         for s in range(p + 1):
             A += Z[s] * _GAINS[p - s][q]
             B += with_u[s] * _GAINS[p - s][before]
-        scale = (self.leaves.values[some] / self.total)[box]
+        scale = (self.leaves.values[chosen] / self.total)[box]
         change = (A * scale)[:, None] - B * scale[:, None]
-        where = owner[box] * n_points + point[:, None]
-        phi[...] = _added(phi.ravel(), where, change).reshape(phi.shape)
+        phi_index = owner[box] * n_points + point[:, None]
+        phi[...] = _added(phi.ravel(), phi_index, change).reshape(phi.shape)
 
 
 def _within(start: int, stop: int, each: int) -> Iterator[slice]:
-    """Consecutive slices from start to stop, of things of so many bytes each."""
-    for some in BATCH_BUDGET.blocks(max(stop - start, 0), each):
-        yield slice(start + some.start, start + some.stop)
+    """Consecutive slices from start to stop, of items of ``each`` bytes."""
+    for part in BATCH_BUDGET.blocks(max(stop - start, 0), each):
+        yield slice(start + part.start, start + part.stop)
 
 
-_PAIR: Final = 16
-"""Bytes for a row beside a background row, few of which are looked at closely."""
+_PAIR_BYTES: Final = 16
+"""Bytes for a pair of a row and a background row, few of which are examined closely."""
 
 POINTS_AT_ONCE: Final = Budget(2**28, 4096)
-"""Points whose sets are told at once: tables that are forgotten serve all of them."""
+"""Points treated in one batch, which share temporary tables."""
 
-_NEAR: Final = Budget(2**20)
-"""What is added up over and over stays near the processor."""
+_CACHE_BUDGET: Final = Budget(2**20)
+"""Arrays that are added up repeatedly stay in the processor's cache."""
 
 
 def _sizes(lengths: Indices) -> Array:
-    """How many numbers the tables of each box have; ∞ of too many sets."""
+    """The count of numbers in the tables of each box; ∞ for too many sets."""
     few = np.minimum(lengths, TABLE_SETS)
     return np.where(lengths <= TABLE_SETS, 2.0 ** (few + 1), np.inf)
 
 
-def _added(phi: Values, place: Indices, changes: Array) -> Values:
-    """Phi with changes at places, added one after the other."""
-    where = np.concatenate([np.arange(len(phi)), place.ravel()])
-    total = np.bincount(where, np.concatenate([phi, changes.ravel()]), len(phi))
+def _added(phi: Values, index: Indices, changes: Array) -> Values:
+    """Phi plus changes at given indices, added one after the other."""
+    indices = np.concatenate([np.arange(len(phi)), index.ravel()])
+    total = np.bincount(indices, np.concatenate([phi, changes.ravel()]), len(phi))
     return total.astype(np.float64, copy=False)
 
 
@@ -466,23 +489,25 @@ def _look_up(
     (n_boxes, p), n_points = paths.shape, phi.shape[1]
     bits, size = 1 << np.arange(p), 1 << p
     if n_points <= _FEW_ROWS:
-        for some in BATCH_BUDGET.blocks(n_boxes, 32 * p * n_points):
-            m = _words(lacking, paths[some]).astype(np.intp)
-            m += np.arange(some.start, some.stop)[:, None] * (2 * size)
+        for chosen in BATCH_BUDGET.blocks(n_boxes, 32 * p * n_points):
+            m = _words(lacking, paths[chosen]).astype(np.intp)
+            m += np.arange(chosen.start, chosen.stop)[:, None] * (2 * size)
             with_u = (m[:, None] | bits[:, None]) + size
             change = tables[m][:, None] - tables[with_u]
-            place = owner[some, :, None] * n_points + np.arange(n_points)
-            phi[...] = _added(phi.ravel(), place, change).reshape(phi.shape)
+            index = owner[chosen, :, None] * n_points + np.arange(n_points)
+            phi[...] = _added(phi.ravel(), index, change).reshape(phi.shape)
         return
     with_u = np.arange(size) | bits[:, None]
     tables = tables.reshape(n_boxes, 2, size)
-    for some in BATCH_BUDGET.blocks(n_boxes, 8 * n_points):
-        words = _words(lacking, paths[some])
-        for m, own, (A, B) in zip(words, owner[some], tables[some], strict=True):
+    for chosen in BATCH_BUDGET.blocks(n_boxes, 8 * n_points):
+        words = _words(lacking, paths[chosen])
+        for m, players, (A, B) in zip(
+            words, owner[chosen], tables[chosen], strict=True
+        ):
             if n_points < size:
-                phi[own] += A.take(m) - B.take(m | bits[:, None])
+                phi[players] += A.take(m) - B.take(m | bits[:, None])
             else:
-                phi[own] += (A - B.take(with_u)).take(m, axis=1)
+                phi[players] += (A - B.take(with_u)).take(m, axis=1)
 
 
 # ---- Shapley values of sums of boxes against a background
@@ -491,7 +516,7 @@ def _look_up(
 @final
 @dataclass(frozen=True, eq=False)
 class BoxShapley:
-    """Shapley values of a sum of boxes."""
+    """Shapley values of a sum of boxes against background rows, exactly."""
 
     boxes: Boxes  # f
     game: Game
@@ -499,13 +524,13 @@ class BoxShapley:
 
     @classmethod
     def of(cls, boxes: Boxes, game: Game) -> Self:
-        """Refuses paths of too many sets."""
+        """Prepare a game; paths of more than 62 sets are refused."""
         leaves = OrderedBoxes.of(boxes, game.players)
         if (longest := int(leaves.lengths.max(initial=0))) > MOST_SETS:
-            whose = "columns" if game.players is None else "players"
+            players = "columns" if game.players is None else "players"
             raise Refused(
-                f"a path asks for {longest} {whose}, and Shapley values are counted "
-                f"for at most {MOST_SETS}"
+                f"a path of the trees uses {longest} {players}; expected at most "
+                f"{MOST_SETS} for Shapley values"
             )
         return cls(boxes, game, leaves)
 
@@ -513,86 +538,96 @@ class BoxShapley:
         return {name: x for name, x in vars(self).items() if name != "parts"}
 
     def values(self, points: Points) -> Attributions:
-        """Shapley values of points (N, D), exactly 0.0 where no box asks."""
+        """Shapley values of points (N, D), exactly 0.0 for columns without a set."""
         return self.of_blocks(points).mean(axis=1)
 
     def of_blocks(self, points: Points) -> Array:
-        """Those against each block of the background by itself, (N, blocks, P)."""
+        """Shapley values against each background block separately, (N, blocks, P)."""
         game, leaves = self.game, self.leaves
         phi = np.empty((len(points), game.n_blocks, game.n_players))
         row_bytes = len(leaves.owner) + 8 * game.n_players
         for rows in POINTS_AT_ONCE.blocks(len(points), row_bytes):
             lacking = leaves.lacking(points[rows])
             for block, part in enumerate(self.parts):
-                own = np.zeros((game.n_players, lacking.shape[1]))
-                part.add_to(own, lacking)
-                phi[rows, block] = own.T
+                block_phi = np.zeros((game.n_players, lacking.shape[1]))
+                part.add_to(block_phi, lacking)
+                phi[rows, block] = block_phi.T
         return phi
 
     def alone(self, points: Points) -> Array:
-        """Those against each background row by itself, shape (B, N, P)."""
+        """Shapley values against each background row separately, shape (B, N, P)."""
         game, leaves = self.game, self.leaves
-        held, theirs = 1 - leaves.lacking(points), 1 - leaves.lacking(game.background)
+        contained, in_background = (
+            1 - leaves.lacking(points),
+            1 - leaves.lacking(game.background),
+        )
         n_rows, P = len(game.background), game.n_players
         phi = np.zeros((len(points), n_rows * P))
         for batch in leaves.batches:
             full = (1 << batch.p) - 1
-            for some in _within(batch.start, batch.stop, 16 * max(n_rows, 1)):
-                (paths, owner), values = batch.asked(some), leaves.values[some]
-                of_b = _words(theirs, paths)
-                for sums, of_x in zip(phi, _words(held, paths).T, strict=True):
+            for chosen in _within(batch.start, batch.stop, 16 * max(n_rows, 1)):
+                (paths, owner), values = (
+                    batch.sets_and_players(chosen),
+                    leaves.values[chosen],
+                )
+                of_b = _words(in_background, paths)
+                for sums, of_x in zip(phi, _words(contained, paths).T, strict=True):
                     leaf, row = np.nonzero((of_x[:, None] | of_b) == full)
                     b, x = of_b[leaf, row], of_x[leaf]
                     n, q = np.bitwise_count(x & ~b), np.bitwise_count(b & ~x)
                     gains = values[leaf] * _GAINS[n, q]
                     losses = values[leaf] * _GAINS[q, n]
-                    for place, player in enumerate(owner.T):
-                        bit = of_b.dtype.type(1) << of_b.dtype.type(place)
+                    for position, player in enumerate(owner.T):
+                        bit = of_b.dtype.type(1) << of_b.dtype.type(position)
                         change = np.where(x & ~b & bit, gains, 0.0)
                         change -= np.where(b & ~x & bit, losses, 0.0)
-                        where = row * P + player[leaf]
-                        sums += np.bincount(where, change, len(sums))
+                        index = row * P + player[leaf]
+                        sums += np.bincount(index, change, len(sums))
         return phi.reshape(len(points), n_rows, P).swapaxes(0, 1)
 
     @cached_property
     def parts(self) -> list[BoxTables]:
-        """The boxes and each block, prepared; kept for the last few that were asked."""
+        """Tables of each background block; the last three sets of tables are cached."""
         digest = self.game.digest
-        for boxes, known, parts in RECENT:
-            if boxes() is self.boxes and known == digest:
+        for boxes, cached_digest, parts in RECENT:
+            if boxes() is self.boxes and cached_digest == digest:
                 return parts
         game, most = self.game, TABLE_BYTES // self.game.n_blocks
         parts = [
             BoxTables.of(self.leaves, rows, game.weights, most) for rows in game.blocks
         ]
         RECENT.insert(0, (weakref.ref(self.boxes), digest, parts))
-        RECENT[:] = [one for one in RECENT[:_N_KEPT] if one[0]() is not None]
+        RECENT[:] = [entry for entry in RECENT[:_N_CACHED] if entry[0]() is not None]
         return parts
 
 
 RECENT: Final[list[tuple[weakref.ref[Boxes], str, list[BoxTables]]]] = []
-_N_KEPT: Final = 3
+_N_CACHED: Final = 3
 
 
-def shapley_against(read: SumOfProducts, game: Game) -> BoxShapley | ProductShapley:
-    """Shapley values against background rows: of boxes they are found faster."""
-    if isinstance(read, Boxes):
-        return BoxShapley.of(read, game)
-    return ProductShapley.of(read, game)
+def shapley_against(
+    structure: SumOfProducts, game: Game
+) -> BoxShapley | ProductShapley:
+    """Exact Shapley values against background rows, by the fastest method."""
+    if isinstance(structure, Boxes):
+        return BoxShapley.of(structure, game)
+    return ProductShapley.of(structure, game)
 
 
-# ---- What they cost, counted: the same on every machine, with any kernels
+# ---- Costs by operation counts, equal on every machine and for any kernels
 
 
 def n_with_tables(lengths: Indices, most: int = TABLE_BYTES) -> int:
-    """How many of some boxes have tables of so many bytes, by increasing lengths."""
+    """Number of boxes with tables within a budget of bytes, by increasing lengths."""
     sizes = 8.0 * np.cumsum(_sizes(np.sort(lengths)))
     return int(np.searchsorted(sizes, most, side="right"))
 
 
 def box_steps(boxes: Boxes, n_background: int) -> tuple[float, float]:
-    """Operations to prepare boxes, and for the Shapley values of each row."""
+    """The operation counts to prepare boxes, and for the Shapley values of each row."""
     lengths = np.sort(boxes.lengths)
-    kept, others = np.split(lengths, [n_with_tables(lengths)])
-    row = float((kept + 1).sum() + others.sum()) + float(n_background) * len(others)
+    tabulated, others = np.split(lengths, [n_with_tables(lengths)])
+    row = float((tabulated + 1).sum() + others.sum()) + float(n_background) * len(
+        others
+    )
     return float(n_background) * float(lengths.sum()), row

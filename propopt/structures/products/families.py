@@ -1,4 +1,4 @@
-"""Functions of one column, by families: the factors of products."""
+"""Families of functions of one column: the factors of products."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ class Factors(Protocol):
 
     @property
     def column(self) -> Indices:
-        """The position of the column that each is of, (U,)."""
+        """The index of the column of each factor, shape (U,)."""
 
     def __len__(self) -> int: ...
 
     def take(self, chosen: Indices | Mask, /) -> Self:
-        """Those that are chosen, in that order."""
+        """The chosen factors, in that order."""
 
     def at(self, values: Array, /) -> Array:
-        """g_u of values of any shape S, numbers, NaN or codes of one column, (U, S)."""
+        """Values g_u of numbers, NaN or codes of one column, of any shape S, (U, S)."""
 
     def under(self, normals: Normals, /) -> Array:
-        """E g_u(V) for truncated normals V of shape S, all of one column, (U, S)."""
+        """Means E g_u(V) under truncated normals V of shape S, one column, (U, S)."""
 
 
 @runtime_checkable
 class ClosedFactors(Factors, Protocol):
-    """Those whose means under normals have slopes in closed form."""
+    """Factors with derivatives of their means under normals in closed form."""
 
     def slopes_under(self, normals: Normals, /) -> Array:
-        """∂ E g_u(V) / ∂ mean for normals V of shape S that have no ends, (U, S)."""
+        """Derivatives ∂ E g_u(V) / ∂ mean for untruncated V of shape S, (U, S)."""
 
 
-# ---- What mixtures of laws of one column are made of: single values, and normals
+# ---- Components of mixture laws of one column: single values and normals
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """B laws of one column, or B for each of n rows."""
+    """B mixture components of one column, or B for each of n rows."""
 
-    single: Mask  # (B,): which are one value: a number, a code, or NaN for missing
-    # (B,) or (B, n): the value, or the mean of the normal before it is restricted
+    single: Mask  # (B,): which components are a single value: a number, a code, or NaN
+    # (B,) or (B, n): the value, or the mean of the normal before truncation
     mean: Array
-    sd: Array  # (B,) or (B, n): as in Normals; not read of single values
+    sd: Array  # (B,) or (B, n): as in Normals; unused for single values
     low: Array  # shape (B,) or (B, n)
     high: Array  # shape (B,) or (B, n)
 
     @classmethod
     def of_values(cls, values: Array) -> Pieces:
-        """Single values (B,)."""
+        """Components that are single values (B,)."""
         nothing = np.zeros(len(values))
         every = np.ones(len(values), dtype=bool)
         return cls(every, values, nothing, nothing, nothing)
@@ -73,12 +73,17 @@ class Pieces:
 
     @property
     def normals(self) -> Normals:
-        """Those that are truncated normals."""
-        some = ~self.single
-        return Normals(self.mean[some], self.sd[some], self.low[some], self.high[some])
+        """The components that are truncated normals."""
+        is_normal = ~self.single
+        return Normals(
+            self.mean[is_normal],
+            self.sd[is_normal],
+            self.low[is_normal],
+            self.high[is_normal],
+        )
 
     def expect(self, factors: Factors) -> Array:
-        """E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
+        """Means E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
         expected = np.empty((len(factors), *self.mean.shape))
         expected[:, self.single] = factors.at(self.mean[self.single])
         if not self.single.all():
@@ -88,7 +93,7 @@ class Pieces:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Factors whose fields are arrays, with an entry for each factor."""
+    """Factors stored as arrays with an entry for each factor."""
 
     column: Indices  # shape (U,)
 
@@ -96,12 +101,12 @@ class Family:
         return len(self.column)
 
     def take(self, chosen: Indices | Mask) -> Self:
-        return type(self)(**{own: part[chosen] for own, part in vars(self).items()})
+        return type(self)(**{name: part[chosen] for name, part in vars(self).items()})
 
     def _for(self, ndim: int) -> list[Array]:
-        """All but the columns, for values of so many axes, (U, 1, ..., 1) each."""
-        own = vars(self).items()
-        return [v.reshape(-1, *(1,) * ndim) for k, v in own if k != "column"]
+        """All fields but the columns, shaped for ``ndim`` axes, (U, 1, ..., 1)."""
+        fields = vars(self).items()
+        return [v.reshape(-1, *(1,) * ndim) for k, v in fields if k != "column"]
 
 
 # ---- Gaussian bumps of one column: the factors of gaussian kernels
@@ -110,7 +115,7 @@ class Family:
 @final
 @dataclass(frozen=True, eq=False)
 class Bumps(Family):
-    """g(x) = exp(−(x − center)² / (2 width²))."""
+    """Gaussian bumps g(x) = exp(−(x − center)² / (2 width²))."""
 
     center: Array  # (U,): width > 0
     width: Array  # shape (U,)
@@ -120,7 +125,7 @@ class Bumps(Family):
         return np.asarray(np.exp(-0.5 * ((values - center) / width) ** 2))
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S): another normal's mass between the same ends.
+        """Means (U, S), from the mass of another normal between the same ends.
 
         E g = (τ/σ) exp(−(μ − c)²/(2(γ² + σ²))) [Φ((b − m)/τ) − Φ((a − m)/τ)] / mass,
         m = (γ²μ + σ²c)/(γ² + σ²), τ² = γ²σ²/(γ² + σ²)
@@ -138,39 +143,39 @@ class Bumps(Family):
         return np.asarray(np.exp(np.minimum(log_mean, 0.0)))
 
     def slopes_under(self, normals: Normals) -> Array:
-        """−(μ − c)/(γ² + σ²) E g."""
+        """Derivatives −(μ − c)/(γ² + σ²) E g, shape (U, S)."""
         center, width = self._for(len(normals.shape))
         pull = (center - normals.mean) / (width**2 + normals.sd**2)
         return np.asarray(pull * self.under(normals))
 
 
-# ---- Any functions of one column, whose means are found by quadrature
+# ---- Arbitrary functions of one column, with means by quadrature
 
 
 CurveRule: TypeAlias = Callable[[Array], Array]
-"""From values (n,) of a column, numbers or codes or NaN, to numbers (n,)."""
+"""A function from values (n,) of a column, numbers or codes or NaN, to numbers (n,)."""
 
 CURVE_TOLERANCE: Final = 1e-10
-"""How near two quadratures have to be, over the mean of |g|."""
+"""Tolerance between two quadratures, relative to the mean of |g|."""
 
 _ROUNDING: Final = 1e-14
-"""How near is near enough, over the largest mean of |g| in any piece of a column."""
+"""Tolerance relative to the largest mean of |g| in any component of a column."""
 
 _FEWEST: Final = 32
 _MOST: Final = 4096
-"""Nodes between knots."""
+"""The fewest and the most nodes between knots."""
 
 _FARTHER: Final = 15.0
-"""What is added to how far tails are followed, each time."""
+"""The increase of the tail length at each refinement."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Curves(Family):
-    """g(x), a callable each, whose means are by quadrature between knots."""
+    """Functions g(x) given as callables, with means by quadrature between knots."""
 
     rules: tuple[CurveRule, ...]  # (U,): g
-    knots: tuple[Array, ...]  # (U,): where g has kinks or jumps, increasing
+    knots: tuple[Array, ...]  # (U,): the kinks and jumps of g, increasing
 
     def take(self, chosen: Indices | Mask) -> Curves:
         indices = np.arange(len(self))[chosen].tolist()
@@ -194,7 +199,7 @@ class Curves(Family):
 
 
 def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array:
-    """By more nodes, and farther into the tails, until two answers agree."""
+    """The mean by more nodes, and farther into the tails, until two results agree."""
     n_nodes, log_tail = _FEWEST, LOG_TAIL
     before, _ = _by_nodes(rule, knots, normals, n_nodes, log_tail)
     while n_nodes < _MOST:
@@ -202,24 +207,24 @@ def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array
         mean, size = _by_nodes(rule, knots, normals, n_nodes, log_tail)
         largest = size.max(axis=0, initial=0.0)
         with np.errstate(invalid="ignore"):
-            near = CURVE_TOLERANCE * size + _ROUNDING * largest
-            apart = ~(np.abs(mean - before) <= near)
+            tolerance = CURVE_TOLERANCE * size + _ROUNDING * largest
+            apart = ~(np.abs(mean - before) <= tolerance)
         if not apart.any():
             return mean
         before = mean
-    place = np.unravel_index(int(apart.argmax()), apart.shape)
+    worst = np.unravel_index(int(apart.argmax()), apart.shape)
     raise Refused(
         f"the mean of the function of column {column} (counted from 0) between "
-        f"{normals.low[place]:.6g} and {normals.high[place]:.6g} is not found: with "
-        f"{_MOST} nodes quadrature gives {mean[place]:.6g}, and another answer with "
-        "half as many"
+        f"{normals.low[worst]:.6g} and {normals.high[worst]:.6g} could not be "
+        f"computed: {_MOST} quadrature nodes give {mean[worst]:.6g}, and half as many "
+        "give another value"
     )
 
 
 def _by_nodes(
     rule: CurveRule, knots: Array, normals: Normals, n_nodes: int, log_tail: float
 ) -> tuple[Array, Array]:
-    """Means of g and of |g|."""
+    """Means of g and of |g| with a given number of nodes."""
     x, weights = normal_nodes(normals, n_nodes, log_tail, knots)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.where(weights > 0.0, _values(rule, x), 0.0)
@@ -228,6 +233,7 @@ def _by_nodes(
 
 
 def _values(rule: CurveRule, values: Array) -> Array:
+    """Values of a function at an array of any shape."""
     if values.size == 0:
         return np.zeros(values.shape)
     answer = np.asarray(rule(values.ravel()), dtype=np.float64)
@@ -240,7 +246,7 @@ def _values(rule: CurveRule, values: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Exponentials(Family):
-    """g(x) = exp(rate (x − center))."""
+    """Exponentials g(x) = exp(rate (x − center)), factors of models with a log link."""
 
     rate: Array  # (U,): any numbers
     center: Array  # shape (U,)
@@ -250,10 +256,10 @@ class Exponentials(Family):
         return np.asarray(np.exp(rate * (values - center)))
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S): another normal's mass between the same ends.
+        """Means (U, S), from the mass of another normal between the same ends.
 
         E g = exp(r (μ − c) + r²σ²/2) [Φ(b/σ − s) − Φ(a/σ − s)] / mass, where a and b
-        are ends less μ, and s = r σ.
+        are ends minus μ, and s = r σ.
         """
         rate, center = self._for(len(normals.shape))
         shift = rate * normals.sd
@@ -263,20 +269,20 @@ class Exponentials(Family):
         return np.asarray(np.exp(peak + log_mass(low, high) - normals.log_mass))
 
     def slopes_under(self, normals: Normals) -> Array:
-        """Rate · E g."""
+        """Derivatives rate · E g, shape (U, S)."""
         return self._for(len(normals.shape))[0] * self.under(normals)
 
 
-# ---- Factors with values of their own where a number is missing
+# ---- Factors with a separate value for missing numbers
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """Other factors, which are ``missing`` of NaN, as behind an imputer."""
+    """Factors with the value ``missing`` at NaN, as behind an imputer."""
 
     factors: ClosedFactors
-    missing: Array  # (U,): the values of NaN
+    missing: Array  # (U,): the values at NaN
 
     @property
     def column(self) -> Indices:
@@ -311,15 +317,15 @@ _NODES: Final = 64
 @final
 @dataclass(frozen=True, eq=False)
 class Powers(Family):
-    """g(x) = (x − center)^degree."""
+    """Powers g(x) = (x − center)^degree, factors of polynomials."""
 
     degree: NDArray[np.intp]  # (U,): at least 1
-    # (U,): what is taken away before: differences of near numbers keep their digits
+    # (U,): subtracted first, so that differences of close numbers keep their digits
     center: Array
 
     @classmethod
     def first(cls, columns: Indices) -> Powers:
-        """The columns themselves."""
+        """The columns themselves, as powers of degree 1."""
         ones = np.ones(len(columns), np.intp)
         return cls(columns, ones, np.zeros(len(columns)))
 
@@ -328,32 +334,32 @@ class Powers(Family):
         return np.asarray((values - center) ** degree)
 
     def under(self, normals: Normals) -> Array:
-        # by quadrature: in far tails the recursion of the moments has no digits
+        # by quadrature: in far tails the recursion of the moments loses all digits
         means = np.empty((len(self), *normals.shape))
         first = self.degree == 1
         _, center = self._for(len(normals.shape))
         means[first] = normals.means - center[first]
         for u in np.flatnonzero(~first).tolist():
             k = int(self.degree[u])
-            # |x|^k φ(x) falls later than φ, and has k more turns to be followed
+            # |x|^k φ(x) decays later than φ, and needs more nodes
             x, weights = normal_nodes(normals, _NODES + 2 * k, LOG_TAIL + 2 * k)
             means[u] = np.einsum("...q,...q->...", (x - self.center[u]) ** k, weights)
         return means
 
     def slopes_under(self, normals: Normals) -> Array:
-        """Means of k (V − center)^(k − 1)."""
+        """Means of k (V − center)^(k − 1), shape (U, S)."""
         k, _ = self._for(len(normals.shape))
         lower = replace(self, degree=np.maximum(self.degree - 1, 1))
         return np.where(k == 1, 1.0, k * lower.under(normals))
 
 
-# ---- Functions of one column that are a number for each code, or for listed values
+# ---- Functions of one column given by a table of values
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Tables(Family):
-    """g(x) = entries[k] where x is key k, ``other`` elsewhere, ``missing`` of NaN."""
+    """Functions by tables: entries[k] at key k, ``other`` elsewhere, or ``missing``."""
 
     keys: Array  # (K,): codes, or numbers, increasing
     entries: Array  # (U, K): the values at the keys
@@ -361,18 +367,20 @@ class Tables(Family):
     missing: Array  # shape (U,)
 
     def take(self, chosen: Indices | Mask) -> Tables:
-        own = (self.entries, self.other, self.missing)
-        return Tables(self.column[chosen], self.keys, *(part[chosen] for part in own))
+        fields = (self.entries, self.other, self.missing)
+        return Tables(
+            self.column[chosen], self.keys, *(part[chosen] for part in fields)
+        )
 
     def at(self, values: Array) -> Array:
         K = len(self.keys)
-        place = np.searchsorted(self.keys, values)
-        known = np.append(self.keys, np.nan)[place] == values
-        place = np.where(np.isnan(values), K + 1, np.where(known, place, K))
-        return self.whole[:, place]
+        index = np.searchsorted(self.keys, values)
+        is_key = np.append(self.keys, np.nan)[index] == values
+        index = np.where(np.isnan(values), K + 1, np.where(is_key, index, K))
+        return self.whole[:, index]
 
     def under(self, normals: Normals) -> Array:
-        # single values have no share of a normal
+        # single values have probability 0 under a normal
         shape = (-1, *(1,) * len(normals.shape))
         return np.broadcast_to(self.other.reshape(shape), (len(self), *normals.shape))
 
@@ -381,5 +389,5 @@ class Tables(Family):
 
     @property
     def whole(self) -> Array:
-        """Entries, then what is elsewhere and of missing values, (U, K + 2)."""
+        """Entries, then the values elsewhere and at NaN, (U, K + 2)."""
         return np.column_stack([self.entries, self.other, self.missing])

@@ -1,7 +1,7 @@
 """Truncated normal laws: masses, means, quantiles, quadrature, with all their digits.
 
 Differences of distribution functions lose digits in narrow intervals, and in tails
-logarithms of them lose as many as z² has; each has a form of its own here.
+their logarithms lose as many digits as z² has; both cases have special forms here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from propopt.base.arrays import Array, Indices, Mask
 
 
 NARROW_INTERVAL: Final = 0.1
-"""Intervals of length h about m are so, if h (1 + |m|) is below: there series hold."""
+"""An interval of length h about m is narrow if h (1 + |m|) is below this: series are
+accurate there."""
 
 FAR_INTERVAL: Final = -20.0
-"""Intervals below are far: distribution functions have too few digits there."""
+"""Intervals below this are far in the tail: distribution functions have too few
+digits there."""
 
 
 def log_mass(low: Array, high: Array) -> Array:
@@ -40,13 +42,13 @@ def log_mass(low: Array, high: Array) -> Array:
 
 
 def log_density(z: Array) -> Array:
-    """Log φ(z)."""
+    """Log-density log φ(z) of the standard normal."""
     return np.asarray(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi))
 
 
 def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
     """(Φ(stop) − Φ(start)) / (Φ(high) − Φ(low)), for low ≤ start < stop ≤ high."""
-    # densities are divided first: tails lose nothing to the squares of where they are
+    # densities are divided first, so that tails lose no digits to large squares
     inner, outer = np.clip(0.0, start, stop), np.clip(0.0, low, high)
     log_ratio = 0.5 * (outer - inner) * (outer + inner)
     scaled = _log_scaled(start, stop, inner) - _log_scaled(low, high, outer)
@@ -54,7 +56,7 @@ def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
 
 
 def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
-    """E[Z | low < Z ≤ high] as an end, or 0, and what is added to it, to all digits."""
+    """E[Z | low < Z ≤ high] as an end, or 0, plus a difference, to all digits."""
     sign = np.where(low > 0.0, -1.0, 1.0)
     a, b = _mirrored(low, high)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -74,7 +76,7 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Mask:
-    """Whether h (1 + |m|) < limit, for the length h and the middle m."""
+    """Whether h (1 + |m|) < limit, for the length h and the middle m of an interval."""
     with np.errstate(invalid="ignore"):
         h, m = _length_and_middle(low, high)
         return np.asarray(h * (1.0 + np.abs(m)) < limit)
@@ -85,13 +87,13 @@ def _length_and_middle(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _mirrored(low: Array, high: Array) -> tuple[Array, Array]:
-    """The interval, or its mirror image where it is above zero."""
+    """The interval, or its mirror image if it lies above zero."""
     right = low > 0.0
     return np.where(right, -high, low), np.where(right, -low, high)
 
 
 def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
-    """Log of the mass over the density at the nearest point, up to a constant."""
+    """Log of the mass divided by the density at the nearest point, up to a constant."""
     a, b = _mirrored(low, high)
     logs = log_mass(a, b) - log_density(nearest)
     narrow = is_narrow(a, b)
@@ -101,14 +103,17 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
     if narrow.any():
         h, m = _length_and_middle(a[narrow], b[narrow])
         r = nearest[narrow]
-        beside = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
-        apart = np.where(r == 0.0, -0.5 * m**2, beside)
+        nonzero = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
+        apart = np.where(r == 0.0, -0.5 * m**2, nonzero)
         logs[narrow] = apart + _log_length(h) + np.log1p(_even(h, m))
     return logs
 
 
 def _log_length(h: Array) -> Array:
-    """The logarithm; −∞ where rounding closed the interval, as of a split at 1e-35."""
+    """The logarithm of a length.
+
+    −∞ if rounding closed the interval, as for a split at 1e-35.
+    """
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(h))
 
@@ -132,12 +137,12 @@ def _odd(h: Array, m: Array) -> Array:
 
 
 def mills(z: Array) -> Array:
-    """(1 − Φ(z)) / φ(z)."""
+    """The Mills ratio (1 − Φ(z)) / φ(z) of the standard normal."""
     return np.asarray(np.sqrt(0.5 * np.pi) * erfcx(z / np.sqrt(2.0)))
 
 
 def decay(a: Array, b: Array) -> Array:
-    """φ(a) / φ(b) for a < b < 0, from the difference of the squares as a product."""
+    """φ(a) / φ(b) for a < b < 0, with the difference of the squares as a product."""
     return np.asarray(np.exp(0.5 * (b - a) * (a + b)))
 
 
@@ -147,18 +152,18 @@ def _tail(a: Array, b: Array) -> Array:
 
 
 def _below(a: Array, b: Array) -> Array:
-    """How far E[Z | a < Z ≤ b] is below b, for a < b < 0."""
+    """The distance of E[Z | a < Z ≤ b] from b, for a < b < 0."""
     # with R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
     # [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)]
-    kept = decay(a, b)
-    some = kept > 0.0
-    far = np.where(some, -a, 1.0)
+    ratio = decay(a, b)
+    is_positive = ratio > 0.0
+    far = np.where(is_positive, -a, 1.0)
     beyond = _left_of_one(far) + (far + b) * mills(far)
-    return np.asarray((_left_of_one(-b) - kept * beyond) / _tail(a, b))
+    return np.asarray((_left_of_one(-b) - ratio * beyond) / _tail(a, b))
 
 
 def _left_of_one(y: Array) -> Array:
-    """1 − y R(y), by its asymptotic series where the difference has no digits."""
+    """1 − y R(y), by its asymptotic series where the difference loses all digits."""
     with np.errstate(over="ignore"):
         s = 1.0 / np.maximum(y, 40.0) ** 2
     series = s * (1 - s * (3 - s * (15 - s * (105 - s * (945 - s * 10395)))))
@@ -168,36 +173,36 @@ def _left_of_one(y: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Normals:
-    """Laws N(mean, sd²) restricted to low < V ≤ high, of any common shape S."""
+    """Truncated normal laws N(mean, sd²) on low < V ≤ high, of a common shape S."""
 
-    mean: Array  # of the normal law before it is restricted; sd > 0
+    mean: Array  # before truncation; sd > 0
     sd: Array
     low: Array  # low < high, infinite where there is no end
     high: Array
 
     @classmethod
     def of(cls, mean: object, sd: object, low: object, high: object) -> Normals:
-        """Those of numbers and arrays that can be broadcast together."""
+        """Truncated normals from numbers and arrays that broadcast together."""
         parts = [np.atleast_1d(np.asarray(x, float)) for x in (mean, sd, low, high)]
         return cls(*np.broadcast_arrays(*parts))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """S."""
+        """The common shape S of all fields."""
         return self.mean.shape
 
     def standardised(self, x: Array) -> Array:
-        """(x − mean) / sd."""
+        """Standardised values (x − mean) / sd."""
         return (x - self.mean) / self.sd
 
     @property
     def log_mass(self) -> Array:
-        """Log P(low < V ≤ high) of the normal law before it is restricted, (S)."""
+        """Log P(low < V ≤ high) of the normal law before truncation, shape S."""
         return log_mass(self.standardised(self.low), self.standardised(self.high))
 
     @property
     def means(self) -> Array:
-        """E V = mean + sd (φ(l) − φ(r)) / (Φ(r) − Φ(l)), (S)."""
+        """Means E V = mean + sd (φ(l) − φ(r)) / (Φ(r) − Φ(l)), shape S."""
         low, high = self.standardised(self.low), self.standardised(self.high)
         reference, rest = mean_of_interval(low, high)
         at_low, at_high = reference == low, reference == high
@@ -205,26 +210,26 @@ class Normals:
         return np.clip(start + self.sd * rest, self.low, self.high)
 
     def shares(self, low: Array, high: Array) -> Array:
-        """P(low < V ≤ high) of the restricted laws; 0 where nothing is between."""
+        """P(low < V ≤ high) under the truncated laws; 0 for empty intersections."""
         start, stop = np.maximum(low, self.low), np.minimum(high, self.high)
-        some = start < stop
+        overlaps = start < stop
         ends = self.standardised(self.low), self.standardised(self.high)
-        a = self.standardised(np.where(some, start, self.low))
-        b = self.standardised(np.where(some, stop, self.high))
-        return np.where(some, share(*ends, a, b), 0.0)
+        a = self.standardised(np.where(overlaps, start, self.low))
+        b = self.standardised(np.where(overlaps, stop, self.high))
+        return np.where(overlaps, share(*ends, a, b), 0.0)
 
 
-# ---- Quantiles of truncated normal laws, for many samples of few laws
+# ---- Quantiles of truncated normal laws, for many samples from few laws
 
 
 _STRAIGHT: Final = 1e-4
-"""Intervals as narrow as this have densities that are exponential to nine digits."""
+"""Intervals as narrow as this have an exponential density to nine digits."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Quantiles:
-    """F⁻¹ of B truncated normal laws, with what they need computed once."""
+    """Quantile functions F⁻¹ of B truncated normal laws, with precomputed constants."""
 
     normals: Normals  # the laws, (B,)
 
@@ -234,15 +239,15 @@ class Quantiles:
         if not special.any():
             return self._between(which, uniforms)
         values = np.empty(uniforms.shape)
-        ways = (
+        methods = (
             (self._straight, self._along),
             (self._far, self._in_tail),
             (~special, self._between),
         )
-        for laws, way in ways:
+        for laws, method in methods:
             chosen = laws[which]
             if chosen.any():
-                values[chosen] = way(which[chosen], uniforms[chosen])
+                values[chosen] = method(which[chosen], uniforms[chosen])
         return values
 
     @cached_property
@@ -261,7 +266,7 @@ class Quantiles:
 
     @cached_property
     def _masses(self) -> tuple[Array, Array, Array]:
-        """Below, within and above the interval."""
+        """The masses below, within and above each interval."""
         low, high = self._ends
         return ndtr(low), np.exp(self.normals.log_mass), ndtr(-high)
 
@@ -274,7 +279,7 @@ class Quantiles:
         return np.clip(values, normals.low[which], normals.high[which])
 
     def _along(self, which: Indices, u: Array) -> Array:
-        """Low + h s with a density ∝ exp(−m h s) of s in [0, 1]."""
+        """The value low + h s, with a density ∝ exp(−m h s) of s in [0, 1]."""
         a, b = (ends[which] for ends in self._ends)
         v = 0.5 * (b - a) * (a + b)
         flat = v == 0.0
@@ -284,18 +289,18 @@ class Quantiles:
         return np.asarray(np.clip(low + (high - low) * s, low, high))
 
     def _in_tail(self, which: Indices, u: Array) -> Array:
-        """From the end nearer to the mean, by Newton's method."""
+        """Quantiles in a far tail, from the inner end, by Newton's method."""
         # with y = |z| at that end and R = (1 − Φ)/φ, the distance t beyond it solves
         # log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond
         low, high = (ends[which] for ends in self._ends)
         right = low > 0.0
-        near, far = np.where(right, low, -high), np.where(right, high, -low)
-        beyond = mills(far) / mills(near) * decay(-far, -near)
+        inner, outer = np.where(right, low, -high), np.where(right, high, -low)
+        beyond = mills(outer) / mills(inner) * decay(-outer, -inner)
         log_v = np.log1p(-np.where(right, u, 1.0 - u) * (1.0 - beyond))
-        t = -log_v / near
+        t = -log_v / inner
         for _ in range(4):
-            R = mills(near + t)
-            t += R * (np.log(R / mills(near)) - t * (near + 0.5 * t) - log_v)
+            R = mills(inner + t)
+            t += R * (np.log(R / mills(inner)) - t * (inner + 0.5 * t) - log_v)
         normals = self.normals
         start = np.where(right, normals.low[which], normals.high[which])
         values = start + np.where(right, t, -t) * normals.sd[which]
@@ -306,7 +311,7 @@ class Quantiles:
 
 
 LOG_TAIL: Final = 45.0
-"""Densities are followed until they are e^−45 of their largest value."""
+"""Tails are included until the density is e^−45 of its largest value."""
 
 
 def normal_nodes(
@@ -315,8 +320,8 @@ def normal_nodes(
     log_tail: float = LOG_TAIL,
     cuts: Array | Sequence[float] = (),  # (K,)
 ) -> tuple[Array, Array]:
-    """Values x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1."""
-    # between the ends, or as far from the most likely value as the density counts
+    """Nodes x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1."""
+    # between the ends, or as far from the mode as the density is relevant
     low, high = normals.standardised(normals.low), normals.standardised(normals.high)
     mode = np.clip(0.0, low, high)  # z of the most likely value
     # φ(mode + t) / φ(mode) = exp(−t (2 mode + t) / 2)
@@ -336,6 +341,6 @@ def normal_nodes(
 
 @cache
 def _legendre(n_nodes: int) -> tuple[Array, Array]:
-    """Nodes and weights on [0, 1]."""
+    """Gauss-Legendre nodes and weights on [0, 1]."""
     nodes, weights = roots_legendre(n_nodes)
     return 0.5 * (1.0 + nodes), 0.5 * weights

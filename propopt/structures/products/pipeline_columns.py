@@ -1,4 +1,4 @@
-"""Sums of products of what a model sees, by the columns of the table."""
+"""Sums of products of transformed columns, rewritten in the columns of the table."""
 
 from __future__ import annotations
 
@@ -24,91 +24,92 @@ from propopt.structures.products.families import (
 from propopt.structures.products.sums import SumOfProducts, padded_paths
 
 
-# ---- Columns as a model sees them, each made of one column of a table
+# ---- Input columns of a model, each a transformation of one column of the table
 
 
 @final
 @dataclass(frozen=True)
-class Line:
-    """Numbers x that are seen as slope · (x − center)."""
+class AffineColumn:
+    """An input column that is affine in a table column, slope · (x − center)."""
 
-    column: int  # the column of the table, as in all that is seen
+    column: int  # the column of the table
     slope: float = 1.0  # not 0, and any number
     center: float = 0.0
-    missing: float = np.nan  # what is seen of NaN; NaN where nothing is
+    missing: float = np.nan  # the transformed value of NaN; NaN if there is none
 
     def of(self, values: Array) -> Array:
-        """What is seen of values (n,)."""
+        """The transformed values of values (n,)."""
         seen = self.slope * (values - self.center)
         return np.where(np.isnan(values), self.missing, seen)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Listed:
-    """Values of which a few are seen apart: codes, and numbers that were encoded."""
+class TabulatedColumn:
+    """An input column with listed values for a few keys: codes, or encoded numbers."""
 
     column: int  # the column of the table
-    keys: Array  # (K,): these values, increasing
-    seen: Array  # (K,): what is seen of them
-    # what is seen of all other values, and of NaN; NaN where nothing is
+    keys: Array  # (K,): the listed values, increasing
+    seen: Array  # (K,): their transformed values
+    # the transformed values of all other values, and of NaN; NaN if there is none
     other: float = np.nan
     missing: float = np.nan
 
     def of(self, values: Array) -> Array:
-        place = np.searchsorted(self.keys, values)
-        known = np.append(self.keys, np.nan)[place] == values
-        seen = np.append(self.seen, self.other)[np.where(known, place, -1)]
+        """The transformed values of values (n,)."""
+        index = np.searchsorted(self.keys, values)
+        is_key = np.append(self.keys, np.nan)[index] == values
+        seen = np.append(self.seen, self.other)[np.where(is_key, index, -1)]
         return np.where(np.isnan(values), self.missing, seen)
 
     def on(self, keys: Array) -> Array:
-        """What is seen of keys (K,), of others and of NaN, (K + 2,)."""
+        """The transformed values of keys (K,), of other values and of NaN, (K + 2,)."""
         return np.concatenate([self.of(keys), [self.other, self.missing]])
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Bent:
-    """Numbers that are seen through any map."""
+class CurvedColumn:
+    """An input column that is an arbitrary function of a table column."""
 
     column: int  # the column of the table
-    of: CurveRule  # from values (n,), NaN among them, to what is seen of them
-    knots: Array  # (K,): where the map has kinks, increasing
+    of: CurveRule  # from values (n,), possibly NaN, to transformed values
+    knots: Array  # (K,): the kinks of the map, increasing
 
 
-SeenColumn: TypeAlias = Line | Listed | Bent
-"""How a column that a model sees comes from one of the table."""
+InputColumn: TypeAlias = AffineColumn | TabulatedColumn | CurvedColumn
+"""How an input column of a model is computed from one column of the table."""
 
 
-def constant(column: int, seen: float, missing: float = np.nan) -> Listed:
-    """Numbers that are all seen alike."""
+def constant(column: int, seen: float, missing: float = np.nan) -> TabulatedColumn:
+    """An input column that is constant."""
     nothing = np.zeros(0)
-    return Listed(column, nothing, nothing, seen, missing)
+    return TabulatedColumn(column, nothing, nothing, seen, missing)
 
 
 # ---- Products of factors of one column
 
 
-_Run: TypeAlias = list[tuple[Factors, SeenColumn]]
-"""Factors, one each, of one column of the table, and how their columns are seen."""
+_Run: TypeAlias = list[tuple[Factors, InputColumn]]
+"""Factors of one table column, each with the transformation of its input column."""
 
 
 def _product(run: _Run, values: Array) -> Array:
-    """At values (n,) of the table."""
+    """The product of the factors at values (n,) of the table column."""
     factors = [factor.at(seen.of(values))[0] for factor, seen in run]
     return np.asarray(np.prod(factors, axis=0))
 
 
 def _knots(run: _Run) -> Array:
-    """Where maps have kinks, increasing."""
-    bent = [seen.knots for _, seen in run if isinstance(seen, Bent)]
+    """The kinks of all transformations, increasing."""
+    bent = [seen.knots for _, seen in run if isinstance(seen, CurvedColumn)]
     return np.unique(np.concatenate([np.zeros(0), *bent]))
 
 
 def _of_x(
     factors: Factors, column: Indices, slope: Array, center: Array
 ) -> tuple[ClosedFactors, Array]:
-    """g(s (x − c)) as a multiple of a function of x of the same family."""
+    """The factor g(s (x − c)) as a multiple of a function of x of the same family."""
     ones = np.ones(len(column))
     match factors:
         case Bumps(_, middle, width):
@@ -122,32 +123,32 @@ def _of_x(
 
 
 def _each_at(factors: Factors, values: Array) -> Array:
-    """g_u(values_u), (U,)."""
+    """Each factor at one value, g_u(values_u), shape (U,)."""
     result = np.empty(len(values))
     for value in np.unique(values):
-        own = np.flatnonzero((values == value) | (np.isnan(values) & np.isnan(value)))
-        result[own] = factors.take(own).at(np.array([value]))[:, 0]
+        equal = np.flatnonzero((values == value) | (np.isnan(values) & np.isnan(value)))
+        result[equal] = factors.take(equal).at(np.array([value]))[:, 0]
     return result
 
 
-# ---- Sums of products of what a model sees, by the columns of the table
+# ---- Sums of products, by the columns of the table
 
 
 _Part: TypeAlias = tuple[Sequence[Factors], Indices, Indices]
-"""Families of new factors, and, entry by entry, a product and its factor among them."""
+"""Families of new factors, and for each entry its product and its factor."""
 
 
 def by_table(
-    function: SumOfProducts, seen: Sequence[SeenColumn], n_columns: int
+    function: SumOfProducts, seen: Sequence[InputColumn], n_columns: int
 ) -> SumOfProducts:
-    """The same function of the columns of the table, a factor of a product for each."""
+    """The same function of the table's columns, with one factor for each of them."""
     paths, values = function.paths, function.values
-    product, place = np.nonzero(paths >= 0)  # entries: factors, product by product
-    factor = paths[product, place]
+    product, position = np.nonzero(paths >= 0)  # entries: factors, product by product
+    factor = paths[product, position]
     k = function.column[factor]
     column = np.array([each.column for each in seen], np.intp)[k]
-    is_line = np.array([isinstance(each, Line) for each in seen], bool)[k]
-    is_bent = np.array([isinstance(each, Bent) for each in seen], bool)[k]
+    is_line = np.array([isinstance(each, AffineColumn) for each in seen], bool)[k]
+    is_bent = np.array([isinstance(each, CurvedColumn) for each in seen], bool)[k]
     is_joint = _are_joint(product, column, is_line, is_bent)
     alone, listed = is_line & ~is_joint, ~is_line & ~is_joint
     multiple = np.ones(len(values))
@@ -156,8 +157,8 @@ def by_table(
         _joint(function, seen, product[is_joint], column[is_joint], factor[is_joint]),
     ]
     for j in np.unique(column[listed]).tolist():
-        own = listed & (column == j)
-        parts.append(_listed(function, seen, product[own], j, factor[own]))
+        of_column = listed & (column == j)
+        parts.append(_listed(function, seen, product[of_column], j, factor[of_column]))
     families = [family for part in parts for family in part[0]]
     starts = np.cumsum([0, *(sum(map(len, part[0])) for part in parts)])
     product = np.concatenate([part[1] for part in parts])
@@ -174,29 +175,29 @@ def by_table(
 
 
 def _are_joint(product: Indices, column: Indices, is_line: Mask, is_bent: Mask) -> Mask:
-    """Which are bent, or of a column that their product has again, as a line."""
+    """Which entries are nonlinear, or share their table column with another entry."""
     pairs = np.stack([product, column])
-    _, place, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-    place, n = place.ravel(), len(counts)
-    lines = np.bincount(place, is_line, minlength=n) > 0
-    bent = np.bincount(place, is_bent, minlength=n) > 0
-    return np.asarray((bent | (lines & (counts > 1)))[place])
+    _, index, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+    index, n = index.ravel(), len(counts)
+    lines = np.bincount(index, is_line, minlength=n) > 0
+    bent = np.bincount(index, is_bent, minlength=n) > 0
+    return np.asarray((bent | (lines & (counts > 1)))[index])
 
 
 def _lines(
     function: SumOfProducts,
-    seen: Sequence[SeenColumn],
+    seen: Sequence[InputColumn],
     product: Indices,
     factor: Indices,
-    multiple: Array,  # (L,): times what is left over
+    multiple: Array,  # (L,): updated with the factors' multiples
 ) -> _Part:
-    """Factors of columns that are seen as lines, each a factor of the column itself."""
-    no_line = Line(-1, np.nan, np.nan)
-    lines = [each if isinstance(each, Line) else no_line for each in seen]
+    """Factors of affine input columns, each as a factor of the table column."""
+    no_line = AffineColumn(-1, np.nan, np.nan)
+    lines = [each if isinstance(each, AffineColumn) else no_line for each in seen]
     table = np.array(
-        [(own.column, own.slope, own.center, own.missing) for own in lines]
+        [(line.column, line.slope, line.center, line.missing) for line in lines]
     )
-    numbers, place = np.unique(factor, return_inverse=True)
+    numbers, index = np.unique(factor, return_inverse=True)
     families, multiples = list[Factors](), [np.zeros(0)]
     for _, chosen in function.chosen(numbers):
         column, slope, center, missing = np.ascontiguousarray(table[chosen.column].T)
@@ -205,25 +206,25 @@ def _lines(
             moved = Imputed(moved, _each_at(chosen, missing) / times)
         families.append(moved)
         multiples.append(times)
-    np.multiply.at(multiple, product, np.concatenate(multiples)[place])
-    return families, product, place
+    np.multiply.at(multiple, product, np.concatenate(multiples)[index])
+    return families, product, index
 
 
 def _joint(
     function: SumOfProducts,
-    seen: Sequence[SeenColumn],
+    seen: Sequence[InputColumn],
     product: Indices,
     column: Indices,
     factor: Indices,
 ) -> _Part:
-    """One curve for all factors of a column that are in one product."""
+    """One curve for all factors of a table column in one product."""
     runs: dict[tuple[int, int], _Run] = {}
     for key, number in zip(
         zip(product.tolist(), column.tolist(), strict=True), factor, strict=True
     ):
-        ((_, own),) = function.chosen(np.array([number]))
-        how = seen[int(function.column[number])]
-        runs.setdefault(key, []).append((own, how))
+        ((_, factors),) = function.chosen(np.array([number]))
+        transformation = seen[int(function.column[number])]
+        runs.setdefault(key, []).append((factors, transformation))
     rules = tuple(partial(_product, run) for run in runs.values())
     pairs = np.array(list(runs), np.intp).reshape(-1, 2)
     curves = Curves(pairs[:, 1], rules, tuple(map(_knots, runs.values())))
@@ -232,26 +233,28 @@ def _joint(
 
 def _listed(
     function: SumOfProducts,
-    seen: Sequence[SeenColumn],
+    seen: Sequence[InputColumn],
     product: Indices,
     column: int,
     factor: Indices,
 ) -> _Part:
-    """Factors of one column of which values are listed; one for each product."""
-    numbers, place = np.unique(factor, return_inverse=True)
+    """Factors of one table column with listed values; one for each product."""
+    numbers, index = np.unique(factor, return_inverse=True)
     of = function.column[numbers]
-    known = {
-        k: each for k in np.unique(of).tolist() if isinstance(each := seen[k], Listed)
+    tabulated = {
+        k: each
+        for k in np.unique(of).tolist()
+        if isinstance(each := seen[k], TabulatedColumn)
     }
-    keys = np.unique(np.concatenate([each.keys for each in known.values()]))
+    keys = np.unique(np.concatenate([each.keys for each in tabulated.values()]))
     entries = np.empty((len(numbers), len(keys) + 2))
-    for k, each in known.items():
-        for own, factors in function.chosen(numbers[of == k]):
-            entries[np.searchsorted(numbers, own)] = factors.at(each.on(keys))
+    for k, each in tabulated.items():
+        for chosen, factors in function.chosen(numbers[of == k]):
+            entries[np.searchsorted(numbers, chosen)] = factors.at(each.on(keys))
     starts = np.flatnonzero(np.diff(product, prepend=-1))
     if len(starts) < len(product):
-        entries = np.multiply.reduceat(entries[place], starts, axis=0)
-        place = np.arange(len(starts))
-    at = np.full(len(entries), column, np.intp)
-    family = Tables(at, keys, entries[:, :-2], entries[:, -2], entries[:, -1])
-    return [family], product[starts], place
+        entries = np.multiply.reduceat(entries[index], starts, axis=0)
+        index = np.arange(len(starts))
+    columns = np.full(len(entries), column, np.intp)
+    family = Tables(columns, keys, entries[:, :-2], entries[:, -2], entries[:, -1])
+    return [family], product[starts], index

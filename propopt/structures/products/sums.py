@@ -1,4 +1,4 @@
-"""Functions that are sums of products of functions of one column each."""
+"""Sums of products of functions of one column each, and their Shapley values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from propopt.structures.products.families import Factors
 
 
 def padded_paths(product: Indices, factor: Indices, n_products: int) -> Indices:
-    """One row of factors for each product, padded with −1, (L, K)."""
+    """The factors of each product in one row, padded with −1, shape (L, K)."""
     lengths = np.bincount(product, minlength=n_products)
     paths = np.full((n_products, int(lengths.max(initial=0))), -1)
     starts = np.cumsum(lengths) - lengths
@@ -28,27 +28,27 @@ def padded_paths(product: Indices, factor: Indices, n_products: int) -> Indices:
 
 
 def joint_paths(paths: Indices, player: Indices) -> tuple[Indices, Indices, Indices]:
-    """Products of joint factors: those of one player in a product are one.
+    """Products in which the factors of one player are joined.
 
-    Of paths (L, K) and the player of each factor (U,): the paths of joint factors, the
-    factors of each, padded with −1, (V, K), and their players (V,).
+    From paths (L, K) and the player of each factor (U,): the paths of joint factors,
+    the factors of each, padded with −1, (V, K), and their players (V,).
     """
-    product, place = np.nonzero(paths >= 0)
-    factor = paths[product, place]
+    product, index = np.nonzero(paths >= 0)
+    factor = paths[product, index]
     order = np.lexsort([factor, player[factor], product])
     product, factor = product[order], factor[order]
-    own = player[factor]
-    new = np.ones(len(own), bool)
-    new[1:] = (np.diff(product) != 0) | (np.diff(own) != 0)
+    owner = player[factor]
+    new = np.ones(len(owner), bool)
+    new[1:] = (np.diff(product) != 0) | (np.diff(owner) != 0)
     members = padded_paths(np.cumsum(new) - 1, factor, int(new.sum()))
-    place = ranks(members.T) if len(members) > 0 else np.zeros(0, np.intp)
-    _, first, joint = np.unique(place, return_index=True, return_inverse=True)
+    index = ranks(members.T) if len(members) > 0 else np.zeros(0, np.intp)
+    _, first, joint = np.unique(index, return_index=True, return_inverse=True)
     joined = padded_paths(product[new], joint, len(paths))
-    return joined, members[first], own[new][first]
+    return joined, members[first], owner[new][first]
 
 
 def ranks(parts: Iterable[NDArray[Any]]) -> Indices:
-    """Places of rows in their lexicographic order, equal for equal rows."""
+    """The ranks of rows in lexicographic order, equal for equal rows."""
     indices = np.zeros(1, np.intp)
     for part in parts:
         values, ordered = np.unique(part, return_inverse=True)
@@ -58,58 +58,60 @@ def ranks(parts: Iterable[NDArray[Any]]) -> Indices:
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
-"""How far a function may be from what it is read as, over the range of f."""
+"""Allowed difference between a model and its sum of products, relative to the range
+of f."""
 
 _FACTORS_AT_ONCE: Final = 8192
-"""So many are multiplied at once: what is made of them stays near the processor."""
+"""Factors that are multiplied in one batch, which stays in the processor's cache."""
 
 VALUES_AT_ONCE: Final = Budget(2**26)
-"""Of its own: sums of factors of other numbers of rows have other last digits."""
+"""A separate budget: batches of other sizes would change the last digits of sums."""
 
 ROWS_AT_ONCE: Final = Budget(2**26, 32)
-"""At which factors are measured: so few rows stay near too (all took up to thrice)."""
+"""Rows at which factors are evaluated in one batch, which stays in the cache."""
 
-_NEAR: Final = Budget(2**19)
-"""What is multiplied over and over stays near the processor."""
+_CACHE_BUDGET: Final = Budget(2**19)
+"""A budget of arrays that are multiplied repeatedly and stay in the cache."""
 
 FactorNumbers: TypeAlias = Indices | slice
-"""Some of the factors, by their numbers."""
+"""Some of the factors, by their indices."""
 
 Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
-"""From n places in a column to two measures, such as means and contrasts, (U, n)."""
+"""A function from n positions in a column to two measures, such as means and
+contrasts, (U, n)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumOfProducts:
-    """A sum of products of factors, each of one column, as many models are.
+    """A sum of products of factors, each a function of one column.
 
     f(x) = base + Σ_l v_l Π_{u in path l} g_u(x_j(u))
 
-    Sums of trees are (:class:`~propopt.structures.boxes.boxes.Boxes`: their factors are
-    indicators), gaussian kernels, linear and additive functions, products of functions
-    of one column, and sums of all these.
-    Under independent columns the mean of f, and any contrast in one column, are the
-    same sum with the mean, or the contrast, of g_u in place of g_u: nothing is sampled.
+    Examples are sums of trees (:class:`~propopt.structures.boxes.boxes.Boxes`, with
+    indicators as factors), gaussian kernels, linear and additive functions, and sums of
+    all these. Under independent columns the mean of f is the same sum with the mean of
+    g_u in place of g_u, and likewise for any contrast in one column: nothing is
+    sampled.
     """
 
     base: float  # the constant
     values: Array  # (L,): v
     paths: Indices  # (L, K): the factors u of each product, padded with −1 at the end
-    factors: tuple[Factors, ...]  # families of them, numbered one after the other
+    factors: tuple[Factors, ...]  # families of factors, numbered consecutively
     n_columns: int  # D
-    # how far f may be from the model that it was read of, over the range of f
+    # allowed difference from the model, relative to the range of f
     tolerance: float = PRODUCTS_TOLERANCE
 
     @classmethod
     def additive(
         cls, base: float, weights: Array, terms: Factors, n_columns: int
     ) -> SumOfProducts:
-        """Base + Σ_u weights_u g_u."""
+        """An additive function, base + Σ_u weights_u g_u."""
         return cls(base, weights, np.arange(len(terms))[:, None], (terms,), n_columns)
 
     @classmethod
     def constant(cls, value: float, n_columns: int) -> SumOfProducts:
-        """The same at all points of D columns."""
+        """A constant function of D columns."""
         return cls(value, np.zeros(0), np.zeros((0, 0), np.intp), (), n_columns)
 
     def __repr__(self) -> str:
@@ -121,18 +123,18 @@ class SumOfProducts:
 
     @cached_property
     def column(self) -> Indices:
-        """The column of each factor, (U,)."""
+        """The column of each factor, shape (U,)."""
         nothing = np.zeros(0, np.intp)
-        return np.concatenate([nothing, *(own.column for own in self.factors)])
+        return np.concatenate([nothing, *(family.column for family in self.factors)])
 
     @property
     def n_factors(self) -> int:
-        """U."""
+        """The number U of factors."""
         return len(self.column)
 
     @cached_property
     def lengths(self) -> Indices:
-        """How many factors each product has, (L,)."""
+        """The number of factors of each product, shape (L,)."""
         return np.asarray((self.paths >= 0).sum(axis=1))
 
     @cached_property
@@ -143,7 +145,7 @@ class SumOfProducts:
 
     @cached_property
     def by_column(self) -> list[tuple[int, FactorNumbers, Factors]]:
-        """The columns that f depends on, and their factors, by families."""
+        """The columns that f depends on, with their factors, by families."""
         return [
             (j, _run(numbers), factors)
             for j in self.columns.tolist()
@@ -151,29 +153,29 @@ class SumOfProducts:
         ]
 
     def of_column(self, j: int) -> list[tuple[FactorNumbers, Factors]]:
-        """The factors of a column: their numbers, and themselves, by families."""
-        return [(numbers, own) for k, numbers, own in self.by_column if k == j]
+        """The factors of a column with their indices, by families."""
+        return [(numbers, factors) for k, numbers, factors in self.by_column if k == j]
 
     def chosen(self, numbers: Indices) -> Iterator[tuple[Indices, Factors]]:
-        """Some factors by their numbers, by families."""
+        """Some factors by their indices, grouped by families."""
         start = 0
         for family in self.factors:
-            own = numbers[(start <= numbers) & (numbers < start + len(family))]
-            if len(own) > 0:
-                yield own, family.take(own - start)
+            in_family = numbers[(start <= numbers) & (numbers < start + len(family))]
+            if len(in_family) > 0:
+                yield in_family, family.take(in_family - start)
             start += len(family)
 
-    # ---- as a function
+    # ---- Values and sums
 
     def value(self, points: Points) -> Values:
-        """Values of f at points (N, D)."""
+        """Values of f at points (N, D), shape (N,)."""
         values = np.empty(len(points))
         for rows, G in self.factors_at(points):
             values[rows] = self.sums(G)
         return values
 
     def terms(self, points: Points) -> Values:
-        """|base| + Σ_l |v_l Π_u g_u| at points: what the rounding of f is of, (N,)."""
+        """Magnitude |base| + Σ_l |v_l Π_u g_u|, which bounds rounding errors, (N,)."""
         sizes = np.empty(len(points))
         whole = replace(self, base=abs(self.base), values=np.abs(self.values))
         for rows, G in self.factors_at(points):
@@ -181,7 +183,7 @@ class SumOfProducts:
         return sizes
 
     def factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
-        """Some rows at a time, with the factors there (U, n)."""
+        """Blocks of rows, with the values of all factors there (U, n)."""
         row_bytes = 8 * self.n_factors + self.row_bytes
         for rows in VALUES_AT_ONCE.blocks(len(points), row_bytes):
             G = np.empty((self.n_factors, len(points[rows])))
@@ -190,16 +192,19 @@ class SumOfProducts:
             yield rows, G
 
     def plus(self, number: float) -> Self:
-        """``number`` + f."""
+        """The function plus a number."""
         return replace(self, base=self.base + number)
 
     def scaled(self, weight: float) -> Self:
-        """``weight`` · f."""
+        """The function multiplied by a number."""
         return replace(self, base=weight * self.base, values=weight * self.values)
 
     @staticmethod
     def sum_of(parts: Sequence[SumOfProducts]) -> SumOfProducts:
-        """The sum of several, at least one, of the same columns; boxes if all are."""
+        """The sum of several functions of the same columns, at least one.
+
+        Boxes if all are boxes.
+        """
         kinds = {type(part) for part in parts if part.factors}
         kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
         starts = np.cumsum([0, *(part.n_factors for part in parts)])
@@ -220,27 +225,27 @@ class SumOfProducts:
         ).deduplicate()
 
     def deduplicate(self) -> SumOfProducts:
-        """With each factor once, where it is told which are equal."""
+        """Same function with equal factors merged, if the family can compare them."""
         return self
 
-    # ---- of measures of its factors
+    # ---- The same sum with measures of the factors
 
     def mixed(
         self, mixings: Iterable[Mixing], places: Sequence[Any] | Array, n: int
     ) -> tuple[Array, Array]:
-        """Two measures of each factor at n places of its column, (U, n) each."""
+        """Two measures of each factor at n positions of its column, (U, n) each."""
         first, second = np.zeros((2, self.n_factors, n))
         for (j, numbers, _), mixing in zip(self.by_column, mixings, strict=True):
             first[numbers], second[numbers] = mixing(places[j])
         return first, second
 
     def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
-        """The sum (N,) of means P (U, N); with contrasts R in each column, (N, D)."""
+        """Sum (N,) of means P (U, N), and with contrasts R in each column, (N, D)."""
         n_points = P.shape[1]
         compiled = None if np.iscomplexobj(P) else kernel("contrasts")
         if compiled is not None:
             return self._compiled_contrasts(compiled, P, R)
-        # generating functions are measured at complex numbers
+        # generating functions have complex measures
         total = np.full(n_points, self.base + self._constant, P.dtype)
         attributions = np.zeros((self.n_columns, n_points), P.dtype)
         for batch in self.batches:
@@ -253,7 +258,7 @@ class SumOfProducts:
     def _compiled_contrasts(
         self, compiled: Callable[..., None], P: Array, R: Array
     ) -> tuple[Values, Attributions]:
-        """The same by a compiled kernel, which equals it within rounding."""
+        """The same by a compiled kernel, equal up to rounding."""
         (n_factors, n), (L, K) = P.shape, self.paths.shape
         total = np.full(n, self.base)
         attributions = np.zeros((self.n_columns, n))
@@ -266,7 +271,7 @@ class SumOfProducts:
 
     @cached_property
     def _in_order(self) -> tuple[Array, Indices, Indices]:
-        """Values, paths and columns as compiled kernels take them."""
+        """Values, paths and columns in the memory layout of compiled kernels."""
         paths, columns = (
             np.ascontiguousarray(positions, np.intp)
             for positions in (self.paths, self.column)
@@ -274,7 +279,7 @@ class SumOfProducts:
         return np.ascontiguousarray(self.values, np.float64), paths, columns
 
     def sums(self, P: Array) -> Values:
-        """The sum (N,) of measures of each factor, (U, N)."""
+        """The sum (N,) of measures P (U, N) of the factors."""
         total = np.full(P.shape[1], self.base + self._constant)
         for batch in self.batches:
             product = P[batch.factors[batch.paths[0]]]
@@ -295,37 +300,37 @@ class SumOfProducts:
 
     @property
     def row_bytes(self) -> int:
-        """The memory that :meth:`contrasts` takes for each point."""
+        """The memory that :meth:`contrasts` takes for each point, in bytes."""
         return 8 * 5 * _FACTORS_AT_ONCE
 
     @cached_property
     def _constant(self) -> float:
-        """The products of no factors."""
+        """The sum of the products without factors."""
         return float(self.values[self.lengths == 0].sum())
 
     @cached_property
     def batches(self) -> tuple[ProductBatch, ...]:
-        """All products of at least one factor, in batches of as many factors each."""
+        """All products of at least one factor, in batches of equal length."""
         batches = []
         for length in range(1, self.paths.shape[1] + 1):
             which = np.flatnonzero(self.lengths == length)
             size = max(1, _FACTORS_AT_ONCE // length)
             for start in range(0, len(which), size):
-                some = which[start : start + size]
+                chosen = which[start : start + size]
                 batches.append(
-                    self._batch(self.values[some], self.paths[some, :length].T)
+                    self._batch(self.values[chosen], self.paths[chosen, :length].T)
                 )
         return tuple(batches)
 
     def _batch(self, values: Array, paths: Indices) -> ProductBatch:
-        factors, place = np.unique(paths, return_inverse=True)
-        place = place.reshape(paths.shape)
-        scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
+        factors, index = np.unique(paths, return_inverse=True)
+        index = index.reshape(paths.shape)
+        scatter = (np.tile(values, len(paths)), (index.ravel(), np.arange(paths.size)))
         n = len(factors)
         by_column = (np.ones(n), (self.column[factors], np.arange(n)))
         return ProductBatch(
             factors,
-            place,
+            index,
             sp.csr_array(values[None, :]),
             sp.csr_array(scatter, shape=(n, paths.size)),
             sp.csr_array(by_column, shape=(self.n_columns, n)),
@@ -333,34 +338,34 @@ class SumOfProducts:
 
 
 class ProductBatch(NamedTuple):
-    """L products of K factors each."""
+    """A batch of L products of K factors each."""
 
-    factors: Indices  # (F,): those that occur
-    paths: Indices  # (K, L): those of each product, as positions among them
-    sums: Sparse  # (1, L): what sums products, with v
-    # (F, K L): v_l where factor k of product l is the one of the row
+    factors: Indices  # (F,): the factors that occur
+    paths: Indices  # (K, L): the factors of each product, as positions among these
+    sums: Sparse  # (1, L): sums products, with weights v
+    # (F, K L): v_l where factor k of product l is that of the row
     scatter: Sparse
-    by_column: Sparse  # (D, F): what sums the factors of each column
+    by_column: Sparse  # (D, F): sums the factors of each column
 
 
 def _products_of_others(P: Array, paths: Indices) -> tuple[Array, Array]:
-    """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N): nothing is divided."""
-    own = P[paths]
-    others = np.empty(own.shape, own.dtype)
+    """Products Π_{i≠k} P of each product (K L, N), and Π P (L, N), without division."""
+    factors = P[paths]
+    others = np.empty(factors.shape, factors.dtype)
     others[0] = 1.0
     for k in range(1, len(paths)):
-        np.multiply(others[k - 1], own[k - 1], out=others[k])
-    product = others[-1] * own[-1]
-    behind = own[-1]
+        np.multiply(others[k - 1], factors[k - 1], out=others[k])
+    product = others[-1] * factors[-1]
+    behind = factors[-1]
     for k in range(len(paths) - 2, -1, -1):
         others[k] *= behind
         if k > 0:
-            behind *= own[k]
-    return others.reshape(-1, own.shape[-1]), product
+            behind *= factors[k]
+    return others.reshape(-1, factors.shape[-1]), product
 
 
 def _run(numbers: Indices) -> FactorNumbers:
-    """Consecutive numbers as a slice: what is assigned there is not scattered."""
+    """Consecutive indices as a slice, for faster assignment."""
     first, stop = int(numbers[0]), int(numbers[-1]) + 1
     return slice(first, stop) if stop - first == len(numbers) else numbers
 
@@ -368,14 +373,16 @@ def _run(numbers: Indices) -> FactorNumbers:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class PlayerProducts(SumOfProducts):
-    """A sum of products in which the columns of each player are one.
+    """A sum of products in which the columns of each player act as one.
 
-    In each product the factors of a player are one joint factor, their product, which
-    is evaluated in one row: what holds for factors of one column each holds for these.
+    In each product the factors of a player are joined to their product. All rules for
+    factors of one column apply to joint factors, too.
     """
 
     read: SumOfProducts = field(kw_only=True)  # f, by its columns
-    members: Indices = field(kw_only=True)  # (V, K): factors of each, padded with −1
+    members: Indices = field(
+        kw_only=True
+    )  # (V, K): the factors of each joint factor, padded with −1
     player: Indices = field(kw_only=True)  # (V,)
 
     @classmethod
@@ -392,11 +399,11 @@ class PlayerProducts(SumOfProducts):
 
     @cached_property
     def column(self) -> Indices:
-        """The player of each joint factor, (V,)."""
+        """The player of each joint factor, shape (V,)."""
         return self.player
 
     def factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
-        """Some rows at a time, with the joint factors there (V, n)."""
+        """Blocks of rows, with the values of all joint factors there (V, n)."""
         for rows, G in self.read.factors_at(points):
             padded = np.concatenate([G, np.ones((1, G.shape[1]))])
             joint = padded[self.members[:, 0]]
@@ -411,33 +418,39 @@ class PlayerProducts(SumOfProducts):
 @final
 @dataclass(frozen=True, eq=False)
 class Game:
-    """What Shapley values of f are of: who plays, against which background rows.
+    """A cooperative game for Shapley values: background rows, weights and players.
 
     v(S) is the mean over background rows b of f(x on the columns of S, b elsewhere).
     """
 
     background: Points  # shape (B, D)
-    n_blocks: int = 1  # parts of the background that stand in turn, of as many rows
-    weights: Values | None = None  # (B,) of the rows of one block, which add up to 1
-    players: Indices | None = None  # (D,) of the columns, where some are one
+    n_blocks: int = 1  # consecutive blocks of the background, of equal size
+    weights: Values | None = (
+        None  # (B,): weights of the rows of a single block, with sum 1
+    )
+    players: Indices | None = (
+        None  # (D,): the player of each column, if columns are grouped
+    )
 
     def __post_init__(self) -> None:
-        assert self.weights is None or self.n_blocks == 1, "drawn rows count alike"
+        assert self.weights is None or self.n_blocks == 1, (
+            "rows of several blocks have equal weights"
+        )
 
     @property
     def n_players(self) -> int:
-        """D, or the number of players."""
-        own = self.players
-        return self.background.shape[1] if own is None else int(own.max()) + 1
+        """The number of players: D, or the number of groups of columns."""
+        players = self.players
+        return self.background.shape[1] if players is None else int(players.max()) + 1
 
     @property
     def blocks(self) -> list[Points]:
-        """The rows of each part."""
+        """The rows of each block of the background."""
         return np.split(self.background, self.n_blocks)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all of it."""
+        """The SHA-256 digest of the whole game."""
         content = hashlib.sha256()
         for part in (self.background + 0.0, self.weights, self.players):
             array = np.zeros(0) if part is None else np.ascontiguousarray(part)
@@ -451,28 +464,31 @@ class Game:
 class ProductShapley:
     """Shapley values of a sum of products against background rows, exactly.
 
-    A feature that is known with probability t has the factor t a + (1 − t) b on
-    average, a = g(x) and b = g(y) at a background row y, so that
+    A feature that is present with probability t has the mean factor t a + (1 − t) b,
+    a = g(x) and b = g(y) at a background row y, so that
 
     φ_j = mean_y Σ_{u of j} (a_u − b_u) ∫_0^1 Σ_{l with u} v_l Π_{w≠u} c_w(t) dt
 
-    with c = t a + (1 − t) b (the multilinear extension, Owen 1972). Of products of K
-    factors that is a polynomial in t of degree K − 1, for which ⌈K/2⌉ nodes of Gauss
-    are exact: N rows against B take N B L K ⌈K/2⌉ multiplications.
+    with c = t a + (1 − t) b (the multilinear extension, Owen 1972). For products of K
+    factors this is a polynomial in t of degree K − 1, for which ⌈K/2⌉ Gauss nodes are
+    exact:  N rows against B take N B L K ⌈K/2⌉ multiplications.
     """
 
     structure: SumOfProducts  # f
     game: Game
 
     @classmethod
-    def of(cls, read: SumOfProducts, game: Game) -> Self:
-        """Of a function of columns; each player is one column of what it plays."""
+    def of(cls, structure: SumOfProducts, game: Game) -> Self:
+        """Prepare a game of a function.
+
+        Players are columns of the function of players.
+        """
         if game.players is not None:
-            read = PlayerProducts.of_players(read, game.players)
-        return cls(read, game)
+            structure = PlayerProducts.of_players(structure, game.players)
+        return cls(structure, game)
 
     def of_blocks(self, points: Points) -> Array:
-        """Those against each block of the background by itself, (N, blocks, D)."""
+        """Shapley values against each background block separately, (N, blocks, D)."""
         if self.game.n_blocks == 1:
             return self.values(points)[:, None]
         games = map(Game, self.game.blocks)
@@ -489,73 +505,75 @@ class ProductShapley:
             [G for _, G in structure.factors_at(self.game.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
-            for some, path in self._blocks():
+            for chosen, path in self._blocks():
                 b, column = B[path], structure.column[path]
-                values = structure.values[some]
+                values = structure.values[chosen]
                 weights = values / len(self.game.background) if equal else values
-                for a, own in zip(A.T, phi[rows], strict=True):
-                    np.add.at(own, column, self._of_paths(a[path], b) * weights)
+                for a, row_phi in zip(A.T, phi[rows], strict=True):
+                    np.add.at(row_phi, column, self._of_paths(a[path], b) * weights)
         return phi
 
     def _of_additive(self, points: Points) -> Attributions:
-        """Where no product has two factors: v (g(x) − mean_y g(y)) of each."""
+        """Shapley values of additive functions: v (g(x) − mean_y g(y)) by factor."""
         structure = self.structure
         phi = np.zeros((len(points), structure.n_columns))
         alone = structure.lengths == 1
         path, values = structure.paths[alone, 0], structure.values[alone]
         mean = np.zeros(structure.n_factors)
-        for some, B in structure.factors_at(self.game.background):
+        for rows_of_block, B in structure.factors_at(self.game.background):
             if self.game.weights is None:
                 mean += B.sum(axis=1) / len(self.game.background)
             else:
-                mean += B @ self.game.weights[some]
+                mean += B @ self.game.weights[rows_of_block]
         column = structure.column[path]
         for rows, A in structure.factors_at(points):
-            for a, own in zip(A.T, phi[rows], strict=True):
-                np.add.at(own, column, (a - mean)[path] * values)
+            for a, row_phi in zip(A.T, phi[rows], strict=True):
+                np.add.at(row_phi, column, (a - mean)[path] * values)
         return phi
 
     def alone(self, points: Points) -> Array:
-        """Those against each background row by itself, shape (B, N, D)."""
+        """Shapley values against each background row separately, shape (B, N, D)."""
         structure, n_rows = self.structure, len(self.game.background)
         phi = np.zeros((len(points), structure.n_columns, n_rows))
         B = np.concatenate(
             [G for _, G in structure.factors_at(self.game.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
-            for some, path in self._blocks():
+            for chosen, path in self._blocks():
                 b, column = B[path], structure.column[path]
-                weights = structure.values[some][:, None]
-                for a, own in zip(A.T, phi[rows], strict=True):
+                weights = structure.values[chosen][:, None]
+                for a, row_phi in zip(A.T, phi[rows], strict=True):
                     parts = self._of_pairs(a[path], b) * weights
-                    np.add.at(own, column, parts)
+                    np.add.at(row_phi, column, parts)
         return phi.transpose(2, 0, 1)
 
     def _of_paths(self, a: Array, b: Array) -> Array:
-        """Of each factor of products: a (K, L) at a row, b (K, L, B); gives (K, L)."""
+        """Weighted sums over background rows of :meth:`_of_pairs`, shape (K, L)."""
         pairs = self._of_pairs(a, b)
         if self.game.weights is None:
             return np.asarray(pairs.sum(axis=2))
         return np.asarray(pairs @ self.game.weights)
 
     def _of_pairs(self, a: Array, b: Array) -> Array:
-        """The same of each background row, (K, L, B)."""
+        """The integral for each factor of a (K, L), background row of b (K, L, B)."""
         step, total = a[:, :, None] - b, np.zeros(b.shape)
         nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
         for t, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
             mixed = b + t * step
-            others = np.ones(b.shape)  # products of all before, and of all behind
+            others = np.ones(
+                b.shape
+            )  # products of all factors before, and of all after
             np.multiply.accumulate(mixed[:-1], axis=0, out=others[1:])
             others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
             total += weight * others * step
         return total
 
     def _blocks(self) -> Iterator[tuple[Indices, Indices]]:
-        """Some products of as many factors, and their factors (K, L)."""
+        """Batches of products of equal length, with their factors (K, L)."""
         lengths = self.structure.lengths
         for length in np.unique(lengths[lengths > 0]).tolist():
             of_length = np.flatnonzero(lengths == length)
             row_bytes = 8 * length * len(self.game.background)
-            for some in _NEAR.blocks(len(of_length), row_bytes):
-                own = of_length[some]
-                yield own, self.structure.paths[own, :length].T
+            for part in _CACHE_BUDGET.blocks(len(of_length), row_bytes):
+                chosen = of_length[part]
+                yield chosen, self.structure.paths[chosen, :length].T

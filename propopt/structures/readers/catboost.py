@@ -1,11 +1,11 @@
-"""CatBoost: its trees, also those that ask for categories, and its margins.
+"""CatBoost: trees, including splits on categories, and margins.
 
-It compares numbers in float32, and what is more than a border goes right; its trees may
-ask the same at each level. A split of a symmetric tree may ask whether a category is a
-given one, or whether a statistic of the target is above a border. The statistic belongs
-to a category, or to a combination of several categories and of numbers above borders.
-Hashes and statistics are not computed here: the model is asked for the leaf of each
-category, or of each combination, which says what every split answers.
+It compares numbers in float32, and values above a border go right; symmetric trees have
+the same split at each level. Such a split may test whether a category is a given one,
+or whether a statistic of the target is above a border. The statistic belongs to a
+category, or to a combination of several categories and of numbers above borders. Hashes
+and statistics are not computed here: the model returns the leaf of each category, or of
+each combination, which determines the outcome of every split.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
     at_most_in_single,
+    build_tree,
     sum_of_trees,
-    written,
 )
 from propopt.tables.frames import as_frame
 
 
-MOST_ANSWERS: Final = 20_000_000
-"""Combinations of categories that are asked for, times trees."""
+MAX_LEAF_INDICES: Final = 20_000_000
+"""The most leaf indices requested: combinations of categories times trees."""
 
 _Saved: TypeAlias = Mapping[str, Any]
 """A model in JSON, or a part of it."""
@@ -55,28 +55,30 @@ _Saved: TypeAlias = Mapping[str, Any]
 def trees_of_categories(
     model: Any, saved: _Saved, view: ColumnView, values: Sequence[Array], base: float
 ) -> TreeSum | None:
-    """The sum of symmetric trees whose leaves have these values."""
+    """Sum of symmetric trees that split on categories, with the given leaf values."""
     splits = _Splits(model, saved, view)
-    if not splits.are_known:
+    if not splits.are_in_table:
         return None
     trees = [
-        splits.tree(place, tree["splits"] or [], own)
-        for place, (tree, own) in enumerate(
+        splits.tree(number, tree["splits"] or [], leaf_values)
+        for number, (tree, leaf_values) in enumerate(
             zip(saved["oblivious_trees"], values, strict=True)
         )
     ]
-    seen = view.through(splits.numbers, splits.sources)
-    return sum_of_trees(trees, base, seen, lambda numbers: np.asarray(numbers, float))
+    model_view = view.through(splits.numbers, splits.sources)
+    return sum_of_trees(
+        trees, base, model_view, lambda numbers: np.asarray(numbers, float)
+    )
 
 
 _Levels: TypeAlias = dict[int, Indices]
-"""Of columns the levels that come to a node: codes, or intervals between borders."""
+"""The levels of columns that reach a node: codes, or intervals between borders."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Splits:
-    """What splits ask of the columns of a table."""
+    """The splits of symmetric trees, in terms of the columns of a table."""
 
     model: Any
     saved: _Saved
@@ -84,54 +86,54 @@ class _Splits:
 
     @cached_property
     def _floats(self) -> list[_Saved]:
-        found: list[_Saved] = self.saved["features_info"].get("float_features", [])
-        return found
+        features: list[_Saved] = self.saved["features_info"].get("float_features", [])
+        return features
 
     @cached_property
     def _categories(self) -> list[_Saved]:
-        found: list[_Saved] = self.saved["features_info"]["categorical_features"]
-        return found
+        features: list[_Saved] = self.saved["features_info"]["categorical_features"]
+        return features
 
     @cached_property
     def sources(self) -> list[ColumnSource]:
-        """Where the columns of the model come from; its categories are codes."""
+        """The source of each column of the model; categories are codes."""
         return list(self.view.sources)
 
     @property
-    def are_known(self) -> bool:
-        """Whether each category of the model is one of the table."""
-        places = [own["flat_feature_index"] for own in self._categories]
-        return all(self.sources[k].kind == "codes" for k in places)
+    def are_in_table(self) -> bool:
+        """Whether each categorical column of the model is categorical in the table."""
+        columns = [feature["flat_feature_index"] for feature in self._categories]
+        return all(self.sources[k].kind == "codes" for k in columns)
 
-    # ---- what splits depend on
+    # ---- Columns that splits depend on
 
     @cached_property
     def _statistics(self) -> list[_Saved]:
-        """The statistic behind each border, in the order of the numbers of splits."""
+        """The statistic behind each border, in the order of the split indices."""
         ctrs = self.saved["features_info"].get("ctrs", [])
         return [ctr for ctr in ctrs for _ in ctr["borders"]]
 
     @cached_property
     def _before(self) -> int:
-        """How many splits have numbers before those of statistics."""
-        told = [len(own.get("borders") or ()) for own in self._floats]
-        told += [len(own.get("values") or ()) for own in self._categories]
-        return sum(told)
+        """The number of splits with indices before those of statistics."""
+        counts = [len(feature.get("borders") or ()) for feature in self._floats]
+        counts += [len(feature.get("values") or ()) for feature in self._categories]
+        return sum(counts)
 
     def _elements(self, split: _Saved) -> list[_Saved]:
-        """What a split combines: categories, and numbers above borders."""
+        """The elements that a split combines: categories, and numbers above borders."""
         if split["split_type"] == "OneHotFeature":
             return [split]
         ctr = self._statistics[split["split_index"] - self._before]
-        known = json.loads(ctr["identifier"])["identifier"]
-        assert isinstance(known, list), "a list of what is combined"
-        return known
+        elements = json.loads(ctr["identifier"])["identifier"]
+        assert isinstance(elements, list), "a list of combined elements"
+        return elements
 
     def _columns(self, split: _Saved) -> tuple[int, ...]:
         """The columns of the model that a split depends on, increasing."""
-        return tuple(sorted({self._place(part) for part in self._elements(split)}))
+        return tuple(sorted({self._column(part) for part in self._elements(split)}))
 
-    def _place(self, part: _Saved) -> int:
+    def _column(self, part: _Saved) -> int:
         if "cat_feature_index" in part:
             features, name = self._categories, "cat_feature_index"
         else:
@@ -149,16 +151,16 @@ class _Splits:
 
     @cached_property
     def _borders(self) -> dict[int, Array]:
-        """The borders of numbers that statistics are of, by column, increasing."""
-        found: dict[int, set[float]] = {}
+        """The borders of numbers in statistics, by column, increasing."""
+        borders: dict[int, set[float]] = {}
         for split in self._all_splits:
             for part in self._elements(split):
                 if "cat_feature_index" not in part:
-                    found.setdefault(self._place(part), set()).add(part["border"])
-        return {k: np.array(sorted(borders)) for k, borders in found.items()}
+                    borders.setdefault(self._column(part), set()).add(part["border"])
+        return {k: np.array(sorted(values)) for k, values in borders.items()}
 
     def _levels(self, k: int) -> Array:
-        """A value of each level of a column: its codes, or one of each interval."""
+        """A value of each level of a column: a code, or a number of the interval."""
         if k in self._borders:
             borders = self._borders[k].astype(np.float32)
             return np.append(borders, np.nextafter(borders[-1], np.float32(np.inf)))
@@ -166,98 +168,101 @@ class _Splits:
 
     @cached_property
     def _taken(self) -> dict[int, Array]:
-        """The codes of categories that the model takes: missing ones it may refuse."""
-        found = {}
-        for k in (own["flat_feature_index"] for own in self._categories):
+        """Codes of categories that the model accepts; it may refuse missing ones."""
+        accepted = {}
+        for k in (feature["flat_feature_index"] for feature in self._categories):
             codes = np.arange(float(self.view.n_codes[self.sources[k].column] or 0))
             if self._takes(k, codes):
-                found[k] = codes
+                accepted[k] = codes
             else:
-                found[k] = np.array([c for c in codes.tolist() if self._takes(k, [c])])
-        return found
+                accepted[k] = np.array(
+                    [c for c in codes.tolist() if self._takes(k, [c])]
+                )
+        return accepted
 
     def _takes(self, k: int, codes: ArrayLike) -> bool:
-        """Whether the model answers where a column has these codes."""
+        """Whether the model accepts a column with these codes."""
         from catboost import CatBoostError
 
         try:
-            self.model.calc_leaf_indexes(self.view.sees(self._rows(k, codes)), 0, 1)
+            table = self.view.transform(self._rows(k, codes))
+            self.model.calc_leaf_indexes(table, 0, 1)
         except (CatBoostError, TypeError):  # None may raise either
             return False
         return True
 
     def _rows(self, k: int, values: ArrayLike) -> Points:
-        """Rows that differ in column k alone."""
+        """Rows that differ only in column k."""
         points = np.tile(self.view.start, (np.size(values), 1))
         points[:, self.sources[k].column] = values
         return points
 
-    # ---- what they answer
+    # ---- Outcomes of splits
 
     @cached_property
     def _leaves(self) -> dict[tuple[int, ...], Indices]:
         """The leaf of each tree at all combinations of some columns, (..., trees)."""
-        together = {self._columns(split) for split in self._all_splits}
-        sizes = [[len(self._levels(k)) for k in columns] for columns in together]
+        combinations = {self._columns(split) for split in self._all_splits}
+        sizes = [[len(self._levels(k)) for k in columns] for columns in combinations]
         rows = sum(math.prod(shape) for shape in sizes)
         n_trees = len(self.saved["oblivious_trees"])
-        if rows * n_trees > MOST_ANSWERS:
+        if rows * n_trees > MAX_LEAF_INDICES:
             raise ValueError(
-                f"{n_trees:,} trees ask for {rows:,} combinations of categories, and "
-                f"{MOST_ANSWERS:,} leaves are asked for at most"
+                f"{n_trees:,} trees split on {rows:,} combinations of categories; "
+                f"expected at most {MAX_LEAF_INDICES:,} leaf indices"
             )
-        return {columns: self._asked(columns) for columns in together}
+        return {columns: self._leaf_indices(columns) for columns in combinations}
 
-    def _asked(self, columns: tuple[int, ...]) -> Indices:
+    def _leaf_indices(self, columns: tuple[int, ...]) -> Indices:
         levels = [self._levels(k) for k in columns]
         shape = tuple(map(len, levels))
         points = np.tile(self.view.start, (math.prod(shape), 1))
         mesh = np.meshgrid(*levels, indexing="ij")
         for k, values in zip(columns, mesh, strict=True):
             points[:, self.sources[k].column] = values.ravel()
-        found = np.asarray(self.model.calc_leaf_indexes(self.view.sees(points)))
-        return found.reshape(*shape, -1)
+        leaves = np.asarray(self.model.calc_leaf_indexes(self.view.transform(points)))
+        return leaves.reshape(*shape, -1)
 
     def numbers(self, table: Any) -> Array:
-        """Numbers as they are, and codes of categories, (n, M)."""
+        """Numbers unchanged, and codes of categories, shape (n, M)."""
         frame = as_frame(table, "X")
-        seen = np.empty((len(table), len(self.sources)))
-        for k in range(seen.shape[1]):
+        numbers = np.empty((len(table), len(self.sources)))
+        for k in range(numbers.shape[1]):
             cells = table[:, k] if frame is None else frame.table.iloc[:, k]
             if k in self._codes:
-                seen[:, k] = [self._codes[k].get(cell, np.nan) for cell in cells]
+                numbers[:, k] = [self._codes[k].get(cell, np.nan) for cell in cells]
             else:
-                seen[:, k] = np.asarray(cells, dtype=np.float64)
-        return seen
+                numbers[:, k] = np.asarray(cells, dtype=np.float64)
+        return numbers
 
     @cached_property
     def _codes(self) -> dict[int, dict[Any, float]]:
-        """The code of each category that the model is given, by column."""
-        found = {}
-        for k in (own["flat_feature_index"] for own in self._categories):
+        """The code of each category in the model's input table, by column."""
+        code_of = {}
+        for k in (feature["flat_feature_index"] for feature in self._categories):
             codes = self._levels(k)
-            given = self.view.sees(self._rows(k, codes))
-            frame = as_frame(given, "X")
-            cells = given[:, k] if frame is None else frame.table.iloc[:, k]
-            found[k] = dict(zip(cells, codes.tolist(), strict=True))
-        return found
+            table = self.view.transform(self._rows(k, codes))
+            frame = as_frame(table, "X")
+            cells = table[:, k] if frame is None else frame.table.iloc[:, k]
+            code_of[k] = dict(zip(cells, codes.tolist(), strict=True))
+        return code_of
 
-    # ---- trees
+    # ---- Trees
 
-    def tree(self, place: int, splits: Sequence[_Saved], values: Array) -> Tree | None:
-        """Tree ``place``, whose split b is bit b of the place of a leaf."""
-        answers = [self._answers(place, b, split) for b, split in enumerate(splits)]
+    def tree(self, number: int, splits: Sequence[_Saved], values: Array) -> Tree | None:
+        """A tree by its number; split b is bit b of the leaf index."""
+        outcomes = [self._outcomes(number, b, split) for b, split in enumerate(splits)]
 
-        def read(at: tuple[int, int, _Levels, _Asked | None]) -> Split | float:
-            """What is still asked: split b, by what columns are left of it."""
-            b, leaf, known, asked = at
-            if asked is None and b == len(splits):
+        def node_at(state: tuple[int, int, _Levels, _Pending | None]) -> Split | float:
+            """The node of split b, or of the columns of it that are still undecided."""
+            b, leaf, levels, pending = state
+            if pending is None and b == len(splits):
                 return float(values[leaf])
-            if asked is None:
-                split, table = splits[b], answers[b]
+            if pending is None:
+                split, table = splits[b], outcomes[b]
                 yes, no = (
-                    (b + 1, leaf | 1 << b, known, None),
-                    (b + 1, leaf, known, None),
+                    (b + 1, leaf | 1 << b, levels, None),
+                    (b + 1, leaf, levels, None),
                 )
                 if table is None:
                     feature = self._floats[split["float_feature_index"]]
@@ -266,61 +271,62 @@ class _Splits:
                     return Split(int(k), cut, low, no, yes)
                 columns = self._columns(split)
                 every = [np.arange(size) for size in table.shape]
-                came = [
-                    known.get(k, own) for k, own in zip(columns, every, strict=True)
+                levels_here = [
+                    levels.get(k, full) for k, full in zip(columns, every, strict=True)
                 ]
-                asked = table[np.ix_(*came)], columns
-            table, columns = asked
+                pending = table[np.ix_(*levels_here)], columns
+            table, columns = pending
             if (table == table.flat[0]).all():
-                return read((b + 1, leaf | int(table.flat[0]) << b, known, None))
+                return node_at((b + 1, leaf | int(table.flat[0]) << b, levels, None))
             k, rest = columns[0], columns[1:]
             same = (table == table[0]).reshape(len(table), -1).all(axis=1)
             if same.all():
-                return read((b, leaf, known, (table[0], rest)))
-            return self._parted(at, asked, same)
+                return node_at((b, leaf, levels, (table[0], rest)))
+            return self._divided(state, pending, same)
 
-        return written((0, 0, {}, None), read, MOST_NODES)
+        return build_tree((0, 0, {}, None), node_at, MOST_NODES)
 
-    def _parted(
-        self, at: tuple[int, int, _Levels, Any], asked: _Asked, same: Mask
+    def _divided(
+        self, state: tuple[int, int, _Levels, Any], pending: _Pending, same: Mask
     ) -> Split:
-        """A node that sends to the left the levels that are as the first one is."""
-        (b, leaf, known, _), (table, columns) = at, asked
-        k, levels = columns[0], known.get(columns[0], np.arange(len(table)))
-        if k in self._borders:  # intervals are parted at one border
+        """A node that sends left the levels with the outcome of the first level."""
+        (b, leaf, levels_of, _), (table, columns) = state, pending
+        k, levels_here = columns[0], levels_of.get(columns[0], np.arange(len(table)))
+        if k in self._borders:  # intervals are split at one border
             same = np.arange(len(same)) < int(np.argmin(same))
-        left = (b, leaf, {**known, k: levels[same]}, (table[same], columns))
-        right = (b, leaf, {**known, k: levels[~same]}, (table[~same], columns))
+        left = (b, leaf, {**levels_of, k: levels_here[same]}, (table[same], columns))
+        right = (b, leaf, {**levels_of, k: levels_here[~same]}, (table[~same], columns))
         if k not in self._borders:
             n_codes = self.view.n_codes[self.sources[k].column] or 0
-            codes = np.isin(np.arange(n_codes), self._levels(k)[levels[same]])
+            codes = np.isin(np.arange(n_codes), self._levels(k)[levels_here[same]])
             return Split(k, np.inf, False, left, right, codes)
-        border = self._borders[k][levels[same][-1]]
+        border = self._borders[k][levels_here[same][-1]]
         low = next(_is_low(f) for f in self._floats if f["flat_feature_index"] == k)
         return Split(k, float(at_most_in_single(border)), low, left, right)
 
-    def _answers(self, place: int, b: int, split: _Saved) -> Mask | None:
-        """What split b of a tree answers at the levels of its columns."""
+    def _outcomes(self, number: int, b: int, split: _Saved) -> Mask | None:
+        """The outcomes of split b of a tree at the levels of its columns."""
         if split["split_type"] == "FloatFeature":
             return None
-        leaves = self._leaves[self._columns(split)][..., place]
+        leaves = self._leaves[self._columns(split)][..., number]
         return np.asarray((leaves >> b) & 1, bool)
 
 
-_Asked: TypeAlias = tuple[Mask, tuple[int, ...]]
-"""What a split answers at the levels that come to a node, and of which columns."""
+_Pending: TypeAlias = tuple[Mask, tuple[int, ...]]
+"""The outcomes of a split at the levels that reach a node, and the columns of these
+levels."""
 
 
 def _is_low(feature: _Saved) -> bool:
-    """Whether what is missing is below all borders."""
+    """Whether missing values are below all borders."""
     return bool(feature["nan_value_treatment"] != "AsTrue")
 
 
-# ---- Trees of numbers, and which trees ask for categories
+# ---- Trees of numbers, and trees that split on categories
 
 
 _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
-"""Losses whose score is the log-odds."""
+"""Loss functions with the log-odds as score."""
 
 _CATBOOST_VALUES: Final = frozenset(
     {
@@ -335,14 +341,14 @@ _CATBOOST_VALUES: Final = frozenset(
         "RMSE",
     }
 )
-"""Losses whose scores are what is predicted."""
+"""Loss functions with the prediction as score."""
 
 _CATBOOST_SCORES: Final = "catboost.CatBoost", "catboost.CatBoostRanker"
 """Classes that predict scores, whatever their loss."""
 
 
 def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """A bias and the sum of trees, all times a scale."""
+    """The bias and the sum of trees, all times a scale."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -355,14 +361,14 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     kinds = {kind for kind, features in saved["features_info"].items() if features}
     asks_categories = kinds - {"float_features"}
     if score is None or not asks_categories <= {"categorical_features", "ctrs"}:
-        return None  # text, or embeddings, are asked for
+        return None  # splits on text or embeddings
     weight = score.factor * scale
-    base = score.factor * float(biases[score.place])
+    base = score.factor * float(biases[score.column])
     if asks_categories:
         if "oblivious_trees" not in saved:
-            return None  # leaves say what is answered by symmetric trees alone
+            return None  # only symmetric trees have leaf indices that encode the splits
         values = [
-            weight * floats(tree["leaf_values"])[score.place :: len(biases)]
+            weight * floats(tree["leaf_values"])[score.column :: len(biases)]
             for tree in saved["oblivious_trees"]
         ]
         return trees_of_categories(model, saved, view, values, base)
@@ -373,25 +379,25 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     )
     if "oblivious_trees" in saved:
         trees: list[Tree | None] = [
-            _symmetric(tree, columns, weight, score.place, len(biases))
+            _symmetric(tree, columns, weight, score.column, len(biases))
             for tree in saved["oblivious_trees"]
         ]
     else:
         trees = [
-            written(tree, partial(_catboost_split, columns, weight, score.place))
+            build_tree(tree, partial(_catboost_split, columns, weight, score.column))
             for tree in saved["trees"]
         ]
     return sum_of_trees(trees, base, view)
 
 
 _Columns: TypeAlias = tuple[Indices, Mask]
-"""The places of columns of numbers, and whether what is missing there goes left."""
+"""The indices of numeric columns, and whether missing values go left there."""
 
 
 def _symmetric(
     tree: Mapping[str, Any], columns: _Columns, weight: float, index: int, count: int
 ) -> Tree:
-    """A tree of d levels, a heap; bit b of a leaf's place is level b from below."""
+    """A tree of d levels as a heap; bit b of a leaf's index is level b from below."""
     splits = list(reversed(tree["splits"] or []))
     depth, n_inner = len(splits), 2 ** len(splits) - 1
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
@@ -399,10 +405,10 @@ def _symmetric(
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
     values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
     left = 2 * np.arange(n_inner) + 1
-    place, missing_left = columns
+    column, missing_left = columns
     leaves = np.full(n_inner + 1, -1)
     return Tree.of(
-        np.concatenate([place[feature], leaves]),
+        np.concatenate([column[feature], leaves]),
         np.concatenate([at_most_in_single(border), leaves]),
         np.concatenate([left, leaves]),
         np.concatenate([left + 1, leaves]),
@@ -414,7 +420,7 @@ def _symmetric(
 def _catboost_split(
     columns: _Columns, weight: float, index: int, node: Mapping[str, Any]
 ) -> Split | float:
-    """A node of a tree whose nodes differ from each other."""
+    """A node of a tree with different splits at each level."""
     if "split" not in node:
         return weight * float(np.ravel(node["value"])[index])
     (column, missing_left), split = columns, node["split"]
@@ -427,6 +433,7 @@ def _catboost_split(
 
 
 def _path_values(model: Any, table: Any) -> Any:
+    """Path-dependent SHAP values with the base value last, by CatBoost."""
     categories = model.get_cat_feature_indices()
     pool = require("catboost").Pool(table, cat_features=categories)
     return model.get_feature_importance(pool, type="ShapValues")

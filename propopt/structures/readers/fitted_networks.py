@@ -1,7 +1,7 @@
-"""Fitted estimators of scikit-learn as networks and links, by the names of classes.
+"""Fitted estimators of scikit-learn as networks and links, by their class names.
 
-None stands for a kernel that we do not differentiate: the absolute exponential (Matérn
-with ν = 1/2, laplacian), which has a kink at every center, and those of the user.
+None stands for a kernel without derivatives: the absolute exponential (Matérn with
+ν = 1/2, laplacian) has a kink at every center, and a user's kernel is unknown.
 """
 
 from __future__ import annotations
@@ -31,41 +31,42 @@ from propopt.structures.scores import Link, Network
 
 
 LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
-"""What reads an output from the K scores of a fitted model; None if none is known."""
+"""A function that gives the link from the K scores of a fitted model to an output;
+None if there is none."""
 
 
 def one_score(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
-    """The score itself, as regressors predict it."""
+    """The link of regressors: the score itself is the prediction."""
     return ScoreLink("identity", output.column)
 
 
 def of_logits(_model: Any, output: ModelOutput, n_scores: int) -> Link:
-    """Any output of a classifier whose scores are logits."""
+    """The link of a classifier with logits as scores, for any output."""
     return class_link(output.name, output.column, n_scores)
 
 
 def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
-    """The score of a class, from which no probability is known."""
+    """The link of a classifier with a margin but without an exact probability."""
     return of_logits(model, output, n_scores) if output.name == "margin" else None
 
 
 @final
 @dataclass(frozen=True)
 class Reader:
-    """How fitted models, or steps before them, of one class are read."""
+    """The rules that turn a fitted model or transformer into a network and a link."""
 
-    # from a fitted model to its scores; None if its settings give them a kink
+    # the scores of a fitted model; None if its settings give them a kink
     network: Callable[[Any], Network | None]
-    # what is read from the scores; None of steps, which give them to what is behind
+    # the link from the scores to an output; None for transformers
     link: LinkRule | None = one_score
 
 
 def dense_floats(values: Any) -> Array:
-    """The same of an array that may be sparse."""
+    """A float64 copy of an array that may be sparse."""
     return floats(values.toarray() if sp.issparse(values) else values)
 
 
-# ---- Linear models of scikit-learn, read from fitted models
+# ---- Linear models of scikit-learn
 
 
 LINEAR_REGRESSORS: Final = tuple(
@@ -83,13 +84,13 @@ LINEAR_REGRESSORS: Final = tuple(
 
 
 def linear_scores(model: Any) -> Network:
-    """A x + b; ``sparsify()`` leaves A sparse."""
+    """Scores A x + b of a linear model; ``sparsify()`` makes A sparse."""
     coefficients = np.atleast_2d(dense_floats(model.coef_))
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
 
 
 def _exponential_if(is_so: Callable[[Any], bool]) -> LinkRule:
-    """The score of a regressor, or its exponential where the link is a logarithm."""
+    """The link of a regressor: the score, or its exponential for a log link."""
     return lambda model, output, _: ScoreLink(
         "exp" if is_so(model) else "identity", output.column
     )
@@ -111,16 +112,16 @@ def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
 
 
 def _descended(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
-    """Two classes by logistic loss have the sigmoid of the score; others do not."""
+    """The link of SGDClassifier: a sigmoid only for two classes and log loss."""
     has_logit = model.loss == "log_loss" and n_scores == 1
     return (of_logits if has_logit else margin_alone)(model, output, n_scores)
 
 
-# ---- Discriminant analysis and naive Bayes of scikit-learn, read from fitted models
+# ---- Discriminant analysis and naive Bayes of scikit-learn
 
 
 def _naive_bayes(model: Any) -> Network | None:
-    """Log p(k) + log p(x | k), less what all classes share."""
+    """Log p(k) + log p(x | k), without terms common to all classes."""
     if len(model.classes_) < 2:
         return None
     offsets = np.log(model.class_prior_) - 0.5 * np.log(model.var_).sum(axis=1)
@@ -149,13 +150,13 @@ def _quadratic(model: Any) -> Network:
 
 
 def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
-    """Of two classes the margin is the log-odds, though each has a score."""
+    """The link of density models: for two classes the margin is the log-odds."""
     if n_scores == 2 and output.name == "margin":
         return class_link("log_odds", output.column, 2)
     return of_logits(model, output, n_scores)
 
 
-# ---- Multi-layer perceptrons of scikit-learn, read from fitted models
+# ---- Multi-layer perceptrons of scikit-learn
 
 
 def _layers(model: Any) -> Network:
@@ -168,16 +169,16 @@ def _layers(model: Any) -> Network:
     return reduce(Chain, maps)
 
 
-# ---- Kernel machines of scikit-learn, read from fitted models
+# ---- Kernel machines of scikit-learn
 
 
 MATERN: Final = {1.5: "Matérn 3/2", 2.5: "Matérn 5/2", np.inf: "gaussian"}
-"""Matérn kernels by ν; those of other ν have no closed form, or a kink."""
+"""Matérn kernels by ν; for other ν they have no closed form, or a kink."""
 
 
 def _support_vector_machine(model: Any) -> Network | None:
-    """None of three classes or more: votes between pairs are no smooth scores."""
-    # the width that gamma="scale" took from the data is kept nowhere else
+    """The decision function; None for three or more classes, which vote by pairs."""
+    # nothing else holds the width that gamma="scale" computed from the data
     gamma = model._gamma  # noqa: SLF001
     settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
     weights = dense_floats(model.dual_coef_)
@@ -217,7 +218,7 @@ def _gaussian_process(model: Any) -> Network | None:
         return None
     weights = np.atleast_2d(floats(model.alpha_).T)
     features = kernels.KernelFeatures(kernel, floats(model.X_train_))
-    # what normalize_y took from the data is kept nowhere else
+    # nothing else holds the mean and scale that normalize_y computed
     mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
     factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
     return Chain(features, Affine(factor[:, None] * weights, floats(offset)))
@@ -226,7 +227,7 @@ def _gaussian_process(model: Any) -> Network | None:
 def _machine(
     name: object,
     settings: Mapping[str, Any],
-    points: Any,  # (M, D): of linear kernels they stay sparse
+    points: Any,  # (M, D): may be sparse for linear kernels
     weights: Array,
     intercepts: Array,
 ) -> Network | None:
@@ -280,8 +281,9 @@ def _process_kernel(kernel: Any) -> kernels.Kernel | None:
         case "sklearn.Matern" if kernel.nu in MATERN:
             return kernels.Radial(MATERN[kernel.nu], floats(kernel.length_scale))
         case "sklearn.RationalQuadratic":
-            own = "rational quadratic", kernel.length_scale, (kernel.alpha,)
-            return kernels.Radial(*own)
+            return kernels.Radial(
+                "rational quadratic", kernel.length_scale, (kernel.alpha,)
+            )
         case "sklearn.ExpSineSquared":
             constants = kernel.length_scale, kernel.periodicity
             return kernels.Radial("periodic", 1.0, constants)
@@ -298,11 +300,11 @@ SCALERS: Final = tuple(
 
 
 def scaling_of(scaler: Any) -> Scaling:
-    """(x − center) factor + offset, of a scaler that clips nothing."""
+    """The affine map of a scaler that does not clip."""
     zeros, scale = np.zeros(scaler.n_features_in_), scaler.scale_
     if is_a(scaler, "sklearn.MinMaxScaler"):
         return Scaling(zeros, floats(scale), floats(scaler.min_))
-    # None is what is not used; means are kept all the same
+    # None stands for "not used"; the mean is stored even if unused
     center = fitted_value(scaler, "center_")
     if fitted_value(scaler, "with_mean"):
         center = scaler.mean_
@@ -311,7 +313,7 @@ def scaling_of(scaler: Any) -> Scaling:
 
 
 def _scaled(scaler: Any) -> Network | None:
-    # of the scaler by maxima, clipping is new in scikit-learn 1.8
+    # MaxAbsScaler can clip since scikit-learn 1.8
     return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
 
 
@@ -391,10 +393,10 @@ NETWORKS: Final[Mapping[str, Reader]] = {
         None,
     ),
 }
-"""Models, and steps before them, with what reads each; never their subclasses."""
+"""The reader of each class of models and transformers; never used for subclasses."""
 
 
 def step_map(step: Any) -> Network | None:
-    """The map of a fitted step; None if it is none that we differentiate."""
+    """Map of a fitted transformer; None if it is not differentiable by a known rule."""
     reader = NETWORKS.get(class_name_of(step))
     return None if reader is None or reader.link is not None else reader.network(step)

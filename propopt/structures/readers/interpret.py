@@ -1,9 +1,9 @@
 """Explainable boosting machines: sums of tables over bins of one or two columns.
 
 A term of a model of InterpretML has a score for each bin of its columns. Bin 0 is for
-missing values and the last one for categories that were not seen in training. A number
-x is in bin 1 + #{cuts ≤ x}. Each term is a tree that asks which bin it is, so that
-whatever holds for sums of trees holds here.
+missing values and the last one for categories that were absent in training. A number x
+is in bin 1 + #{cuts ≤ x}. Each term is a tree that looks up the bin, so that all
+methods for sums of trees apply.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from propopt.structures.readers.pipelines import (
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
+    build_tree,
     sum_of_trees,
-    written,
 )
 from propopt.tables.frames import as_frame
 
 
 _LOGITS: Final = frozenset({"logit"})
-"""Links whose score is the log-odds."""
+"""Links with the log-odds as score."""
 
 
 def _boosting_machine(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> TreeSum | None:
-    """The intercept and the terms of each score."""
+    """The intercept and the terms of a score as a sum of trees."""
     intercept = np.ravel(floats(model.intercept_))
     score = TreeScore.of(
         output,
@@ -52,58 +52,62 @@ def _boosting_machine(
         logit=1.0 if model.link_ in _LOGITS else None,
     )
     resolutions = [_Resolution.of(model, level) for level in range(_finest(model))]
-    sources = [s for known in resolutions for s in known.sources(view)]
+    sources = [s for resolution in resolutions for s in resolution.sources(view)]
     if score is None or None in sources:
         return None
     trees = []
     for columns, table in zip(model.term_features_, model.term_scores_, strict=True):
-        place = min(len(columns), len(resolutions)) - 1
-        axes = [resolutions[place].axes[k] for k in columns]
-        first = place * model.n_features_in_
+        level = min(len(columns), len(resolutions)) - 1
+        axes = [resolutions[level].axes[k] for k in columns]
+        first = level * model.n_features_in_
         scores = score.factor * floats(table)
         if len(intercept) > 1:
-            scores = scores[..., score.place]
+            scores = scores[..., score.column]
         trees.append(_term(scores, [first + k for k in columns], axes))
-    seen = view.through(
-        lambda given: np.hstack([known.numbers(given) for known in resolutions]),
+    model_view = view.through(
+        lambda table_given: np.hstack(
+            [resolution.numbers(table_given) for resolution in resolutions]
+        ),
         [source for source in sources if source is not None],
     )
     return sum_of_trees(
-        trees, score.factor * float(intercept[score.place]), seen, floats
+        trees, score.factor * float(intercept[score.column]), model_view, floats
     )
 
 
 def _finest(model: Any) -> int:
-    """How many resolutions the bins have: terms of two columns have coarser ones."""
+    """The number of resolutions of the bins: terms of two columns have coarser bins."""
     return max(map(len, model.bins_), default=1)
 
 
 class _Axis(NamedTuple):
-    """Bins of a column in the order of what is seen of it."""
+    """The bins of a column in increasing order of its values."""
 
-    bins: Indices  # the numbers of bins that occur
-    highest: Array  # the largest that is seen in each bin but the last
-    missing: bool  # whether the first bin is for NaN alone
+    bins: Indices  # the bin numbers that occur
+    highest: Array  # the largest value of each bin but the last
+    missing: bool  # whether the first bin is only for NaN
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Resolution:
-    """All columns of a model, with the bins that terms of as many columns have."""
+    """The bins of all columns of a model for terms of a given number of columns."""
 
-    # gives the number of the bin of each category
+    # returns the bin number of each category
     probe: Any
     nominal: list[bool]
-    bins: list[Any]  # of numbers their cuts, of categories a mapping to bins
+    bins: list[Any]  # cuts of numbers, or a mapping from categories to bins
 
     @classmethod
     def of(cls, model: Any, level: int) -> _Resolution:
-        """The bins of one level, or the last that there is."""
-        bins = [own[min(level, len(own) - 1)] for own in model.bins_]
-        nominal = [isinstance(own, dict) for own in bins]
+        """The bins of one level, or the last level that exists."""
+        bins = [
+            column_bins[min(level, len(column_bins) - 1)] for column_bins in model.bins_
+        ]
+        nominal = [isinstance(column_bins, dict) for column_bins in bins]
         chosen = np.flatnonzero(nominal).tolist()
         probe = copy.copy(model)
-        probe.bins_ = [[own] for own in bins]
+        probe.bins_ = [[column_bins] for column_bins in bins]
         probe.term_features_ = [(k,) for k in chosen]
         probe.term_scores_ = [np.arange(_n_bins(bins[k]), dtype=float) for k in chosen]
         probe.intercept_ = np.zeros(1)
@@ -111,41 +115,43 @@ class _Resolution:
 
     @property
     def axes(self) -> list[_Axis]:
-        """How terms split each column."""
-        return [_axis(own) for own in self.bins]
+        """The bins by which terms split each column."""
+        return [_axis(column_bins) for column_bins in self.bins]
 
     def sources(self, view: ColumnView) -> list[ColumnSource | None]:
-        """Where columns of :meth:`numbers` come from; None where it is unknown."""
+        """The source of each column of :meth:`numbers`; None if it is unknown."""
         return [
-            encoded_as(source, list(own)) if categories else source
-            for source, own, categories in zip(
+            encoded_as(source, list(column_bins)) if categories else source
+            for source, column_bins, categories in zip(
                 view.sources, self.bins, self.nominal, strict=True
             )
         ]
 
     def numbers(self, table: Any) -> Array:
-        """Numbers as they are, and the bins of categories, (n, M)."""
+        """Numbers unchanged, and the bins of categories, shape (n, M)."""
         frame = as_frame(table, "X")
         array = plain_array(table) if frame is None else None
-        seen = np.empty((len(table) if array is None else len(array), len(self.bins)))
+        numbers = np.empty(
+            (len(table) if array is None else len(array), len(self.bins))
+        )
         if any(self.nominal):
-            seen[:, self.nominal] = self.probe.eval_terms(table)
+            numbers[:, self.nominal] = self.probe.eval_terms(table)
         for k in np.flatnonzero(~np.array(self.nominal)).tolist():
             if array is not None:
-                seen[:, k] = array[:, k].astype(np.float64)
+                numbers[:, k] = array[:, k].astype(np.float64)
             elif frame is not None:
                 column = frame.table.iloc[:, k]
-                seen[:, k] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return seen
+                numbers[:, k] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
 
 
 def _n_bins(categories: Mapping[Any, int]) -> int:
-    """Those of categories, with one for what is missing and one for what is new."""
+    """The number of bins of categories, plus one for missing and one for new values."""
     return max(categories.values(), default=0) + 2
 
 
 def _axis(bins: Any) -> _Axis:
-    if isinstance(bins, dict):  # bins of categories are seen as numbers
+    if isinstance(bins, dict):  # bins of categories are numbers
         numbers = np.arange(_n_bins(bins))
         return _Axis(numbers, floats(numbers[:-1] + 0.5), False)
     below = np.nextafter(floats(bins), -np.inf)
@@ -153,12 +159,12 @@ def _axis(bins: Any) -> _Axis:
 
 
 def _term(scores: Array, columns: Sequence[int], axes: Sequence[_Axis]) -> Tree | None:
-    """The tree that looks a score up, one column after the other."""
+    """The tree that looks up a score, one column after the other."""
     inner = scores[np.ix_(*(axis.bins for axis in axes))]
 
-    def read(place: tuple[int, int, int, Array]) -> Split | float:
-        """Bins from low to high of one column; those before it are known."""
-        axis, low, high, rest = place
+    def node_at(state: tuple[int, int, int, Array]) -> Split | float:
+        """A node for bins low to high of one column; earlier columns are decided."""
+        axis, low, high, rest = state
         if high - low == 1:
             rest, axis = rest[low], axis + 1
             if axis == len(axes):
@@ -172,7 +178,7 @@ def _term(scores: Array, columns: Sequence[int], axes: Sequence[_Axis]) -> Tree 
         left, right = (axis, low, middle, rest), (axis, middle, high, rest)
         return Split(columns[axis], float(bound[middle - 1]), False, left, right)
 
-    return written((0, 0, len(axes[0].bins), inner), read)
+    return build_tree((0, 0, len(axes[0].bins), inner), node_at)
 
 
 INTERPRET: Final[Mapping[str, ModelReader]] = {

@@ -1,4 +1,4 @@
-"""Kernel machines and polynomials as sums of products."""
+"""Kernel machines and polynomials as sums of products of functions of one column."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts, padded_paths
 
 
-# ---- Kernel machines as sums of products, where their kernels are
+# ---- Kernel machines as sums of products
 
 
 MOST_FACTORS: Final = 4
-"""Sums of kernels are raised to no higher powers."""
+"""The highest power to which sums of kernels are expanded."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class KernelTerm:
-    """scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree."""
+    """A kernel term scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree."""
 
     scale: float  # the weight
-    # (D,): 1/ℓ² of each column, 0 where the gaussian does not depend on it
+    # (D,): 1/ℓ² of each column, 0 for columns outside the gaussian
     precision: Array
-    degree: int  # that of the inner product
+    degree: int  # the power of the inner product
 
     def times(self, other: KernelTerm) -> KernelTerm:
-        """The product of two."""
+        """The product of two kernel terms."""
         return KernelTerm(
             self.scale * other.scale,
             self.precision + other.precision,
@@ -50,17 +50,17 @@ Terms: TypeAlias = Sequence[KernelTerm]
 
 
 def kernel_terms(kernel: kernels.Kernel, n_columns: int) -> Terms | Reason:
-    """The terms that a kernel is the sum of."""
+    """The terms that add up to a kernel; the reason if there are none."""
     terms = _terms(kernel, n_columns)
     if isinstance(terms, Reason):
         return terms
-    kept = [term for term in terms if term.scale != 0.0]
-    if any(term.degree > 0 and term.precision.any() for term in kept):
+    nonzero = [term for term in terms if term.scale != 0.0]
+    if any(term.degree > 0 and term.precision.any() for term in nonzero):
         return Reason(
-            "its kernel multiplies a gaussian by an inner product; sums of them are "
-            "read, and gaussians times constants"
+            "its kernel multiplies a gaussian by an inner product; sums of such "
+            "kernels are exact, and gaussians times constants"
         )
-    return kept
+    return nonzero
 
 
 def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
@@ -107,7 +107,7 @@ def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
     if not float(exponent).is_integer() or not 1 <= exponent <= MOST_FACTORS:
         return Reason(
             f"its kernel is a sum of kernels to the power {exponent:g}; whole powers "
-            f"up to {MOST_FACTORS} are expanded"
+            f"up to {MOST_FACTORS} are supported"
         )
     return reduce(_product, [terms] * int(exponent))
 
@@ -118,21 +118,24 @@ def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
 def monomial_sum(
     exponents: NDArray[np.intp], weights: Array, base: float
 ) -> SumOfProducts:
-    """Base + Σ_f weights_f Π_d x_d^p_fd; exponents (F, D), weights (F,)."""
+    """A polynomial, base + Σ_f weights_f Π_d x_d^p_fd.
+
+    Exponents (F, D), weights (F,).
+    """
     n_columns = exponents.shape[1]
-    kept = np.flatnonzero(weights)
-    product, column = np.nonzero(exponents[kept])
-    degree = exponents[kept][product, column]
+    nonzero = np.flatnonzero(weights)
+    product, column = np.nonzero(exponents[nonzero])
+    degree = exponents[nonzero][product, column]
     pairs, factor = np.unique([column, degree], axis=1, return_inverse=True)
-    paths = padded_paths(product, factor.ravel(), len(kept))
+    paths = padded_paths(product, factor.ravel(), len(nonzero))
     powers = Powers(pairs[0], pairs[1], np.zeros(len(pairs[0])))
-    return SumOfProducts(float(base), weights[kept], paths, (powers,), n_columns)
+    return SumOfProducts(float(base), weights[nonzero], paths, (powers,), n_columns)
 
 
 def quadratic_sum(
     means: Array, forms: Sequence[Array], weights: Array, base: float
 ) -> SumOfProducts:
-    """Base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k), μ in means and P in forms."""
+    """A sum of quadratic forms, base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k)."""
     n_columns = means.shape[1]
     constant = np.zeros((0, n_columns), np.intp)
     parts = [monomial_sum(constant, np.zeros(0), base)]
@@ -152,18 +155,18 @@ def quadratic_sum(
 
 
 MOST_MONOMIALS: Final = 20_000
-"""Polynomial kernels with more are not expanded."""
+"""The most monomials of an expanded polynomial kernel."""
 
 
 def kernel_sum(
     features: kernels.KernelFeatures, weights: Array, base: float
 ) -> SumOfProducts | Reason:
-    """Base + Σ_m weights_m k(x, z_m); weights (M,)."""
+    """A kernel machine, base + Σ_m weights_m k(x, z_m); weights (M,)."""
     terms = kernel_terms(features.kernel, features.centers.shape[1])
     if isinstance(terms, Reason):
         return terms
-    some = np.flatnonzero(weights)
-    centers, weights = features.centers[some], weights[some]
+    nonzero = np.flatnonzero(weights)
+    centers, weights = features.centers[nonzero], weights[nonzero]
     polynomial = _polynomial(terms, centers, weights)
     if isinstance(polynomial, Reason):
         return polynomial
@@ -173,7 +176,7 @@ def kernel_sum(
 
 
 def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
-    """Scale · Σ_m weights_m exp(−½ Σ_d precision_d (x_d − z_md)²)."""
+    """A sum of gaussians, scale · Σ_m weights_m exp(−½ Σ_d precision_d r_md²)."""
     n_centers, n_columns = centers.shape
     used = np.flatnonzero(term.precision)
     bumps = Bumps(
@@ -188,15 +191,15 @@ def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
 def _polynomial(
     terms: Sequence[KernelTerm], centers: Array, weights: Array
 ) -> SumOfProducts | Reason:
-    """Σ_m weights_m Σ_k scale_k (xᵀz_m)^k, of the terms that have no gaussian."""
+    """The terms without gaussian, Σ_m weights_m Σ_k scale_k (xᵀz_m)^k."""
     D = centers.shape[1]
     flat = [term for term in terms if not term.precision.any()]
     degrees = sorted({term.degree for term in flat})
     n_monomials = sum(comb(D + k - 1, k) for k in degrees)
     if n_monomials > MOST_MONOMIALS:
         return Reason(
-            f"its polynomial kernel has {n_monomials:,} monomials of {D} columns, and "
-            f"more than {MOST_MONOMIALS:,} are not expanded"
+            f"its polynomial kernel has {n_monomials:,} monomials of {D} columns; "
+            f"at most {MOST_MONOMIALS:,} are supported"
         )
     exponents, coefficients = [np.zeros((0, D), np.intp)], [np.zeros(0)]
     for k in degrees:
@@ -208,7 +211,7 @@ def _polynomial(
 
 
 def _exponents(n_columns: int, degree: int) -> np.ndarray:
-    """Those of all monomials of a degree, (F, D)."""
+    """The exponents of all monomials of one degree, shape (F, D)."""
     chosen = np.array([*combinations_with_replacement(range(n_columns), degree)], int)
     powers = np.zeros((len(chosen), n_columns), np.intp)
     for columns in chosen.T:
@@ -217,7 +220,7 @@ def _exponents(n_columns: int, degree: int) -> np.ndarray:
 
 
 def _coefficients(powers: np.ndarray, centers: Array, weights: Array) -> Array:
-    """K! / Π p_d! · Σ_m weights_m Π_d z_md^p_d of each monomial, (F,)."""
+    """Multinomial coefficients times Σ_m weights_m Π_d z_md^p_d, by monomial, (F,)."""
     degree = powers[0].sum()
     ways = np.rint(np.exp(gammaln(degree + 1) - gammaln(powers + 1).sum(axis=1)))
     sums = [weights @ np.prod(centers**p, axis=1) for p in powers]

@@ -1,7 +1,7 @@
 """LightGBM: estimators and native boosters; trees, margins and path-dependent values.
 
-It compares numbers in float64; where a column had no missing value in training, one is
-the number 0.0.
+It compares numbers in float64; in a column without missing values in training, a
+missing value counts as the number 0.0.
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
+    build_tree,
     coded_numbers,
     sum_of_trees,
-    written,
 )
 
 
-# ---- Boosters of the native interface, as estimators
+# ---- Native boosters as estimators
 
 
 @final
 @dataclass(frozen=True)
 class LightGBMBooster:
-    """A booster of LightGBM's native interface."""
+    """A booster of LightGBM's native interface with the methods of an estimator."""
 
-    booster: Any  # what lightgbm.train returns
+    booster: Any  # the result of lightgbm.train
 
     @property
     def n_features_in_(self) -> int:
+        """The number of columns that the booster was trained on."""
         return int(self.booster.num_feature())
 
     def predict(self, table: Any) -> Array:
-        """What the booster predicts, in the units of its objective."""
+        """Predictions of the booster, in the units of its objective."""
         predicted: Array = self.booster.predict(table)
         return predicted
 
     def scores(self, table: Any) -> Array:
-        """The sums of its trees, before any link."""
+        """The sums of the trees, before any link."""
         scores: Array = self.booster.predict(table, raw_score=True)
         return scores
 
 
-# ---- Objectives, and how a booster is asked
+# ---- Objectives, and predictions of a booster
 
 
 def _logit(booster: Any) -> float | None:
-    told = booster.dump_model(num_iteration=1)
-    _, _, slope = _objective(told)
-    if slope is not None and told["average_output"]:  # the mean of a random forest
+    dumped = booster.dump_model(num_iteration=1)
+    _, _, slope = _objective(dumped)
+    if slope is not None and dumped["average_output"]:  # the mean of a random forest
         slope /= max(booster.best_iteration, 0) or booster.current_iteration()
     return slope
 
@@ -66,9 +67,9 @@ def _logit(booster: Any) -> float | None:
 def _objective(
     dumped: Mapping[str, Any],
 ) -> tuple[str, list[str], float | None]:
-    """The name, the settings, and of what is binary the slope of the sigmoid.
+    """The name and settings of the objective, and the slope of a binary sigmoid.
 
-    Of a model that was dumped, which tells of it in words: ``binary sigmoid:1``.
+    The dumped model states the objective as text, such as ``binary sigmoid:1``.
     """
     name, *settings = str(dumped.get("objective", "")).split() or [""]
     given = dict(s.split(":") for s in settings if ":" in s)
@@ -77,7 +78,7 @@ def _objective(
 
 _VALUES: Final = frozenset(
     {
-        "",  # an objective of the user's own, which the library does not know
+        "",  # a user's objective
         "fair",
         "huber",
         "lambdarank",
@@ -88,7 +89,7 @@ _VALUES: Final = frozenset(
         "regression_l1",
     }
 )
-"""Objectives whose scores are what is predicted."""
+"""Objectives with the prediction as score."""
 
 
 def _scores_are_values(dumped: Mapping[str, Any]) -> bool:
@@ -98,15 +99,15 @@ def _scores_are_values(dumped: Mapping[str, Any]) -> bool:
 
 
 def _predicts_scores(model: LightGBMBooster) -> bool:
-    told = model.booster.dump_model(num_iteration=1)
-    return _scores_are_values(told) and not told["average_output"]
+    dumped = model.booster.dump_model(num_iteration=1)
+    return _scores_are_values(dumped) and not dumped["average_output"]
 
 
 def _direct_estimator(model: Any) -> Callable[..., Array] | None:
-    """Its booster, asked for a table of numbers, which takes a tenth of the time."""
-    # what an estimator does not know by name, its booster is given at prediction
-    known = signature(type(model)).parameters
-    others = {key: x for key, x in model.get_params().items() if key not in known}
+    """A call of the booster for numeric tables, ten times faster than the model's."""
+    # other parameters than the estimator's are passed to the booster at prediction
+    parameters = signature(type(model)).parameters
+    others = {key: x for key, x in model.get_params().items() if key not in parameters}
     if any("thread" in key for key in others):
         return None
     return partial(_of_booster, model, "booster_", others)
@@ -119,29 +120,32 @@ def _of_booster(
     table: Any,
     raw_score: bool = False,
 ) -> Array:
-    booster = getattr(model, name)  # of a model that is fitted again it is another
-    said: Array = booster.predict(
+    booster = getattr(model, name)  # another one after refitting
+    predicted: Array = booster.predict(
         table, raw_score=raw_score, **{**settings, "num_threads": 1}
     )
-    return said
+    return predicted
 
 
 # ---- Trees
 
 
 def _trees(booster: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
-    told = booster.dump_model(num_iteration=1)  # all of its trees are many words
-    count = told["num_tree_per_iteration"]
-    logit, plain = _objective(told)[2], _scores_are_values(told)
+    """The sum of trees; tree i belongs to score i mod K.
+
+    For forests the margin is the plain sum.
+    """
+    header = booster.dump_model(num_iteration=1)  # the dump of all trees is long
+    count = header["num_tree_per_iteration"]
+    logit, plain = _objective(header)[2], _scores_are_values(header)
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
     model = booster.dump_model()
-    own = model["tree_info"][score.place :: count]
+    chosen = model["tree_info"][score.column :: count]
     averaged = model["average_output"] and output.name != "margin"
-    weight = score.factor / (len(own) if averaged else 1)
-    trees = [written(t["tree_structure"], partial(_split, weight)) for t in own]
+    weight = score.factor / (len(chosen) if averaged else 1)
+    trees = [build_tree(t["tree_structure"], partial(_split, weight)) for t in chosen]
     categories = booster.pandas_categorical or []
     return sum_of_trees(
         trees, 0.0, view, lambda table: coded_numbers(table, categories)
@@ -149,7 +153,7 @@ def _trees(booster: Any, output: ModelOutput, view: ColumnView) -> TreeSum | Non
 
 
 def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
-    """A node; None of linear models in leaves, and where 0.0 is missing, too."""
+    """A node; None for linear leaves, and for splits that treat 0.0 as missing."""
     if "leaf_value" in node:
         return None if "leaf_const" in node else weight * node["leaf_value"]
     feature = int(node["split_feature"])
@@ -166,7 +170,7 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
     return None
 
 
-# ---- What the library's classes are
+# ---- The classes of the library
 
 
 def _classifies(booster: Any) -> bool:
@@ -175,7 +179,7 @@ def _classifies(booster: Any) -> bool:
 
 
 def _constant_if(booster: Any) -> tuple[()] | None:
-    """Leaves may hold linear models."""
+    """No conditions for constant leaves; None for leaves with linear models."""
     settings = (booster.params.get(name) for name in ("linear_tree", "linear_trees"))
     is_linear = any(str(value).lower() in ("true", "1", "+") for value in settings)
     return None if is_linear else ()

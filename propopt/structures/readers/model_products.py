@@ -1,4 +1,4 @@
-"""Fitted models as sums of products, by the columns of the table."""
+"""Fitted models as sums of products of functions of the table's columns."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from propopt.structures.networks import (
 )
 from propopt.structures.products.families import CurveRule, Exponentials, Powers
 from propopt.structures.products.pipeline_columns import (
-    Bent,
-    Line,
-    Listed,
-    SeenColumn,
+    AffineColumn,
+    CurvedColumn,
+    InputColumn,
+    TabulatedColumn,
     by_table,
     constant,
 )
@@ -44,7 +44,7 @@ from propopt.structures.readers.pipelines import (
     table_numbers,
 )
 from propopt.structures.readers.tree_models import read_trees
-from propopt.structures.readers.tree_nodes import Questions
+from propopt.structures.readers.tree_nodes import InputProbe
 from propopt.structures.readers.xgboost import XGBoostBooster
 from propopt.structures.scores import Link, Network
 
@@ -65,18 +65,16 @@ EXPONENTIAL: Final = (
     "its values are the exponential of a sum of products, and only that of a sum over "
     "single columns is a product"
 )
-MIXED: Final = (
-    "its steps mix columns, as PCA does, before what is no linear function of them"
-)
+MIXED: Final = "its steps mix columns, as PCA does, before a nonlinear function of them"
 UNITS: Final = "layers of {} units are no sum of products of single columns"
-UNKNOWN: Final = "its scores are not known to be a sum of products"
+UNKNOWN: Final = "its scores have no exact sum of products"
 
 
-# ---- Why a fitted model is not read as a sum of products, by its class
+# ---- Reasons why a fitted model has no exact sum of products, by its class
 
 
-NEIGHBOURS: Final = "which neighbours are nearest depends on all columns at once"
-LINEAR_TREES: Final = "linear models in leaves, or in place of trees, are not read"
+NEIGHBOURS: Final = "the nearest neighbours depend on all columns jointly"
+LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
 REASONS: Final[Mapping[str, str]] = {
     "AdaBoostRegressor": "a weighted median of trees is no sum of them",
     "CalibratedClassifierCV": "a calibrated probability bends the score; "
@@ -84,7 +82,7 @@ REASONS: Final[Mapping[str, str]] = {
     "GaussianProcessClassifier": "its probability is a mean over a latent function",
     "KNeighborsClassifier": NEIGHBOURS,
     "KNeighborsRegressor": NEIGHBOURS,
-    "KernelRidge": "its kernel is not read; the gaussian (RBF) kernel is",
+    "KernelRidge": "its kernel has no exact form; the gaussian (RBF) kernel has one",
     "LGBMClassifier": LINEAR_TREES,
     "LGBMRegressor": LINEAR_TREES,
     "RadiusNeighborsClassifier": NEIGHBOURS,
@@ -92,13 +90,13 @@ REASONS: Final[Mapping[str, str]] = {
     "XGBClassifier": LINEAR_TREES,
     "XGBRegressor": LINEAR_TREES,
 }
-"""By the names of classes."""
+"""The reason for each class, by its name."""
 
 
-def why_unread(model: Any, output: ModelOutput, view: ColumnView) -> str:
-    """Half a sentence, which names the output that is exact where there is one."""
+def why_inexact(model: Any, output: ModelOutput, view: ColumnView) -> str:
+    """The reason why an output is no sum of products, with an exact alternative."""
     name = type(model).__name__
-    bent = f"the {output.name} of a {name} is another function of its sum of trees"
+    bent = f"the {output.name} of a {name} is a nonlinear function of its sum of trees"
     scores = [
         other
         for other in ("log_odds", "margin")
@@ -113,30 +111,30 @@ def why_unread(model: Any, output: ModelOutput, view: ColumnView) -> str:
     if isinstance(model, LightGBMBooster | XGBoostBooster):
         name = f"a booster of {name.removesuffix('Booster')}"
     return REASONS.get(name) or (
-        f"{name}, with these settings, is not known to be a sum of products of "
+        f"{name}, with these settings, has no exact sum of products of "
         "functions of single columns"
     )
 
 
 def _is_offered(model: Any, output: str) -> bool:
-    """Whether wrap knows how to ask a model for a score."""
+    """Whether wrap can compute a score of a model."""
     fitted = FittedModel.of(model)
     if output == "log_odds":
         return fitted.has("predict_proba")
     return fitted.has("decision_function") or fitted.margin is not None
 
 
-# ---- Networks as sums of products of what they see, where they are
+# ---- Networks as sums of products of their input columns
 
 
 Combination: TypeAlias = tuple[Array, float]
-"""A number made of K scores z, row · z + base."""
+"""An affine function of K scores z, row · z + base."""
 
 
 def network_products(
     network: Network, link: Link, n_columns: int
 ) -> SumOfProducts | Reason:
-    """What is read from the scores of a network, by the columns that it sees."""
+    """A link of the scores of a network as a sum of products, by its input columns."""
     combination = linear_combination(link, network.n_scores)
     if isinstance(combination, Reason):
         return combination
@@ -162,7 +160,7 @@ def network_products(
 def _behind(
     scalings: Sequence[Network], function: SumOfProducts | Reason, n_columns: int
 ) -> SumOfProducts | Reason:
-    """The function of what is scaled, the innermost scaling first."""
+    """A function of scaled columns as a function of the original ones."""
     for step in reversed(scalings):
         match function, step:
             case SumOfProducts(), Scaling():
@@ -174,11 +172,11 @@ def _behind(
     return function
 
 
-def _lines(scaling: Scaling) -> Sequence[SeenColumn]:
-    """(x − center) factor + offset = factor (x − root)."""
+def _lines(scaling: Scaling) -> Sequence[InputColumn]:
+    """Affine columns of a scaling: (x − center) factor + offset = factor (x − root)."""
     parts = zip(scaling.center, scaling.factor, scaling.offset, strict=True)
     return [
-        Line(j, factor, center - offset / factor)
+        AffineColumn(j, factor, center - offset / factor)
         if factor != 0
         else constant(j, offset)
         for j, (center, factor, offset) in enumerate(parts)
@@ -199,7 +197,7 @@ def _is_scaling(step: Network) -> bool:
 
 
 def pulled_back(step: Network, combination: Combination) -> Combination:
-    """The combination of what an affine step is of."""
+    """A combination of the outputs of an affine step as a combination of its inputs."""
     row, base = combination
     match step:
         case Affine(A, b):
@@ -211,7 +209,7 @@ def pulled_back(step: Network, combination: Combination) -> Combination:
 
 
 def linear_combination(link: Link, n_scores: int) -> Combination | Reason:
-    """The scores that a link adds; those of a logarithmic link before it."""
+    """The combination of scores that a link adds; for a log link the exponent."""
     unit = np.eye(n_scores)
     match link:
         case ScoreLink("identity", index, sign):
@@ -231,6 +229,7 @@ def linear_combination(link: Link, n_scores: int) -> Combination | Reason:
 
 
 def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
+    """A combination of the features of the last nonlinear step as a sum of products."""
     row, base = combination
     match step:
         case KernelFeatures():
@@ -247,82 +246,81 @@ def _of_last(step: Network, combination: Combination) -> SumOfProducts | Reason:
 
 
 def _multiplicative(combination: Combination, n_columns: int) -> SumOfProducts:
-    """The exponential of a sum over columns."""
+    """The exponential of a sum over columns as a single product."""
     row, base = combination
     used = np.flatnonzero(row)
     rate = row[used]
     center = np.zeros(len(used))
     value = np.exp(base) if len(used) == 0 else 1.0
-    if len(used) > 0:  # the constant alone may have no exponential in float64
+    if len(used) > 0:  # the constant by itself may overflow in float64
         steepest = np.abs(rate).argmax()
         center[steepest] = -base / rate[steepest]
     factors, paths = Exponentials(used, rate, center), np.arange(len(used))[None, :]
     return SumOfProducts(0.0, np.array([value]), paths, (factors,), n_columns)
 
 
-# ---- How columns that a part of a model sees come from those of the table
+# ---- Input columns of a part of a model, as transformed columns of the table
 
 
 FAR_PROBE: Final = 2.0**40
-"""Lines are asked for these numbers, which are exact in single precision."""
+"""Affine columns are evaluated at ± this number, which is exact in single precision."""
 
-_MOST_KEPT: Final = 32
+_CACHE_SIZE: Final = 32
 
 
 def through_view(function: SumOfProducts, view: ColumnView) -> SumOfProducts | Reason:
-    """A function of the columns that are seen, by the columns of the table."""
+    """A function of the input columns of a view, by the columns of the table."""
     used = {k: view.sources[k] for k in function.columns.tolist()}
     for source in used.values():
         if source.kind == "rising":
             return Reason(
-                f"what it is given of column {source.column} (counted from 0) is no "
-                "affine function of its numbers, as those of scalers are, nor of a few "
-                "categories"
+                f"the transformation of column {source.column} (counted from 0) is "
+                "neither affine, as of scalers, nor a table of a few categories"
             )
-    asked = Questions(view, table_numbers)
+    questions = InputProbe(view, table_numbers)
     numeric = [k for k in used if used[k].kind not in ("codes", "curved")]
-    missing = asked.missing(numeric) if numeric else {}
-    seen: list[SeenColumn] = [constant(0, np.nan)] * len(view.sources)
+    missing = questions.missing(numeric) if numeric else {}
+    inputs: list[InputColumn] = [constant(0, np.nan)] * len(view.sources)
     for k in used:
-        seen[k] = _seen(asked, k, missing.get(k, np.nan))
-    return by_table(function, seen, view.n_columns)
+        inputs[k] = _seen(questions, k, missing.get(k, np.nan))
+    return by_table(function, inputs, view.n_columns)
 
 
-def _seen(asked: Questions, k: int, missing: float) -> SeenColumn:
-    """A column of a view, asked of the steps before it."""
-    source = asked.view.sources[k]
+def _seen(questions: InputProbe, k: int, missing: float) -> InputColumn:
+    """The input column k of a view, determined by evaluating the steps before it."""
+    source = questions.view.sources[k]
     j = source.column
     match source.kind:
         case "same":
-            return Line(j, missing=missing)
+            return AffineColumn(j, missing=missing)
         case "steps":
-            return Listed(j, *asked.listed(k, source), missing)
+            return TabulatedColumn(j, *questions.listed(k, source), missing)
         case "curved":
-            return Bent(
-                j, _remembering(partial(asked.ask, k)), np.array(source.numbers)
+            return CurvedColumn(
+                j, _with_cache(partial(questions.probe, k)), np.array(source.numbers)
             )
         case "codes":
-            codes = asked.codes(k)
-            return Listed(j, np.arange(float(len(codes))), codes)
+            codes = questions.codes(k)
+            return TabulatedColumn(j, np.arange(float(len(codes))), codes)
         case _:
             probes = np.array([-FAR_PROBE, 0.0, FAR_PROBE])
-            low, middle, high = asked.ask(k, probes).tolist()
+            low, middle, high = questions.probe(k, probes).tolist()
             slope = (high - low) / (2.0 * FAR_PROBE)
             if slope == 0.0:
                 return constant(j, middle, missing)
-            return Line(j, slope, -middle / slope, missing)
+            return AffineColumn(j, slope, -middle / slope, missing)
 
 
-def _remembering(of: CurveRule) -> CurveRule:
-    """The same, a few answers kept: many factors of a column ask for the same."""
-    kept: dict[bytes, Array] = {}
+def _with_cache(of: CurveRule) -> CurveRule:
+    """Same function with its last results cached, since many factors share a column."""
+    cache: dict[bytes, Array] = {}
 
-    def remembered(values: Array) -> Array:
+    def cached(values: Array) -> Array:
         key = values.tobytes()
-        if key not in kept:
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[key] = of(values)
-        return kept[key]
+        if key not in cache:
+            if len(cache) >= _CACHE_SIZE:
+                cache.clear()
+            cache[key] = of(values)
+        return cache[key]
 
-    return remembered
+    return cached

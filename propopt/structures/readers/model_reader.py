@@ -1,4 +1,4 @@
-"""What a library's file tells of each of its classes of models: one interface."""
+"""The interface of the file of a library: what it provides for each class of models."""
 
 from __future__ import annotations
 
@@ -12,57 +12,59 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
 TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
-"""What reads an output of a fitted model in a view; None where it is not exact."""
+"""Reads an output of a fitted model in a view as a sum of trees; None if it is not
+exact."""
 
 
 class MarginRule(NamedTuple):
-    """How a model is asked for its margin."""
+    """The method that returns the margin of a model, with its settings."""
 
-    method: str  # of the model, from a table to scores (n,) or (n, K)
+    method: str  # of the model: from a table to scores (n,) or (n, K)
     settings: Mapping[str, Any]  # keywords of the method
-    # how many times the margin the log-odds of the second of two classes are
+    # the factor from the margin to the log-odds of the second of two classes
     logit: Callable[[Any], float | None]
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelReader:
-    """What a class of models is, beyond the methods of an estimator.
+    """The rules for a class of models that its methods alone do not provide.
 
     The file of a library has a mapping from names such as ``xgboost.XGBClassifier`` to
-    readers, and ``readers/libraries.py`` a line for the file. What is not given of a
-    class is taken of the nearest class above that has it.
+    readers, and ``READERS`` of ``structures/fitted_model.py`` a line for the file. A
+    missing rule is inherited from the nearest base class that has one.
 
     Parameters
     ----------
     trees : callable, optional
-        Reads an output as a sum of trees. It holds for the class itself, never for a
+        Reads an output as a sum of trees. It applies to the class itself, never to a
         subclass, which may predict by another rule.
     margin : MarginRule, optional
-        How the margin is had. Like the next four, it holds for subclasses that keep
-        ``predict``, ``predict_proba`` and ``decision_function``.
+        The rule of the margin. Like the next four, it applies to subclasses that
+        inherit ``predict``, ``predict_proba`` and ``decision_function``.
     explains_margin : callable, optional
         Whether ``output="auto"`` is the margin; by default where there is a ``margin``.
     has_custom_objective : callable, optional
         Whether a user's objective was fitted, so that there is no probability.
     takes_numbers : bool
-        Whether arrays give the same answers as the frame that it was fitted on.
+        Whether arrays give the same predictions as the frame that it was fitted on.
     direct : callable, optional
         A faster call of a table of numbers, with a keyword ``raw_score``; or None.
     constant_if : callable, optional
-        The models that have to be piecewise constant so that this one is: none if it is
-        so by itself; None if it is not. Like all below, it holds for every subclass.
+        The inner models that must be piecewise constant for this one to be: an empty
+        sequence if there are none; None if it is not. Like all below, it applies to
+        every subclass.
     n_labels : callable, optional
-        How many labels a classifier gives to each point.
+        The number of labels that a classifier predicts for each point.
     predicts_scores : callable, optional
-        Whether ``predict`` gives the margin.
+        Whether ``predict`` returns the margin.
     wraps : callable, optional
-        Makes an estimator of a model that has no methods of one.
+        Makes an estimator of a model without the methods of one.
     path_values : callable, optional
-        Path-dependent SHAP values of a model and a table, with the base value last:
-        (n, D + 1) for each score.
+        Path-dependent SHAP values of a model and a table, with the base value last: (n,
+        D + 1) for each score.
     text : callable, optional
-        The model as text, which its digest is of.
+        The model as text, from which its digest is computed.
     """
 
     trees: TreeRule | None = None
@@ -80,4 +82,4 @@ class ModelReader:
 
 
 CONSTANT: Final = ModelReader(constant_if=lambda _model: ())
-"""Of a class that is piecewise constant whatever its settings."""
+"""The reader of a class that is piecewise constant whatever its settings."""

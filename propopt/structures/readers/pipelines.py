@@ -1,6 +1,7 @@
-"""What trees behind steps of pipelines see of each column.
+"""The input columns of a model behind the steps of a pipeline, by their source columns.
 
-The map of a column is never written down: the steps of the model themselves are asked.
+Transformations of columns are never copied: the steps of the model themselves are
+evaluated.
 """
 
 from __future__ import annotations
@@ -35,36 +36,36 @@ _Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "cod
 @final
 @dataclass(frozen=True)
 class ColumnSource:
-    """Where a column comes from that a model sees: one column of the table.
+    """The table column behind an input column of a model, and the kind of map.
 
-    Its numbers as they are, of which missing ones may be imputed (``same``); through an
-    affine nondecreasing map or a constant one, as most scalers are (``straight``);
-    through another nondecreasing map (``rising``); through one that is made for a few
-    values, as encoders (``steps``); through any map, as powers and splines are
-    (``curved``). Or codes of a category through any map (``codes``).
+    Kinds of maps: unchanged numbers, with missing ones possibly imputed (``same``); an
+    affine nondecreasing map or a constant, as most scalers (``straight``); another
+    nondecreasing map (``rising``); a table of a few values, as encoders (``steps``);
+    any map, as powers and splines (``curved``); any map of the codes of a category
+    (``codes``).
     """
 
     column: int
     kind: _Kind = "same"
-    # of steps the values, increasing; of curves where they have kinks, where known
+    # the values of steps, increasing; the kinks of curves, if available
     numbers: tuple[float, ...] = ()
-    # whether steps take other numbers, too; all of them are seen alike
+    # whether steps accept other numbers, too, and map all of them to one value
     elsewhere: bool = False
 
     @property
     def is_nondecreasing(self) -> bool:
-        """Whether its map is known to be."""
+        """Whether the map is nondecreasing by construction."""
         return self.kind in ("same", "straight", "rising")
 
 
 FARTHEST_SINGLE: Final = 1e30
-"""Steps that compute in float32 are asked for no larger numbers."""
+"""The largest number at which steps that compute in float32 are evaluated."""
 
 
 @final
 @dataclass(frozen=True)
 class ModelOutput:
-    """What is wanted of a model."""
+    """The output of a model to be computed exactly, by name and index."""
 
     name: str  # "value", "probability", "log_odds" or "margin"
     # the class, or the column of the output; None where there is only one
@@ -72,7 +73,7 @@ class ModelOutput:
 
     @property
     def column(self) -> int:
-        """Its column among all of its name."""
+        """The column of the output; 0 if there is only one."""
         return self.index or 0
 
 
@@ -84,26 +85,26 @@ def floats(values: Any) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class ColumnView:
-    """What a part of a model is given."""
+    """The input of a part of a model, as a function of the rows of the table."""
 
-    # (D,): how many codes each encoded column of the table has; None for numbers
+    # (D,): the number of codes of each encoded column of the table; None for numbers
     n_codes: tuple[int | None, ...]
-    start: Array  # (D,): a row that the model takes
-    # from rows of the table (n, D) to what the part is given
-    sees: Callable[[Points], Any]
-    # (M,): where each column comes from of what the part is given
+    start: Array  # (D,): a row that the model accepts
+    # from rows of the table (n, D) to the input of the part
+    transform: Callable[[Points], Any]
+    # (M,): the source of each input column of the part
     sources: tuple[ColumnSource, ...]
-    plain: bool  # whether it is given the numbers of the table as they are
+    plain: bool  # whether the input is the numbers of the table, unchanged
 
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> ColumnView:
-        """A table of numbers, given to a model by ``table``."""
+        """The view of a numeric table, in the form that ``table`` gives to a model."""
         sources = tuple(map(ColumnSource, range(n_columns)))
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> ColumnView:
-        """A table with categories, given to a model as the DataFrame it was."""
+        """The view of a table with categories, decoded to the original DataFrame."""
         source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
             source = ColumnSource(
@@ -127,61 +128,63 @@ class ColumnView:
 
     @property
     def n_columns(self) -> int:
-        """D."""
+        """The number D of columns of the table."""
         return len(self.n_codes)
 
     @property
     def labels(self) -> list[Any] | None:
-        """The labels of what is given; None of an array."""
-        frame = as_frame(self.sees(self.start[None, :]), "X")
+        """The column labels of the input; None for an array."""
+        frame = as_frame(self.transform(self.start[None, :]), "X")
         return None if frame is None else frame.table.columns.tolist()
 
     def through(
         self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
     ) -> ColumnView:
-        """The view behind a step, whose columns have these sources."""
+        """The view behind a step, with given sources of its columns."""
         start = self.start.copy()
         for source in sources:
             if source.kind == "steps":  # others may be refused
                 start[source.column] = source.numbers[0]
-        before = self.sees
+        before = self.transform
         return replace(
             self,
             start=start,
-            sees=lambda points: step(before(points)),
+            transform=lambda points: step(before(points)),
             sources=tuple(sources),
             plain=False,
         )
 
     def chosen(self, columns: NDArray[np.intp]) -> ColumnView:
-        """The view of some columns."""
-        before, sources = self.sees, tuple(self.sources[k] for k in columns)
+        """The view of some of the input columns."""
+        before, sources = self.transform, tuple(self.sources[k] for k in columns)
         return replace(
-            self, sees=lambda points: _taken(before(points), columns), sources=sources
+            self,
+            transform=lambda points: _taken(before(points), columns),
+            sources=sources,
         )
 
-    def ask(
+    def probe(
         self,
         numbers: Callable[[Any], Array],
         seen: NDArray[np.intp],
         values: Array,
     ) -> Array:
-        """What is seen in column ``seen[e]`` where its source is ``values[e]``."""
-        # in one table: rows differ in all columns, as each column is seen by itself
+        """Input columns ``seen[e]`` where their source has the value ``values[e]``."""
+        # one table serves all: each input column depends on one column of the table
         column = np.array([self.sources[k].column for k in seen], dtype=np.intp)
         row = _indices_among_equals(column)
         points = np.tile(self.start, (int(row.max(initial=-1)) + 1, 1))
         points[row, column] = values
-        return numbers(self.sees(points))[row, seen]
+        return numbers(self.transform(points))[row, seen]
 
 
 def plain_array(table: Any) -> NDArray[Any]:
-    """What steps of scikit-learn return, as a dense array."""
+    """The output of a step of scikit-learn as a dense array."""
     return table.toarray() if sp.issparse(table) else np.asarray(table)
 
 
 def table_numbers(table: Any) -> Array:
-    """The same in float64, with NaN for what is missing, (n, M)."""
+    """A table in float64, with NaN for missing values, shape (n, M)."""
     frame = as_frame(table, "X")
     if frame is not None:
         return frame.table.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -189,16 +192,17 @@ def table_numbers(table: Any) -> Array:
 
 
 def _in_their_precision(points: Points, schema: TableSchema) -> Points:
-    """Numbers of columns of float32 as these hold them, so that steps see float32."""
+    """Numbers of float32 columns rounded to float32, as the steps receive them."""
     rounded = np.array(points)
     for j, column in enumerate(schema.columns):
         if isinstance(column, Numeric) and column.plain == np.float32:
-            near = np.clip(points[:, j], -FARTHEST_SINGLE, FARTHEST_SINGLE)
-            rounded[:, j] = near.astype(np.float32)
+            clipped = np.clip(points[:, j], -FARTHEST_SINGLE, FARTHEST_SINGLE)
+            rounded[:, j] = clipped.astype(np.float32)
     return rounded
 
 
 def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
+    """Some columns of a frame or an array."""
     frame = as_frame(table, "X")
     if frame is not None:
         return frame.table.iloc[:, columns]
@@ -206,37 +210,37 @@ def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
 
 
 def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many equal ones stand before each, (E,)."""
+    """The number of equal keys before each key, shape (E,)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    place = np.arange(len(keys)) - np.repeat(starts, np.diff([*starts, len(keys)]))
+    position = np.arange(len(keys)) - np.repeat(starts, np.diff([*starts, len(keys)]))
     indices = np.empty(len(keys), dtype=np.intp)
-    indices[order] = place
+    indices[order] = position
     return indices
 
 
-# ---- What steps make of each column, by where it comes from
+# ---- Rules of steps: the sources of their output columns
 
 
 Sources: TypeAlias = tuple[ColumnSource, ...]
 StepRule: TypeAlias = Callable[[Any, ColumnView], Sources | None]
-"""From a fitted step and what it sees to the sources of its columns, or None."""
+"""From a fitted step and its input view to the sources of its columns, or None."""
 
 
 def rising(_step: Any, view: ColumnView) -> Sources:
-    """Steps that rise, or stay, with their column."""
+    """Sources behind steps that are nondecreasing in each column."""
     return tuple(_monotone(source, straight=False) for source in view.sources)
 
 
 def rescaled(step: Any, view: ColumnView) -> Sources:
-    """Straight ones, but for what is clipped."""
+    """Sources behind scalers: affine, unless they clip."""
     clipped = bool(getattr(step, "clip", False))
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
 
 
 def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
-    """What is seen of a column behind a nondecreasing map of it."""
+    """The source behind a nondecreasing map of a column."""
     if not source.is_nondecreasing:
         return source
     straight = straight and source.kind != "rising"
@@ -244,7 +248,7 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
 
 
 def powers(step: Any, view: ColumnView) -> Sources:
-    """Powers of Yeo and Johnson have a kink in their slope at 0."""
+    """Sources behind power transformers; Yeo-Johnson has a kink in the slope at 0."""
     return _all_curved(view, (0.0,) if step.method == "yeo-johnson" else ())
 
 
@@ -254,7 +258,7 @@ def _all_curved(view: ColumnView, kinks: Sequence[float] = ()) -> Sources:
 
 
 def splines(step: Any, view: ColumnView) -> Sources | None:
-    """Each column becomes several curves, with kinks at their knots."""
+    """Sources behind splines: several curves of each column, with kinks at knots."""
     if any(source.kind in ("steps", "codes") for source in view.sources):
         return None
     n_each = step.n_features_out_ // len(view.sources)
@@ -269,54 +273,52 @@ def splines(step: Any, view: ColumnView) -> Sources | None:
 def _curved(
     source: ColumnSource, knots: Sequence[float], view: ColumnView, k: int
 ) -> ColumnSource:
-    """What is seen of column k behind any map of it, with kinks where it has them."""
-    column, known = source.column, tuple(knots)
+    """The source behind an arbitrary map of column k, with kinks at its knots."""
+    column, kinks = source.column, tuple(knots)
     match source.kind:
         case "steps" | "codes":
             return source
-        case "straight" if known:  # what is seen through scalers, in units of the table
+        case "straight" if kinks:  # knots behind scalers, in units of the table
             points = np.tile(view.start, (2, 1))
             points[:, column] = 0.0, _FAR
-            zero, far = table_numbers(view.sees(points))[:, k].tolist()
+            zero, far = table_numbers(view.transform(points))[:, k].tolist()
             slope = (far - zero) / _FAR
             rises = slope > 0.0
-            known = tuple((knot - zero) / slope for knot in known) if rises else ()
+            kinks = tuple((knot - zero) / slope for knot in kinks) if rises else ()
         case "rising" | "curved":
-            known = ()  # kinks are not known in units of the table
-    return ColumnSource(column, "curved", known)
+            kinks = ()  # the knots cannot be converted to units of the table
+    return ColumnSource(column, "curved", kinks)
 
 
 _FAR: Final = 2.0**60
-"""A number so large that the slope of a scaler keeps its digits."""
+"""A number so large that the slope of a scaler retains its digits."""
 
 
 def binned(step: Any, view: ColumnView) -> Sources | None:
-    """Numbers of bins; none of indicators."""
+    """Sources behind ordinal bins; None for indicators."""
     return rising(step, view) if step.encode == "ordinal" else None
 
 
 def imputed(step: Any, view: ColumnView) -> Sources | None:
-    """Columns that have any number, then those that tell what was missing."""
+    """Sources behind an imputer: imputed columns, then indicators of missing values."""
     if not pd.isna(step.missing_values):
-        return None  # another number is replaced
-    if (
-        class_name_of(step) == "sklearn.MissingIndicator"
-    ):  # constant of all that are not missing
-        told = [view.sources[k] for k in step.features_]
+        return None  # it replaces another number than NaN
+    if class_name_of(step) == "sklearn.MissingIndicator":  # constant for all numbers
+        indicated = [view.sources[k] for k in step.features_]
         return tuple(
             ColumnSource(source.column, "straight")
             if source.is_nondecreasing
             else source
-            for source in told
+            for source in indicated
         )
-    known = ~pd.isna(np.asarray(step.statistics_, dtype=object))
-    kept = known | step.keep_empty_features
-    behind_them = step.indicator_ and imputed(step.indicator_, view)
-    return (*_chosen(view.sources, kept), *(behind_them or ()))
+    is_imputable = ~pd.isna(np.asarray(step.statistics_, dtype=object))
+    retained = is_imputable | step.keep_empty_features
+    indicators = step.indicator_ and imputed(step.indicator_, view)
+    return (*_chosen(view.sources, retained), *(indicators or ()))
 
 
 def one_hot(step: Any, view: ColumnView) -> Sources | None:
-    """For each column one for each category that is not dropped, rare ones in one."""
+    """Sources behind a one-hot encoder: one for each category that is not dropped."""
     encoded = _encoded(step, view)
     if encoded is None:
         return None
@@ -330,9 +332,9 @@ def one_hot(step: Any, view: ColumnView) -> Sources | None:
 
 
 def _encoded(step: Any, view: ColumnView) -> Sources | None:
-    """Where each column of an encoder comes from, by the categories that it knows.
+    """Source of each column of an encoder, with the categories that it was fitted to.
 
-    That of targets of several classes makes several columns of each, and is not read.
+    A target encoder for several classes makes several columns of each, and has no rule.
     """
     if fitted_value(step, "target_type_") == "multiclass":
         return None
@@ -345,7 +347,7 @@ def _encoded(step: Any, view: ColumnView) -> Sources | None:
 def encoded_as(
     source: ColumnSource, categories: Any, others: bool = True
 ) -> ColumnSource | None:
-    """The source of what an encoder of some categories makes of a column."""
+    """The source of a column behind an encoder of some categories."""
     if source.kind != "same":
         return source if source.kind in ("codes", "steps") else None
     numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
@@ -354,7 +356,7 @@ def encoded_as(
 
 
 def function(step: Any, view: ColumnView) -> Sources | None:
-    """A function of each number, or one that changes none: what makes an array."""
+    """Sources behind a function transformer: a ufunc, or a function without effect."""
     if step.func is None:
         return view.sources
     if isinstance(step.func, np.ufunc) and not step.kw_args:
@@ -363,13 +365,13 @@ def function(step: Any, view: ColumnView) -> Sources | None:
     for source in view.sources:
         if source.is_nondecreasing:
             points[:, source.column] = np.roll(_PROBES, source.column)
-    given = view.sees(points)
+    before = view.transform(points)
     try:
-        behind_it = step.transform(given)
+        after = step.transform(before)
     except Exception:  # noqa: BLE001 - one that checks its table may raise anything
         return None
     try:
-        same = np.array_equal(table_numbers(given), table_numbers(behind_it))
+        same = np.array_equal(table_numbers(before), table_numbers(after))
     except (TypeError, ValueError):  # text is no number
         return None
     return view.sources if same else None
@@ -379,39 +381,43 @@ _PROBES: Final[Array] = np.array([0.0, -2.5, 1e-9, -3e7, 0.1, 7.0, 12345.678, 1.
 
 
 def selected(step: Any, view: ColumnView) -> Sources:
-    """Columns that were kept."""
+    """Sources of the columns that a selector retains."""
     return _chosen(view.sources, step.get_support())
 
 
-def _chosen(sources: Sources, kept: Any) -> Sources:
-    return tuple(s for s, keep in zip(sources, kept, strict=True) if keep)
+def _chosen(sources: Sources, is_retained: Any) -> Sources:
+    return tuple(s for s, retain in zip(sources, is_retained, strict=True) if retain)
 
 
 def behind(step: Any, view: ColumnView) -> ColumnView | None:
-    """What is seen behind a step; None unless its columns are each made of one."""
+    """The view behind a step.
+
+    None unless each of its columns depends on a single column.
+    """
     step = as_step(step)
     if is_passthrough(step):
         return view
     if type(step) is Pipeline:
-        seen: ColumnView | None = view
+        current: ColumnView | None = view
         for _, part in step.steps:
-            seen = None if seen is None else behind(part, seen)
-        return seen
+            current = None if current is None else behind(part, current)
+        return current
     sources = _sources(step, view)
     return None if sources is None else view.through(step.transform, sources)
 
 
 def _sources(step: Any, view: ColumnView) -> Sources | None:
+    """The sources of the columns behind a step; None if there is no rule for it."""
     step = as_step(step)
     if is_passthrough(step) or type(step) is Pipeline:
-        seen = behind(step, view)
-        return None if seen is None else seen.sources
+        inner = behind(step, view)
+        return None if inner is None else inner.sources
     rule = STEPS.get(class_name_of(step))
     return None if rule is None else rule(step, view)
 
 
 def _in_parts(step: Any, view: ColumnView) -> Sources | None:
-    """Of a transformer for each part of the columns, what each makes of its own."""
+    """Sources behind a ColumnTransformer: those of each transformer for its columns."""
     parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
@@ -425,7 +431,10 @@ def _in_parts(step: Any, view: ColumnView) -> Sources | None:
 
 
 def _listed(columns: Any) -> Any:
-    """Columns as they are; of those that remain, scikit-learn 1.6 warns when read."""
+    """Columns as a list.
+
+    Scikit-learn 1.6 warns when the remainder columns are accessed.
+    """
     if not isinstance(columns, UserList):
         return columns
     with warnings.catch_warnings():
@@ -434,7 +443,7 @@ def _listed(columns: Any) -> Any:
 
 
 def _part_of(view: ColumnView, step: Any, columns: Any) -> ColumnView:
-    """The view of columns, chosen as those of a ColumnTransformer are."""
+    """The view of columns, selected as a ColumnTransformer selects them."""
     labels = view.labels
     order = pd.Series(np.arange(len(view.sources)), index=labels)
     names = isinstance(columns, str) or _holds_text(columns)
@@ -498,4 +507,4 @@ STEPS: Final[Mapping[str, StepRule]] = {
         selected,
     ),
 }
-"""Classes of steps, with what is known of each; never their subclasses."""
+"""The rule of each class of steps; never used for subclasses."""

@@ -1,7 +1,8 @@
 """scikit-learn: trees, forests, boosting, and which models are piecewise constant.
 
-A tree rounds what it is given to float32, and compares with thresholds in float64.
-Nodes of histograms are kept by no public name: they are what ``predict`` itself reads.
+A tree rounds its input to float32, and compares with thresholds in float64. Nodes of
+histogram trees have no public name: these attributes are the ones that ``predict``
+uses.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ from propopt.structures.readers.tree_nodes import (
 
 
 def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
-    """Each fitted ``tree_``, whose leaves have a value (n,)."""
+    """The trees of fitted ``tree_`` objects, with given leaf values (n,) each."""
     thresholds = [nodes.threshold for nodes in fitted]
-    ends = np.cumsum([len(own) for own in thresholds])
+    ends = np.cumsum(list(map(len, thresholds)))
     cuts = np.split(at_most_in_single(np.concatenate(thresholds)), ends[:-1])
     return [
         Tree.of(
             np.where(nodes.children_left >= 0, nodes.feature, -1),
-            own,
+            tree_cuts,
             nodes.children_left,
             nodes.children_right,
             value,
             nodes.missing_go_to_left,
         )
-        for nodes, own, value in zip(fitted, cuts, values, strict=True)
+        for nodes, tree_cuts, value in zip(fitted, cuts, values, strict=True)
     ]
 
 
 def _mean_of_label(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """The same of one label of a forest."""
+    """The probability of one label of a forest as a sum of trees."""
     reader = SKLEARN.get(class_name_of(model.estimator))
     if reader is None or reader.trees is not _mean:
         return None
@@ -65,7 +66,7 @@ def _mean_of_label(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
 def _mean(
     model: Any, output: ModelOutput, view: ColumnView, label: int = 0
 ) -> TreeSum | None:
-    """A tree, or the mean of a forest: values of regression, shares of classes."""
+    """A tree, or the mean of a forest: regression values, or shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
     members = getattr(model, "estimators_", [model])
@@ -77,8 +78,8 @@ def _mean(
 
 
 def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """What the first model predicts, and η times the sum of trees of each score."""
-    # of two classes log-odds are the score, or of exponential loss twice the score
+    """Initial prediction plus the learning rate times the sum of trees of a score."""
+    # for two classes log-odds are the score, or twice the score for exponential loss
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
     is_value = class_name_of(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
@@ -86,28 +87,28 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
     if score is None or not (isinstance(first, str) or class_name_of(first) in dummies):
         return None
-    stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
+    stages = [tree.tree_ for tree in model.estimators_[:, score.column]]
     rate = score.factor * model.learning_rate
     trees = trees_of(stages, [rate * floats(nodes.value)[:, 0, 0] for nodes in stages])
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
-    # the scores of the first model are kept nowhere
-    start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
+    # the scores of the initial model are stored nowhere
+    start = model._raw_predict_init(row)[0, score.column]  # noqa: SLF001
     return sum_of_trees(trees, score.factor * float(start), view)
 
 
 def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """Weighted votes: 1 for a class that a leaf is of, −1/(K − 1) for others."""
+    """Weighted votes: 1 for the class of a leaf, −1/(K − 1) for the other classes."""
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
     score = TreeScore.of(output, n_scores, logit=1.0)
     plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
     if score is None or not set(map(class_name_of, model.estimators_)) <= plain:
         return None
-    # of two classes the margin is twice the vote for the second
-    place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
+    # for two classes the margin is twice the vote for the second
+    index, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
-    label, other = model.classes_[place], -1.0 / (n_classes - 1)
-    members, fitted = model.estimators_, [own.tree_ for own in model.estimators_]
+    label, other = model.classes_[index], -1.0 / (n_classes - 1)
+    members, fitted = model.estimators_, [member.tree_ for member in model.estimators_]
     values = [
         factor
         * share
@@ -131,12 +132,12 @@ def _histogram_boosting(
         plain = model.loss not in ("gamma", "poisson")
         score = TreeScore.of(output, 1, is_value=plain)
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
-    seen = view if encoder is None else behind(encoder, view)
-    if score is None or seen is None:
+    model_view = view if encoder is None else behind(encoder, view)
+    if score is None or model_view is None:
         return None
-    trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
-    base = float(np.ravel(model._baseline_prediction)[score.place])  # noqa: SLF001
-    return sum_of_trees(trees, score.factor * base, seen)
+    trees = [_histograms_tree(stage[score.column], score.factor) for stage in rounds]
+    base = float(np.ravel(model._baseline_prediction)[score.column])  # noqa: SLF001
+    return sum_of_trees(trees, score.factor * base, model_view)
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
@@ -157,16 +158,16 @@ def _histograms_tree(predictor: Any, factor: float) -> Tree:
 
 
 def _bits(words: NDArray[np.uint32]) -> Mask:
-    """Which bits are set, the lowest of the first word first."""
+    """The bits of words, the lowest bit of the first word first."""
     little = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
     return np.unpackbits(little, bitorder="little").astype(bool)
 
 
-# ---- What the library's classes are
+# ---- The classes of the library
 
 
 def _path_values(model: Any, table: Any) -> Any:
-    """By shap, which has classes on the last axis."""
+    """Path-dependent SHAP values with the base value last, by the package shap."""
     explainer = require("shap").TreeExplainer(model)
     phi = np.asarray(explainer.shap_values(table, check_additivity=False))
     phi = phi.reshape(*phi.shape[:2], -1)
@@ -176,7 +177,10 @@ def _path_values(model: Any, table: Any) -> Any:
 
 
 def _if_members_are(model: Any) -> Sequence[Any] | None:
-    """What combines members sees nothing but their outputs, unless it is told to."""
+    """The members, if only their outputs enter the combination.
+
+    None with passthrough.
+    """
     passes_features = model.get_params(deep=False).get("passthrough", False)
     return None if passes_features else list(model.estimators_)
 
@@ -193,7 +197,7 @@ _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
 _TREES: Final = replace(CONSTANT, path_values=_path_values)
 
 SKLEARN: Final[Mapping[str, ModelReader]] = {
-    # of imblearn: it predicts as the class that it is a subclass of
+    # of imblearn: it predicts like its base class
     "imblearn.BalancedRandomForestClassifier": ModelReader(trees=_mean),
     "imblearn.RUSBoostClassifier": ModelReader(trees=_boosted_votes),
     "propopt.OneBoostedLabel": ModelReader(

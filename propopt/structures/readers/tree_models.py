@@ -1,4 +1,4 @@
-"""Whatever is a sum of trees, as boxes; and what other packages read."""
+"""Models that are sums of trees, as boxes; and readers of other packages."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from propopt.structures.readers.pipelines import (
 from propopt.structures.readers.tree_nodes import TreeScore
 
 
-# ---- Models of scikit-learn that add up what other models predict
+# ---- Models of scikit-learn that add up predictions of other models
 
 
 class Part(NamedTuple):
-    """An output of a model that is added to others, and its weight."""
+    """An output of an inner model, with its weight and its input view."""
 
     weight: float
     model: Any
@@ -46,40 +46,41 @@ class Part(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class ModelSum:
-    """Base + Σ weight · output, of parts of a model."""
+    """A model as base + Σ weight · output of inner models."""
 
-    parts: tuple[Part, ...]  # what is added
+    parts: tuple[Part, ...]  # the terms
     base: float = 0.0  # the constant
 
 
 SumRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], ModelSum | Reason]
-"""From a model, an output of it and what it is given to what it adds up."""
+"""From a model, an output and its input view to the sum of inner models, or a
+reason."""
 
 _OF_MEMBERS: Final = {
     "decision_function": "margin",
     "predict": "value",
     "predict_proba": "probability",
 }
-"""Outputs of what members of stacks are asked for."""
+"""The output that each method of a member of a stack returns."""
 
 
 def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
-    rest, seen = behind_columns(model, view)
+    rest, rest_view = behind_columns(model, view)
     if rest is not model.steps[-1][1]:
         return Reason(
-            f"{type(rest.steps[0][1]).__name__} is not known to make each of its "
-            "columns of one column of the table"
+            f"{type(rest.steps[0][1]).__name__} may combine several columns of the "
+            "table in one of its columns"
         )
-    return ModelSum((Part(1.0, rest, output, seen),))
+    return ModelSum((Part(1.0, rest, output, rest_view),))
 
 
 def behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
-    """The rest of a pipeline behind steps that make columns of one each; its view."""
-    for place, (_, step) in enumerate(model.steps[:-1]):
-        seen = behind(step, view)
-        if seen is None:
-            return Pipeline(model.steps[place:]), view
-        view = seen
+    """Rest of a pipeline behind steps that keep columns apart, and its input view."""
+    for index, (_, step) in enumerate(model.steps[:-1]):
+        step_view = behind(step, view)
+        if step_view is None:
+            return Pipeline(model.steps[index:]), view
+        view = step_view
     return model.steps[-1][1], view
 
 
@@ -89,7 +90,7 @@ def _voting(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Rea
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
-        return Reason("votes are counted; voting='soft' averages probabilities")
+        return Reason("hard votes are counted; voting='soft' averages probabilities")
     every = [1.0] * len(model.estimators) if model.weights is None else model.weights
     named = zip(every, model.estimators, strict=True)
     weights = floats([w for w, (_, member) in named if not isinstance(member, str)])
@@ -104,30 +105,32 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
 
 
 def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
-    """The mean over members, each of which is given an array of its own columns."""
+    """The mean over members, each applied to some of the columns."""
     classifies = class_name_of(model) != "sklearn.BaggingRegressor"
     if output.name not in (("margin", "probability") if classifies else ("value",)):
         return _none_of(model, output)
-    array = replace(view, sees=lambda points: plain_array(view.sees(points)))
+    array = replace(view, transform=lambda points: plain_array(view.transform(points)))
     share = 1.0 / len(model.estimators_)
     members = zip(model.estimators_, model.estimators_features_, strict=True)
     parts = []
     for member, columns in members:
-        own = output
+        member_output = output
         if (
             output.name == "probability"
-        ):  # the class as a member counts it, which may not have seen all
-            known = np.flatnonzero(np.asarray(member.classes_) == output.index)
-            if len(known) == 0:
+        ):  # the index of the class in the member, which may lack some classes
+            index_in_member = np.flatnonzero(
+                np.asarray(member.classes_) == output.index
+            )
+            if len(index_in_member) == 0:
                 continue
-            own = ModelOutput(output.name, int(known[0]))
-        seen = array.chosen(np.asarray(columns))
-        parts.append(Part(share, member, own, seen))
+            member_output = ModelOutput(output.name, int(index_in_member[0]))
+        member_view = array.chosen(np.asarray(columns))
+        parts.append(Part(share, member, member_output, member_view))
     return ModelSum(tuple(parts))
 
 
 def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
-    """A linear model of what the members predict."""
+    """A linear combination of the predictions of the members."""
     from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
 
     final = as_estimator(model.final_estimator_)
@@ -143,10 +146,10 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
             f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
             "linear function of its members"
         )
-    row = score.factor * np.atleast_2d(floats(final.coef_))[score.place]
-    base = score.factor * np.atleast_1d(floats(final.intercept_))[score.place]
-    if len(outputs) != len(row):  # columns of the table are passed on, too
-        return Reason("a stack with passthrough=True is not read")
+    row = score.factor * np.atleast_2d(floats(final.coef_))[score.column]
+    base = score.factor * np.atleast_1d(floats(final.intercept_))[score.column]
+    if len(outputs) != len(row):  # with passthrough=True the table's columns follow
+        return Reason("a stack with passthrough=True has no exact form")
     parts = zip(row.tolist(), outputs, strict=True)
     return ModelSum(
         tuple(Part(weight, *part, view) for weight, part in parts), float(base)
@@ -154,7 +157,7 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
 
 
 def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
-    """What the final model is given: of two classes the probability of the second."""
+    """The inputs of the final model: for two classes the probability of the second."""
     outputs = []
     for member, method in zip(model.estimators_, model.stack_method_, strict=True):
         n_classes = len(getattr(member, "classes_", []))
@@ -169,16 +172,24 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
 def _transformed(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
-    """What is learned of y in other units, in those of y: for a scaler affine."""
+    """A regressor of a transformed target, in the units of the target.
+
+    Affine for scalers.
+    """
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
-        return Reason("what it predicts is transformed by a function that is no scaler")
+        return Reason(
+            "its predictions are transformed by a function other than a scaler"
+        )
     slope, intercept = units
     return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
 
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
-    """Slope and intercept of its inverse, of one column."""
+    """Slope and intercept of the inverse of a target scaler.
+
+    None if it is not affine.
+    """
     from propopt.structures.readers.fitted_networks import SCALERS, scaling_of
 
     if is_a(scaler, "sklearn.FunctionTransformer"):
@@ -192,7 +203,7 @@ def scale_of_target(scaler: Any) -> tuple[float, float] | None:
 def _one_of_several(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
-    """A model for each output."""
+    """A separate model for each output."""
     if output.name != "value" or output.index is None:
         return _none_of(model, output)
     member = model.estimators_[output.index]
@@ -229,14 +240,17 @@ SUMS: Final[Mapping[str, SumRule]] = {
     ),
     **dict.fromkeys(("sklearn.VotingClassifier", "sklearn.VotingRegressor"), _voting),
 }
-"""Classes of such models, with what reads each; never their subclasses."""
+"""The rule of each class of such models; never used for subclasses."""
 
 
-# ---- Boxes of whatever is a sum of trees
+# ---- Boxes of sums of trees
 
 
 def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """The sum of trees that an output of a fitted model is, by the table."""
+    """An output of a fitted model as a sum of trees, by the table's columns.
+
+    None if it is none.
+    """
     model = as_estimator(model)
     sums = SUMS.get(class_name_of(model))
     if sums is not None:
@@ -244,36 +258,40 @@ def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | N
     rule = tree_rule(model)
     if rule is not None:
         return rule(model, output, view)
-    read = read_by_others(model, output, view)
-    return read if isinstance(read, TreeSum) else None
+    structure = read_by_others(model, output, view)
+    return structure if isinstance(structure, TreeSum) else None
 
 
 def exact_boxes(model: Any, output: ModelOutput, view: ColumnView) -> Boxes | None:
-    """An output of a fitted model as a sum over boxes; None where it is none of trees.
+    """An output of a fitted model as a sum of boxes; None if it is no sum of trees.
 
-    Why it is none is not sought, which would take reading the trees once more.
+    The reason is not computed, which would take reading the trees once more.
     """
     trees = read_trees(model, output, view)
     return None if trees is None else trees.boxes()
 
 
 Read: TypeAlias = SumOfProducts | TreeSum | Reason
-"""What readers of other packages give: products of functions of the columns that the
-model is given, or trees by the columns of the table; or why it is neither."""
+"""The result of a reader of another package: products of functions of the input
+columns, or trees by the columns of the table, or the reason why it is neither."""
 
 
 def read_by_others(model: Any, output: ModelOutput, view: ColumnView) -> Read | None:
-    """By an entry point of its package and class, such as ``theirs.Steps``; or None."""
+    """The result of a reader registered by another package for this class.
+
+    None if there is none.
+    """
     entry = plugins("propopt.readers").get(class_name_of(model))
     if entry is None:
         return None
-    read = load_plugin(entry)(model, output, view)
-    if not isinstance(read, SumOfProducts | TreeSum | Reason):
+    structure = load_plugin(entry)(model, output, view)
+    if not isinstance(structure, SumOfProducts | TreeSum | Reason):
         raise InvalidInput(
-            f"its reader, of {distribution_of(entry)}, gives a {type(read).__name__}; "
-            "expected a SumOfProducts, a TreeSum or a Reason"
+            f"its reader, of {distribution_of(entry)}, returned a "
+            f"{type(structure).__name__}; expected a SumOfProducts, a TreeSum or a "
+            "Reason"
         )
-    return read
+    return structure
 
 
 def _added(total: ModelSum | Reason, view: ColumnView) -> TreeSum | None:
@@ -281,8 +299,8 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> TreeSum | None:
     if isinstance(total, Reason):
         return None
     parts = [TreeSum((), total.base, view.n_codes)]
-    for weight, model, output, seen in total.parts:
-        part = read_trees(model, output, seen)
+    for weight, model, output, part_view in total.parts:
+        part = read_trees(model, output, part_view)
         if part is None:
             return None
         parts.append(part.scaled(weight))

@@ -1,4 +1,4 @@
-"""Nodes of fitted trees: cuts, what they see of columns, and scores."""
+"""Nodes of fitted trees: thresholds in units of the table, and scores."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from propopt.structures.readers.pipelines import (
 from propopt.tables.frames import as_frame
 
 
-# ---- Trees that are written node by node
+# ---- Trees built node by node
 
 
 class Split(NamedTuple):
-    """A node that asks; what goes left and right is yet to be read."""
+    """An inner node.
+
+    ``left`` and ``right`` are passed to the function that gives the children.
+    """
 
     feature: int
     threshold: float
@@ -37,66 +40,69 @@ class Split(NamedTuple):
     left_codes: Mask | None = None
 
 
-def written(
+def build_tree(
     root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
 ) -> Tree | None:
-    """The tree of what is read; None where a node is not, or there are too many."""
-    places, children = [(root, -1)], list[int]()
+    """The tree of nodes that ``read`` gives.
+
+    None if a node is None, or there are too many.
+    """
+    stack, children = [(root, -1)], list[int]()
     rows, listed = list[tuple[int, float, bool, float]](), dict[int, Mask]()
-    while places:
-        subject, child = places.pop()
-        node, found = len(rows), read(subject)
-        if found is None or node > most:
+    while stack:
+        state, child = stack.pop()
+        node, split = len(rows), read(state)
+        if split is None or node > most:
             return None
         children += [-1, -1]
         if child >= 0:
             children[child] = node
-        if not isinstance(found, Split):
-            rows.append((-1, np.inf, False, found))
+        if not isinstance(split, Split):
+            rows.append((-1, np.inf, False, split))
             continue
-        rows.append((found.feature, found.threshold, found.missing_left, 0.0))
-        if found.left_codes is not None:
-            listed[node] = found.left_codes
-        places += [(found.left, 2 * node), (found.right, 2 * node + 1)]
+        rows.append((split.feature, split.threshold, split.missing_left, 0.0))
+        if split.left_codes is not None:
+            listed[node] = split.left_codes
+        stack += [(split.left, 2 * node), (split.right, 2 * node + 1)]
     feature, cuts, missing_left, value = zip(*rows, strict=True)
     sides = children[::2], children[1::2]
     return Tree.of(feature, cuts, *sides, value, missing_left, listed)
 
 
-# ---- Nodes that send several intervals of a column to each side, as nodes with one cut
+# ---- Nodes that send several intervals to each side, as chains of nodes with one cut
 
 
 MOST_NODES: Final = 50_000
-"""Of one tree: one that would have more is not made."""
+"""The most nodes of one tree; a larger one is not built."""
 
-Fan: TypeAlias = tuple[Array, Mask]
-"""What a node does with runs of numbers: where they end, increasing to infinity, and
-whether each goes left, which alternates."""
+RunSplit: TypeAlias = tuple[Array, Mask]
+"""The side of each run of numbers at a node: the ends of runs, increasing to
+infinity, and whether each goes left, which alternates."""
 
 
-def fan(ends: Array, left: Mask) -> Fan:
-    """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
+def run_split(ends: Array, left: Mask) -> RunSplit:
+    """Alternating runs of any runs: up to each of m − 1 ends, and beyond the last."""
     ends = np.append(ends, np.inf)
-    some = np.append(-np.inf, ends[:-1]) < ends
-    ends, left = ends[some], left[some]
+    nonempty = np.append(-np.inf, ends[:-1]) < ends
+    ends, left = ends[nonempty], left[nonempty]
     last = np.append(left[1:] != left[:-1], True)
     return ends[last], left[last]
 
 
-def fanned(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
-    """The tree whose nodes with fans do what they say; None if it is too large."""
-    if not fans:
+def expand_runs(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
+    """The tree with nodes that split into runs; None if it is too large."""
+    if not run_splits:
         return tree
-    if all(len(left) <= 2 for _, left in fans.values()):
-        return _cut_once(tree, fans)
-    return _grown(tree, fans)
+    if all(len(left) <= 2 for _, left in run_splits.values()):
+        return _cut_once(tree, run_splits)
+    return _grown(tree, run_splits)
 
 
-def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
-    """The same nodes, with one cut or none in each fan."""
+def _cut_once(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree:
+    """The same nodes, with one cut or none in each of them."""
     threshold, missing_left = tree.threshold.copy(), tree.missing_left.copy()
     left, right = tree.left.copy(), tree.right.copy()
-    for node, (ends, goes_left) in fans.items():
+    for node, (ends, goes_left) in run_splits.items():
         threshold[node] = ends[0]
         if not goes_left[0]:
             left[node], right[node] = right[node], left[node]
@@ -107,53 +113,58 @@ def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
 
 
 _Runs: TypeAlias = list[tuple[float, bool]]
-"""Where runs of numbers end, and whether they go left."""
+"""The ends of runs of numbers, and whether each run goes left."""
 
-_Came: TypeAlias = tuple[float, float, bool]
-"""Numbers low < x ≤ high, and whether NaN is with them."""
+_Reaching: TypeAlias = tuple[float, float, bool]
+"""The interval low < x ≤ high that reaches a node, and whether NaN does."""
 
 
-def _grown(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
-    """A chain of nodes for each fan, which send their first run left."""
+def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
+    """The tree with a chain of nodes for each set of runs.
 
-    def read(place: tuple[int, Mapping[int, _Came], _Runs | None]) -> Split | float:
-        """A node, or what is left of its runs, by what comes to it of columns."""
-        node, came, runs = place
+    Each sends its first run left.
+    """
+
+    def node_at(
+        state: tuple[int, Mapping[int, _Reaching], _Runs | None],
+    ) -> Split | float:
+        """A node, or its remaining runs, for the intervals that reach it."""
+        node, reaching, runs = state
         column, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
         side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
             return float(tree.value[node])
         if node in tree.left_codes:
-            left, right = (side[True], came, None), (side[False], came, None)
+            left, right = (side[True], reaching, None), (side[False], reaching, None)
             return Split(column, np.inf, False, left, right, tree.left_codes[node])
-        low, high, missing = here = came.get(column, (-np.inf, np.inf, True))
+        low, high, missing = here = reaching.get(column, (-np.inf, np.inf, True))
         if runs is None:
-            cut = fan(tree.threshold[[node]], np.array([True, False]))
-            runs = _runs(fans.get(node, cut), here)
-            if missing and missing_left not in (goes for _, goes in runs):
-                runs = [(-np.inf, missing_left), *runs]  # for NaN alone
-        (end, goes), *others = runs
+            cut = run_split(tree.threshold[[node]], np.array([True, False]))
+            runs = _runs(run_splits.get(node, cut), here)
+            if missing and missing_left not in (is_left for _, is_left in runs):
+                runs = [(-np.inf, missing_left), *runs]  # only for NaN
+        (end, is_left), *others = runs
         if not others:
-            return read((side[goes], {**came, column: here}, None))
-        first = missing and goes == missing_left
-        part = {**came, column: (low, min(high, end), first)}
-        rest = {**came, column: (max(low, end), high, missing and not first)}
+            return node_at((side[is_left], {**reaching, column: here}, None))
+        first = missing and is_left == missing_left
+        part = {**reaching, column: (low, min(high, end), first)}
+        rest = {**reaching, column: (max(low, end), high, missing and not first)}
         last = (node, rest, others)
-        return Split(column, end, first, (side[goes], part, None), last)
+        return Split(column, end, first, (side[is_left], part, None), last)
 
-    return written((0, {}, None), read, MOST_NODES)
+    return build_tree((0, {}, None), node_at, MOST_NODES)
 
 
-def _runs(runs: Fan, came: _Came) -> _Runs:
-    """Ends and sides of the runs that numbers of an interval are in."""
-    (ends, left), (low, high, _) = runs, came
+def _runs(runs: RunSplit, reaching: _Reaching) -> _Runs:
+    """The ends and sides of the runs that intersect an interval."""
+    (ends, left), (low, high, _) = runs, reaching
     if low >= high:
         return []
-    some = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
-    return list(zip(ends[some].tolist(), left[some].tolist(), strict=True))
+    chosen = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
+    return list(zip(ends[chosen].tolist(), left[chosen].tolist(), strict=True))
 
 
-# ---- Thresholds for numbers in float64 of models that compare them in float32
+# ---- Thresholds in float64 for models that compare in float32
 
 
 def at_most_in_single(thresholds: ArrayLike) -> Array:
@@ -180,28 +191,29 @@ def below_in_single(thresholds: ArrayLike) -> Array:
 
 
 def _next(single: Any, end: float) -> Any:
-    """The float32 after each on the way to an infinite end."""
+    """The next float32 after each number, toward an infinite end."""
     with np.errstate(over="ignore"):
         return np.nextafter(single, np.float32(end))
 
 
 def _widened(single: Any) -> Array:
-    """In float64, with 2^128 for infinity, as rounding to float32 takes it."""
+    """Numbers in float64, with 2^128 for infinity, as rounding to float32 treats it."""
     return np.clip(single.astype(np.float64), -(2.0**128), 2.0**128)
 
 
-# ---- What a model sees of a column, asked of the steps before it
+# ---- Input columns of a model, evaluated by the steps before it
 
 
 Numbers: TypeAlias = Callable[[Any], Array]
-"""What a library makes of what it is given: numbers and codes in float64, (n, M)."""
+"""The conversion of a library from its input table to numbers and codes in float64,
+(n, M)."""
 
 FARTHEST: Final = 1e100
-"""Steps are asked for no larger numbers, of which they might make infinite ones."""
+"""The largest number at which steps are evaluated; they might overflow beyond."""
 
 
-def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
-    """All that each column of the model is compared with, increasing."""
+def thresholds_by_column(trees: Sequence[Tree]) -> dict[int, Array]:
+    """All thresholds with which each column of the model is compared, increasing."""
     features = [np.unique(tree.feature) for tree in trees]
     used = np.unique(np.concatenate([[-1], *features])).astype(np.intp)
     ends = {}
@@ -218,96 +230,102 @@ def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
 
 
 def code_runs(listed: Mask) -> tuple[Array, Mask]:
-    """Ends of runs of numbers, which are truncated, and whether each run is listed."""
+    """The ends of runs of numbers with one code each, and whether each is listed."""
     ends = np.nextafter(np.arange(1.0, len(listed) + 1), 0.0)
     return np.append(-1.0, ends), np.concatenate([[False], listed, [False]])
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Questions:
-    """What is asked of a view."""
+class InputProbe:
+    """The input columns of a view, evaluated at given values of the table's columns."""
 
-    view: ColumnView  # what the model is given
-    numbers: Numbers  # what it makes of it
+    view: ColumnView  # the input of the model
+    numbers: Numbers  # its conversion to numbers
 
-    def missing(self, seen: Sequence[int]) -> Mapping[int, float]:
-        """What is seen of a missing number in some columns; NaN if it is refused."""
+    def missing(self, inputs: Sequence[int]) -> Mapping[int, float]:
+        """The input value of a missing number in some columns.
+
+        NaN if the steps refuse it.
+        """
         if self.view.plain:
-            return dict.fromkeys(seen, np.nan)
+            return dict.fromkeys(inputs, np.nan)
         try:
-            columns = np.array(seen, dtype=np.intp)
-            answer = self.view.ask(self.numbers, columns, np.full(len(seen), np.nan))
+            columns = np.array(inputs, dtype=np.intp)
+            gaps = np.full(len(inputs), np.nan)
+            values = self.view.probe(self.numbers, columns, gaps)
         except (TypeError, ValueError):
-            alone = [self._one_by_one(k, np.array([np.nan])) for k in seen]
-            answer = np.concatenate([np.zeros(0), *alone])
-        return dict(zip(seen, answer.tolist(), strict=True))
+            separate = [self._with_refusals(k, np.array([np.nan])) for k in inputs]
+            values = np.concatenate([np.zeros(0), *separate])
+        return dict(zip(inputs, values.tolist(), strict=True))
 
     def cuts(self, ends: Mapping[int, Array]) -> Mapping[int, Array]:
-        """The largest numbers of which at most each end is seen."""
+        """The largest number of the table with an input of at most each end."""
         sources = self.view.sources
         rising = [k for k in ends if sources[k].kind in ("straight", "rising")]
         if not rising:
             return ends
-        seen = np.repeat(rising, [len(ends[k]) for k in rising])
-        asked = np.concatenate([ends[k] for k in rising])
+        inputs = np.repeat(rising, [len(ends[k]) for k in rising])
+        thresholds = np.concatenate([ends[k] for k in rising])
 
         def column(values: Array) -> Array:
-            near = np.clip(values, -FARTHEST, FARTHEST)
-            return self.view.ask(self.numbers, seen, near)
+            clipped = np.clip(values, -FARTHEST, FARTHEST)
+            return self.view.probe(self.numbers, inputs, clipped)
 
-        result = largest_at_most(column, asked, _near_secants(column, asked))
-        return {**ends, **{k: result[seen == k] for k in rising}}
+        result = largest_at_most(
+            column, thresholds, _secant_brackets(column, thresholds)
+        )
+        return {**ends, **{k: result[inputs == k] for k in rising}}
 
     def codes(self, k: int) -> Array:
-        """What is seen of each code of the category behind a column; NaN if refused."""
+        """Input value of each code of the category behind a column; NaN if refused."""
         n_codes = self.view.n_codes[self.view.sources[k].column]
         codes = np.arange(n_codes or 0, dtype=np.float64)
-        return self._one_by_one(k, codes)
+        return self._with_refusals(k, codes)
 
     def steps(self, k: int, source: ColumnSource) -> tuple[Array, Array]:
-        """Where runs of numbers end, but for the last, and what is seen of each."""
-        values, seen, other = self.listed(k, source)
+        """The ends of runs of numbers but the last, and the input value of each run."""
+        values, images, other = self.listed(k, source)
         if not source.elsewhere:
-            return values[:-1], seen
+            return values[:-1], images
         ends = np.stack([np.nextafter(values, -np.inf), values], axis=1).ravel()
         runs = np.full(len(ends) + 1, other)
-        runs[1::2] = seen
+        runs[1::2] = images
         return ends, runs
 
     def listed(self, k: int, source: ColumnSource) -> tuple[Array, Array, float]:
-        """The values of an encoded column, what is seen of each, and of all others."""
+        """Values of an encoded column, their input values, and that of all others."""
         values = np.array(source.numbers)
         if not source.elsewhere:  # other values are refused
-            return values, self.ask(k, values), np.nan
-        *seen, other = self.ask(k, np.append(values, np.floor(values[-1]) + 1.0))
-        return values, np.array(seen), float(other)
+            return values, self.probe(k, values), np.nan
+        *images, other = self.probe(k, np.append(values, np.floor(values[-1]) + 1.0))
+        return values, np.array(images), float(other)
 
-    def _one_by_one(self, k: int, values: Array) -> Array:
-        """What is seen of values, some of which may be refused: NaN of those."""
+    def _with_refusals(self, k: int, values: Array) -> Array:
+        """Input values at values some of which may be refused; NaN for these."""
         try:
-            return self.ask(k, values)
+            return self.probe(k, values)
         except (TypeError, ValueError):
             if len(values) == 1:
                 return np.array([np.nan])
-            return np.concatenate([self._one_by_one(k, v) for v in values[:, None]])
+            return np.concatenate([self._with_refusals(k, v) for v in values[:, None]])
 
-    def ask(self, k: int, values: Array) -> Array:
-        """What is seen in one column of values (n,) of its source."""
+    def probe(self, k: int, values: Array) -> Array:
+        """The input column k at values (n,) of its source."""
         with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
-            return self.view.ask(self.numbers, np.full(len(values), k), values)
+            return self.view.probe(self.numbers, np.full(len(values), k), values)
 
 
-def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
-    """Numbers a few roundings beside where an affine map meets each threshold."""
+def _secant_brackets(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
+    """Brackets a few roundings around the solutions for an affine map."""
     zeros, ones = np.zeros(len(thresholds)), np.ones(len(thresholds))
     with np.errstate(all="ignore"):
         at_zero = column(zeros)
         slope = column(ones) - at_zero
         root, meeting = -at_zero / slope, (thresholds - at_zero) / slope
         size = np.maximum(np.abs(root), np.abs(meeting))
-        ends = [meeting - _ROUNDINGS * size, meeting + _ROUNDINGS * size]
-        low, high = (np.where(np.isfinite(end), end, 0.0) for end in ends)
+        brackets = [meeting - _ROUNDINGS * size, meeting + _ROUNDINGS * size]
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in brackets)
         holds = (column(low) <= thresholds) & (column(high) > thresholds)
     return np.where(holds, low, -np.inf), np.where(holds, high, np.inf)
 
@@ -315,7 +333,7 @@ def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
 _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 
-# ---- Trees of the columns that a model sees, as trees of the columns of the table
+# ---- Trees of the input columns of a model, as trees of the columns of the table
 
 
 def resolved(
@@ -324,61 +342,68 @@ def resolved(
     numbers: Numbers,
     absent: float | None = None,
 ) -> list[Tree] | None:
-    """The same trees, asking for columns of the table in float64.
+    """The same trees with tests of the table's columns in float64.
 
-    A number that is ``absent`` stands for a missing one, compared in float32.
+    None if that is impossible.
+
+    The number ``absent`` stands for a missing one, compared in float32.
     """
-    in_place = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
-    plain = view.plain and in_place and absent is None
+    unchanged = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
+    plain = view.plain and unchanged and absent is None
     if plain and not any(tree.left_codes for tree in trees):
         return list(trees)
-    ends = ends_asked(trees)
+    ends = thresholds_by_column(trees)
     if any(view.sources[k].kind == "curved" for k in ends):
         return None
     columns = _columns(ends, view, numbers, absent)
     whole = []
     for tree in trees:
-        asking = _Asking(tree)
+        rewriter = _TreeRewriter(tree)
         for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
-            columns[k](asking, np.flatnonzero(tree.feature == k))
-        result = fanned(asking.tree(), asking.fans)
+            columns[k](rewriter, np.flatnonzero(tree.feature == k))
+        result = expand_runs(rewriter.tree(), rewriter.run_splits)
         if result is None:
             return None
         whole.append(result)
     return whole
 
 
-_Put: TypeAlias = Callable[["_Asking", Indices], None]
-"""What makes nodes that ask for a column of the model ask for one of the table."""
+_Put: TypeAlias = Callable[["_TreeRewriter", Indices], None]
+"""Rewrites nodes that test an input column as tests of a column of the table."""
 
 
 def _columns(
     ends: Mapping[int, Array], view: ColumnView, numbers: Numbers, absent: float | None
 ) -> Mapping[int, _Put]:
-    """For each column of the model that is asked for."""
+    """The rewriting rule for each input column that nodes test."""
     gap = np.zeros(0)
-    if absent is not None:  # numbers between these are it, in float32
+    if absent is not None:  # numbers in this gap round to it in float32
         gap = np.append(below_in_single([absent]), at_most_in_single([absent]))
-        ends = {k: np.union1d(own, gap) for k, own in ends.items()}
-    # a number that is absent is no end of what rises, and NaN to whoever is given it
-    cuts = Questions(view, numbers).cuts(ends)
-    asked = Questions(view, numbers if absent is None else _without(numbers, absent))
+        ends = {k: np.union1d(thresholds, gap) for k, thresholds in ends.items()}
+    # cuts are computed with the number itself, and input values with NaN instead
+    cuts = InputProbe(view, numbers).cuts(ends)
+    questions = InputProbe(
+        view, numbers if absent is None else _without(numbers, absent)
+    )
     numeric = [k for k in ends if view.sources[k].kind != "codes"]
-    missing = asked.missing(numeric)
+    missing = questions.missing(numeric)
     columns: dict[int, _Put] = {}
     for k in ends:
         source = view.sources[k]
         match source.kind:
             case "codes":
-                put = partial(_Asking.put_codes, seen=asked.codes(k))
+                put = partial(_TreeRewriter.put_codes, seen=questions.codes(k))
             case "steps":
-                changes, seen = asked.steps(k, source)
+                changes, images = questions.steps(k, source)
                 put = partial(
-                    _Asking.put_runs, missing=missing[k], ends=changes, seen=seen
+                    _TreeRewriter.put_runs,
+                    missing=missing[k],
+                    ends=changes,
+                    seen=images,
                 )
             case _:
                 put = partial(
-                    _Asking.put_numbers,
+                    _TreeRewriter.put_numbers,
                     missing=missing[k],
                     ends=ends[k],
                     cuts=cuts[k],
@@ -389,27 +414,27 @@ def _columns(
 
 
 def _without(numbers: Numbers, absent: float) -> Numbers:
-    """The same numbers, NaN where one is what stands for a missing one."""
+    """Same numbers, with NaN instead of the number that stands for a missing one."""
 
-    def known(table: Any) -> Array:
+    def masked(table: Any) -> Array:
         given = numbers(table)
         return np.where(given.astype(np.float32) == np.float32(absent), np.nan, given)
 
-    return known
+    return masked
 
 
-class _Asking:
-    """The nodes of a tree, while they are made to ask for columns of the table."""
+class _TreeRewriter:
+    """The nodes of a tree while they are rewritten as tests of the table's columns."""
 
     def __init__(self, tree: Tree) -> None:
         self.model = tree
         self.feature, self.threshold = tree.feature.copy(), tree.threshold.copy()
         self.missing_left = tree.missing_left.copy()
         self.left_codes: dict[int, Mask] = {}
-        self.fans: dict[int, Fan] = {}
+        self.run_splits: dict[int, RunSplit] = {}
 
     def tree(self) -> Tree:
-        """The tree, but for its nodes with fans."""
+        """The rewritten tree, without the chains of nodes with several runs."""
         return replace(
             self.model,
             feature=self.feature,
@@ -419,7 +444,7 @@ class _Asking:
         )
 
     def goes_left(self, node: int, values: Array) -> Mask:
-        """Whether the model sends what it sees to the left."""
+        """Whether a node of the model sends input values to the left."""
         tree, missing = self.model, np.isnan(values)
         listed = tree.left_codes.get(node)
         if listed is None:
@@ -434,11 +459,11 @@ class _Asking:
         nodes: Indices,
         column: int,
         missing: float,
-        ends: Array,  # (T,): all that is compared with what is seen, increasing
-        cuts: Array,  # (T,): the largest numbers of which at most that is seen
+        ends: Array,  # (T,): all thresholds of the input column, increasing
+        cuts: Array,  # (T,): the largest numbers with inputs up to these
         gap: Array,  # (2,): numbers more than the first, up to the last, are missing
     ) -> None:
-        """Ask for numbers that are seen through a nondecreasing map."""
+        """Test numbers behind a nondecreasing map."""
         if len(gap):
             self._put_around_gap(nodes, column, missing, ends, cuts, gap)
             return
@@ -448,9 +473,11 @@ class _Asking:
         if not np.isnan(missing):
             self.missing_left[nodes] = missing <= thresholds
         for node in set(nodes.tolist()) & set(self.model.left_codes):
-            own, runs = code_runs(self.model.left_codes[node])
+            code_ends, runs = code_runs(self.model.left_codes[node])
             self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
-            self.fans[node] = fan(cuts[np.searchsorted(ends, own)], runs)
+            self.run_splits[node] = run_split(
+                cuts[np.searchsorted(ends, code_ends)], runs
+            )
 
     def _put_around_gap(
         self,
@@ -465,46 +492,48 @@ class _Asking:
         self.feature[nodes] = column
         for node in nodes.tolist():
             listed = self.model.left_codes.get(node)
-            own = (
+            node_ends = (
                 self.model.threshold[[node]] if listed is None else code_runs(listed)[0]
             )
-            own = np.union1d(own, gap)
-            # what is seen in each run, of which the end stands for all
-            seen = np.append(own, np.inf)
-            seen[(seen > gap[0]) & (seen <= gap[1])] = np.nan
-            left = self.goes_left(node, np.append(seen, missing))
+            node_ends = np.union1d(node_ends, gap)
+            # the input value of each run, represented by its end
+            images = np.append(node_ends, np.inf)
+            images[(images > gap[0]) & (images <= gap[1])] = np.nan
+            left = self.goes_left(node, np.append(images, missing))
             self.missing_left[node] = left[-1]
-            self.fans[node] = fan(cuts[np.searchsorted(ends, own)], left[:-1])
+            self.run_splits[node] = run_split(
+                cuts[np.searchsorted(ends, node_ends)], left[:-1]
+            )
 
     def put_runs(
         self,
         nodes: Indices,
         column: int,
         missing: float,
-        ends: Array,  # (m − 1,): where what is seen changes, increasing
-        seen: Array,  # (m,): what is seen up to each end, and beyond the last
+        ends: Array,  # (m − 1,): the jumps of the map, increasing
+        seen: Array,  # (m,): the input value up to each end, and beyond the last
     ) -> None:
-        """Ask for numbers of which something is seen that is constant between ends."""
+        """Test numbers behind a map that is constant between ends."""
         self.feature[nodes] = column
         for node in nodes.tolist():
             left = self.goes_left(node, np.append(seen, missing))
             self.missing_left[node] = left[-1]
-            self.fans[node] = fan(ends, left[:-1])
+            self.run_splits[node] = run_split(ends, left[:-1])
 
     def put_codes(self, nodes: Indices, column: int, seen: Array) -> None:
-        """Ask for a category, of whose codes (K,) this is seen."""
+        """Test a category with these input values of its codes (K,)."""
         self.feature[nodes] = column
         for node in nodes.tolist():
             self.left_codes[node] = self.goes_left(node, seen)
 
 
-# ---- Which score of a model an output is, up to a factor: where that is exact
+# ---- The score behind an output, up to a factor
 
 
 class TreeScore(NamedTuple):
-    """One score of a model, and the factor that the output has of it."""
+    """The index of the score behind an output of a model, and its factor."""
 
-    place: int
+    column: int
     factor: float = 1.0
 
     @classmethod
@@ -516,7 +545,10 @@ class TreeScore(NamedTuple):
         is_value: bool = False,
         logit: float | None = None,
     ) -> TreeScore | None:
-        """The one of K scores that an output is; log-odds are ``logit`` times it."""
+        """The score behind an output, among K; log-odds are ``logit`` times it.
+
+        None if it is nonlinear.
+        """
         if output.name == "value":
             return cls(output.column) if is_value else None
         factor = 1.0 if output.name == "margin" else logit
@@ -535,25 +567,35 @@ def sum_of_trees(
     tolerance: float = DOUBLE_TOLERANCE,
     absent: float | None = None,
 ) -> TreeSum | None:
-    """A sum of trees by the columns of the table behind a view; None if one is not."""
-    read = [tree for tree in trees if tree is not None]
-    whole = resolved(read, view, numbers, absent) if len(read) == len(trees) else None
+    """A sum of trees by the columns of the table behind a view.
+
+    None if one cannot be rewritten.
+    """
+    complete = [tree for tree in trees if tree is not None]
+    whole = (
+        resolved(complete, view, numbers, absent)
+        if len(complete) == len(trees)
+        else None
+    )
     if whole is None:
         return None
     return TreeSum(tuple(whole), base, view.n_codes, tolerance)
 
 
-# ---- Tables with categories as libraries of boosting number them
+# ---- Tables with categories, coded as libraries of boosting do
 
 
 def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
-    """Numbers (n, M), and codes of categories; NaN for missing and unknown ones."""
+    """Numbers (n, M), and codes of categories.
+
+    NaN for missing and unknown categories.
+    """
     frame = as_frame(table, "X")
     if frame is None:
         return table_numbers(table)
-    known = iter(categories)
+    remaining = iter(categories)
     columns = [
-        _codes(column, next(known, None))
+        _codes(column, next(remaining, None))
         if isinstance(column.dtype, pd.CategoricalDtype)
         else column.to_numpy(dtype=np.float64, na_value=np.nan)
         for _, column in frame.table.items()

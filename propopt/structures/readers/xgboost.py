@@ -1,7 +1,7 @@
 """XGBoost: estimators and native boosters; trees, margins and path-dependent values.
 
-Trees (``gbtree``, ``dart``) compare in float32: what is less than a threshold goes
-left, and listed categories go right.
+Trees (``gbtree``, ``dart``) compare in float32: values below a threshold go left, and
+listed categories go right.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ from propopt.structures.readers.tree_nodes import (
 )
 
 
-# ---- Boosters of the native interface, as estimators
+# ---- Native boosters as estimators
 
 
 @final
 @dataclass(frozen=True)
 class XGBoostBooster:
-    """A booster of XGBoost's native interface, which takes matrices of its own."""
+    """A booster of XGBoost's native interface with the methods of an estimator."""
 
-    booster: Any  # what xgboost.train returns
+    booster: Any  # the result of xgboost.train
 
     @property
     def feature_names_in_(self) -> list[str] | None:
-        """The columns that it was fitted on, if they had names."""
+        """The names of the columns that the booster was trained on, if they had any."""
         names: list[str] | None = self.booster.feature_names
         return names
 
     @property
     def n_features_in_(self) -> int:
+        """The number of columns that the booster was trained on."""
         return int(self.booster.num_features())
 
     def predict(self, table: Any, *, output_margin: bool = False) -> Array:
-        """What the booster predicts, in the units of its objective."""
+        """Predictions of the booster, in the units of its objective."""
         matrix = require("xgboost").DMatrix(table, enable_categorical=True)
         predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
         return predicted
 
     def scores(self, table: Any) -> Array:
-        """The sums of its trees, before any link."""
+        """The sums of the trees, before any link."""
         return self.predict(table, output_margin=True)
 
 
@@ -64,7 +65,7 @@ class XGBoostBooster:
 
 
 _LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
-"""Objectives whose score is the log-odds."""
+"""Objectives with the log-odds as score."""
 
 _VALUES: Final = frozenset(
     {
@@ -79,11 +80,11 @@ _VALUES: Final = frozenset(
         "reg:squaredlogerror",
     }
 )
-"""Objectives whose scores are what is predicted."""
+"""Objectives with the prediction as score."""
 
 
 def _estimator(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """Predictions end with the best round, where training stopped early."""
+    """An output of an estimator as a sum of trees, up to its best round."""
     missing = model.get_params(deep=False).get("missing", np.nan)
     absent = None if missing is None or np.isnan(missing) else float(missing)
     booster = model.get_booster()
@@ -99,18 +100,23 @@ def _booster(
     view: ColumnView,
     absent: float | None = None,
 ) -> TreeSum | None:
-    """The sum of the trees of the first rounds, or of all where that is 0.
+    """The sum of the trees of the first rounds, or of all trees for 0 rounds.
 
-    Besides NaN a number may be ``absent``: it goes where missing ones go.
+    Besides NaN the number ``absent`` may stand for missing values.
     """
     learner = json.loads(booster.save_raw("json"))["learner"]
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
         return None
     score = _score(learner, output)
-    own = None if score is None else _own_trees(learner, rounds, score.place)
-    if score is None or own is None:
+    weighted_trees = (
+        None if score is None else _trees_of_score(learner, rounds, score.column)
+    )
+    if score is None or weighted_trees is None:
         return None
-    trees = [_tree(nodes, score.place, score.factor * weight) for nodes, weight in own]
+    trees = [
+        _tree(nodes, score.column, score.factor * weight)
+        for nodes, weight in weighted_trees
+    ]
     row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
     of_missing = booster.inplace_predict(
         row,
@@ -118,7 +124,7 @@ def _booster(
         predict_type="margin",
         validate_features=False,
     )
-    whole = score.factor * float(np.ravel(of_missing)[score.place])
+    whole = score.factor * float(np.ravel(of_missing)[score.column])
     base = whole - _sum_of_missing(trees)
     categories = _categories(learner)
     return sum_of_trees(
@@ -140,13 +146,13 @@ def _score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
     return TreeScore.of(output, count, is_value=is_value, logit=logit)
 
 
-def _own_trees(
+def _trees_of_score(
     learner: Mapping[str, Any], rounds: int, index: int
 ) -> list[tuple[Mapping[str, Any], float]] | None:
-    """The trees of a score that are used, with their weights.
+    """The trees of one score up to a round, with their weights.
 
-    A tree with vectors in its leaves is one of every score. None where an early version
-    of the library kept these elsewhere.
+    A tree with vectors in its leaves belongs to every score. None for models of early
+    versions of the library, which stored these elsewhere.
     """
     booster = learner["gradient_booster"]
     model = booster.get("gbtree", booster)["model"]
@@ -156,22 +162,22 @@ def _own_trees(
     vectors = [_leaf_size(tree) > 1 for tree in trees[:count]]
     if any(v and "leaf_weights" not in trees[i] for i, v in enumerate(vectors)):
         return None
-    own = [i for i in range(count) if vectors[i] or groups[i] == index]
-    return [(trees[i], weights[i]) for i in own]
+    chosen = [i for i in range(count) if vectors[i] or groups[i] == index]
+    return [(trees[i], weights[i]) for i in chosen]
 
 
 def _leaf_size(tree: Mapping[str, Any]) -> int:
     return int(tree["tree_param"]["size_leaf_vector"])
 
 
-def _tree(nodes: Mapping[str, Any], place: int, weight: float) -> Tree:
+def _tree(nodes: Mapping[str, Any], index: int, weight: float) -> Tree:
     left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
     conditions = np.array(nodes["split_conditions"], dtype=np.float32)
-    values = conditions  # of leaves, their values
+    values = conditions  # at leaves these are the values
     if (size := _leaf_size(nodes)) > 1:  # (leaves, K); the second child is the leaf
         weights = np.array(nodes["leaf_weights"], np.float32).reshape(-1, size)
         values = np.zeros(len(left), np.float32)
-        values[left < 0] = weights[right[left < 0], place]
+        values[left < 0] = weights[right[left < 0], index]
     missing_left = np.array(nodes["default_left"]) > 0
     inner = left >= 0
     listed = _listed(nodes)
@@ -188,7 +194,7 @@ def _tree(nodes: Mapping[str, Any], place: int, weight: float) -> Tree:
 
 
 def _listed(nodes: Mapping[str, Any]) -> dict[int, Mask]:
-    """Which categories go right, by node."""
+    """The categories that go right, by node."""
     listed = {}
     for node, start, size in zip(
         nodes["categories_nodes"],
@@ -202,7 +208,7 @@ def _listed(nodes: Mapping[str, Any]) -> dict[int, Mask]:
 
 
 def _sum_of_missing(trees: Sequence[Tree]) -> float:
-    """What trees add for a row whose numbers are all missing."""
+    """The sum of the trees for a row without any number."""
     total = 0.0
     for tree in trees:
         node = 0
@@ -214,26 +220,26 @@ def _sum_of_missing(trees: Sequence[Tree]) -> float:
 
 
 def _categories(learner: Mapping[str, Any]) -> list[list[Any] | None]:
-    """The categories of each column of categories, as versions from 3.1 keep them."""
+    """The categories of each categorical column, as versions from 3.1 on store them."""
     booster = learner["gradient_booster"]
     model = booster.get("gbtree", booster)["model"]
-    kept = model.get("cats", {}).get("enc", [])
-    if not kept:
+    encodings = model.get("cats", {}).get("enc", [])
+    if not encodings:
         return []
     kinds = enumerate(learner["feature_types"])
-    return [_names(kept[k]) for k, kind in kinds if kind == "c"]
+    return [_names(encodings[k]) for k, kind in kinds if kind == "c"]
 
 
-def _names(kept: Mapping[str, Any]) -> list[Any]:
-    """Whole numbers, or text, of which the bytes are kept one behind the other."""
-    if "offsets" not in kept:
-        return list(kept["values"])
-    text = np.array(kept["values"]).astype(np.uint8).tobytes()
-    return [text[start:end].decode() for start, end in pairwise(kept["offsets"])]
+def _names(encoding: Mapping[str, Any]) -> list[Any]:
+    """Integers, or text, of which the bytes are stored in one sequence."""
+    if "offsets" not in encoding:
+        return list(encoding["values"])
+    text = np.array(encoding["values"]).astype(np.uint8).tobytes()
+    return [text[start:end].decode() for start, end in pairwise(encoding["offsets"])]
 
 
 def _numbers(table: Any, categories: Sequence[Any]) -> Array:
-    """What a sparse array does not hold is missing."""
+    """Numbers of a table; entries that a sparse array does not store are missing."""
     if sp.issparse(table):
         dense = np.full(table.shape, np.nan)
         entries = table.tocoo()
@@ -242,7 +248,7 @@ def _numbers(table: Any, categories: Sequence[Any]) -> Array:
     return coded_numbers(table, categories)
 
 
-# ---- What the library's classes are
+# ---- The classes of the library
 
 
 def _learner(booster: Any) -> Any:
@@ -282,7 +288,7 @@ def _path_values(
 
 
 def _path_values_of_best(model: Any, table: Any) -> Any:
-    """An estimator stops at its best round."""
+    """Path-dependent SHAP values of an estimator, up to its best round."""
     booster = model.get_booster()
     rounds = int(booster.attr("best_iteration") or -1) + 1
     return _path_values(booster, table, model.missing, rounds)

@@ -1,1 +1,1 @@
-"""Functions of sets of words, whose means over sets of one size are known exactly."""
+"""Functions of sets of words, with exact means over all sets of one size."""

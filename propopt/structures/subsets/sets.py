@@ -1,4 +1,4 @@
-"""Sets of words, how likely they are, and functions of them."""
+"""Sets of words, their probabilities, and functions of them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, Values
 
 
-# ---- Sets of words: all, all of one size, or some of given sizes
+# ---- Sets of words: all, all of one size, or random ones
 
 
 def all_sets(n_words: int) -> Mask:
-    """The bits of all sets of words, (2^d, d): word j is in set i if bit j of i is."""
+    """Bits of all sets of words, (2^d, d); word j is in set i if bit j of i is 1."""
     indices = np.arange(2**n_words)[:, None]
     return np.asarray((indices >> np.arange(n_words)) & 1, bool)
 
 
 def sets_of_size(n_words: int, size: int) -> Mask:
-    """All sets of one size as bits, (C(d, m), d)."""
+    """All sets of one size as bits, shape (C(d, m), d)."""
     few = min(size, n_words - size)
     inside = np.array(list(combinations(range(n_words), few)), np.intp)
     bits = np.zeros((len(inside), n_words), bool)
@@ -32,31 +32,33 @@ def sets_of_size(n_words: int, size: int) -> Mask:
 
 
 def random_sets(n_words: int, sizes: Indices, rng: np.random.Generator) -> Mask:
-    """Sets of given sizes (n,), all sets of one size alike likely, as bits (n, d)."""
+    """Random sets of given sizes (n,), uniform for each size, as bits (n, d)."""
     ranks = rng.random((len(sizes), n_words)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks >= (n_words - sizes)[:, None])
 
 
-def shapley_of_coalitions(worths: Array) -> Array:
-    """φ (..., D) of what all sets are worth, (..., 2^D); bit j of a place is column j.
+def shapley_of_coalitions(coalition_values: Array) -> Array:
+    """Shapley values φ (..., D) from the values of all coalitions, (..., 2^D).
 
-    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)).
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)); bit j of an index stands
+    for column j.
     """
-    n = worths.shape[-1].bit_length() - 1
-    place, values = np.arange(2**n), np.zeros((*worths.shape[:-1], n))
+    n = coalition_values.shape[-1].bit_length() - 1
+    index, values = np.arange(2**n), np.zeros((*coalition_values.shape[:-1], n))
     shares = np.array([1.0 / (n * math.comb(n - 1, size)) for size in range(n)])
     for j in range(n):
-        without = place[(place >> j) % 2 == 0]
-        gains = worths[..., without | (1 << j)] - worths[..., without]
+        without = index[(index >> j) % 2 == 0]
+        with_j = coalition_values[..., without | (1 << j)]
+        gains = with_j - coalition_values[..., without]
         values[..., j] = gains @ shares[np.bitwise_count(without)]
     return values
 
 
-# ---- How likely it is that a set of words of one size keeps these and not those
+# ---- Probabilities that a random set of one size contains and lacks given words
 
 
 def shares_keeping(n_words: int, most_present: int, most_absent: int) -> Array:
-    """C(d − p − a, m − p) / C(d, m) of p and a up to these, (P + 1, A + 1, d + 1).
+    """C(d − p − a, m − p) / C(d, m) for p ≤ P and a ≤ A, (P + 1, A + 1, d + 1).
 
     0 where p + a > d.
     """
@@ -68,53 +70,53 @@ def shares_keeping(n_words: int, most_present: int, most_absent: int) -> Array:
     for i in range(min(most_present, n_words)):
         result[i + 1, 0] = result[i, 0] * np.maximum(m - i, 0.0) / (n_words - i)
     for a in range(most_absent):
-        some = p[p + a < n_words]  # with one more all words are asked for at most
-        left = result[some, a] * np.maximum(n_words - m - a, 0.0)
-        result[some, a + 1] = left / (n_words - some - a)[:, None]
+        defined = p[p + a < n_words]  # so that p + a + 1 ≤ d
+        shares = result[defined, a] * np.maximum(n_words - m - a, 0.0)
+        result[defined, a + 1] = shares / (n_words - defined - a)[:, None]
     return result
 
 
-# ---- Functions of sets of words, and the means of them that are known without samples
+# ---- Functions of sets of words with exact means
 
 
 class SizeMeans(Protocol):
-    """Means of a function of d bits over all sets of m words kept, E_m f."""
+    """Exact means E_m f of a function of d bits over all sets of m words."""
 
     @property
     def n_words(self) -> int:
-        """The number of bits, d."""
+        """The number d of bits, one for each word."""
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+        """Means E_m f for m = 0, ..., d retained words, shape (d + 1,)."""
 
     def first_moments(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
+        """Sums Σ_m w_m E_m[z_j f] for weights w (K, d + 1) by size, shape (K, d)."""
 
 
 class SetFunction(SizeMeans, Protocol):
-    """A function of d bits whose means over all sets of one size are known exactly."""
+    """A function of d bits with exact means over all sets of one size."""
 
     def value(self, bits: Mask, /) -> Values:
-        """Values at bits (n, d), (n,)."""
+        """Values at bits (n, d), shape (n,)."""
 
 
 def word_shapley(function: SetFunction) -> Values:
-    """What each of d ≥ 1 words adds to f, on average over all orders of them, φ (d,).
+    """Exact Shapley values φ (d,) of the d ≥ 1 words of a document.
 
     φ_j = Σ_{m=1..d} E_m[z_j f] / m − Σ_{m=0..d−1} (E_m f − E_m[z_j f]) / (d − m),
 
     for a set with j of m words has the weight (m − 1)! (d − m)! / d!, one over m times
     the number of all sets of m words; and one of m words without j one over d − m times
-    that. So Σ_j φ_j = f(text) − f(empty text), and no set is asked for: φ is exact and
-    as fast as the means are, however many words there are.
+    that. So Σ_j φ_j = f(text) − f(empty text), and f is evaluated at no set: φ is exact
+    and takes the time of the means, for any number of words.
     """
     d = function.n_words
     m = np.arange(d + 1.0)
     with_word, without = np.zeros(d + 1), np.zeros(d + 1)
     with_word[1:] = 1.0 / m[1:]
     without[:-1] = 1.0 / (d - m[:-1])
-    kept = function.first_moments((with_word + without)[None])[0]
-    return np.asarray(kept - without @ function.mean_by_size())
+    moments = function.first_moments((with_word + without)[None])[0]
+    return np.asarray(moments - without @ function.mean_by_size())
 
 
 @final
@@ -122,14 +124,14 @@ def word_shapley(function: SetFunction) -> Values:
 class Blocks:
     """G blocks of b words each, with two numbers for each set of words of a block."""
 
-    words: Indices  # (G, b): which words each block has; no word is in two
-    # (G, 2^b): what each set adds to the value; set s keeps word k if bit k of s is 1
+    words: Indices  # (G, b): the words of each block; no word is in two blocks
+    # (G, 2^b): the value of each set; set s retains word k if bit k of s is 1
     values: Array
-    sizes: Array  # (G, 2^b): what each set adds to the norm's power, ≥ 0
+    sizes: Array  # (G, 2^b): the contribution of each set to the norm's power, ≥ 0
 
     @classmethod
     def of_words(cls, values: Array, sizes: Array, words: Indices) -> Blocks:
-        """Blocks of one word: values (G,) and sizes (G,) of the words kept."""
+        """Blocks of one word, with values (G,) and sizes (G,) of the retained words."""
         nothing = np.zeros(len(words))
         return cls(
             words[:, None],
@@ -139,27 +141,27 @@ class Blocks:
 
     @property
     def n_words(self) -> int:
-        """The number of words of each block, b."""
+        """The number b of words of each block."""
         return self.words.shape[1]
 
     @cached_property
-    def kept(self) -> Mask:
-        """Which words of a block each set keeps, (2^b, b)."""
+    def retained(self) -> Mask:
+        """The words of a block that each set retains, shape (2^b, b)."""
         return all_sets(self.n_words)
 
     @staticmethod
     def shares_of(n_words: int) -> Array:
-        """1 / C(b, i) where a set has i words, (2^b, b + 1): means of one size."""
+        """1 / C(b, i) in column i for a set of i words, (2^b, b + 1)."""
         sizes = np.bitwise_count(np.arange(2**n_words))
         has_size = sizes[:, None] == np.arange(n_words + 1)
         return np.asarray(has_size / has_size.sum(axis=0))
 
     @cached_property
     def shares(self) -> Array:
-        """Those of its blocks."""
+        """The matrix :meth:`shares_of` for the words of a block."""
         return self.shares_of(self.n_words)
 
-    def read(self, table: Array, bits: Mask) -> Array:
-        """Σ over blocks of a table (G, 2^b) at bits (n, d), (n,)."""
+    def look_up(self, table: Array, bits: Mask) -> Array:
+        """The sum over blocks of entries of a table (G, 2^b) at bits (n, d), (n,)."""
         states = np.asarray(bits[:, self.words] @ (1 << np.arange(self.n_words)))
         return np.asarray(table[np.arange(len(table)), states].sum(axis=1))

@@ -1,28 +1,28 @@
-"""Means over all sets of one size, from sets whose words are independent.
+"""Means over all sets of one size, by independent words and a generating function.
 
-Let each of d words be kept with probability p, independently of the others, and let S
-be the number of words kept. For a block B of b words, with factors a and values v of
-its sets, put
+Let each of d words be retained with probability p, independently of the others, and let
+S be the number of retained words. For a block B of b words, with factors a and values v
+of its sets, put
 
-    z_B = Σ_i P(i of b are kept) ā_i t^i,   V_B = Σ_i P(i of b are kept) ã_i t^i / z_B,
+    z_B = Σ_i P(i of b) ā_i t^i,   V_B = Σ_i P(i of b) ã_i t^i / z_B,
 
 where ā_i and ã_i are means of a and of v a over the sets of i words. Then
 
     F(t) = Π_B z_B · Σ_B V_B
 
-is the generating function of means over sets of one size: its coefficient of t^m is
-P(S = m) E_m[Π a Σ v]. The coefficient is a mean of F(t) t^(−m) over t = e^(iφ), by the
+is the generating function of means over sets of one size: its coefficient of t^m is P(S
+= m) E_m[Π a Σ v]. The coefficient is a mean of F(t) t^(−m) over t = e^(iφ), by the
 midpoint rule with M angles. The rule adds the coefficients of m ± M, m ± 2M and so on;
-M is so large that P(S = m ± M) is below 1e-18 of P(S = m). The mean loses few digits
-where p d is near m. Some p serve all sizes, each for sizes within 2.5 standard
-deviations of S. Angles at which F is too small to matter are left out. So d words take
-some 6 √d angles, and not d. Where p > 1/2, t counts the words that are left out
-instead, so that phases are small (Trefethen and Weideman, "The exponentially convergent
-trapezoidal rule", 2014).
+M is so large that P(S = m ± M) is below 1e-18 of P(S = m). The mean loses few digits if
+p d is close to m. A few p serve all sizes, each for sizes within 2.5 standard
+deviations of S. Angles at which F is negligible are left out. So d words take some 6 √d
+angles, and not d. Where p > 1/2, t counts the words that are left out instead, so that
+phases are small (Trefethen and Weideman, "The exponentially convergent trapezoidal
+rule", 2014).
 
-The chain rule gives what a weighted sum of means owes to each ā_i and ã_i, and from
-these what it owes to the sets that keep a word. Single words of the same size have the
-same z, and are treated together.
+The chain rule gives the derivatives of a weighted sum of means with respect to each ā_i
+and ã_i, and from these the moments of the sets that retain a word. Single words of
+equal size have the same z, and are treated as one.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from propopt.structures.subsets.sets import Blocks
 
 
 _REACH: Final = 2.5
-"""Standard deviations of S from its mean to the sizes that a circle serves."""
+"""Standard deviations of S between its mean and the sizes that a circle serves."""
 
 _LITTLE: Final = 1e-18
-"""Shares of a mean that are left out."""
+"""Shares of a mean that are negligible."""
 
 _AT_ONCE: Final = 2**14
-"""Complex numbers of one array: more do not stay near the processor."""
+"""Complex numbers of one array that stays in the processor's cache."""
 
 
-# ---- Circles: probabilities, angles, and what takes F there to means of one size
+# ---- Circles: probabilities, angles, and weights from F to means of one size
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Circle:
-    """One probability p of all words, for consecutive sizes, at A angles."""
+    """One probability p of all words, for consecutive sizes, with A angles."""
 
     p: float
     sizes: slice  # of m
-    points: slice  # where its angles stand among those of all circles
+    points: slice  # its angles among those of all circles
     # (sizes, A): means over sets of m words are the real part of this @ F
     weights: Array
 
@@ -68,7 +68,7 @@ class _Circle:
 @final
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """What serves the sizes m = 1, …, d − 1 of d words."""
+    """The circles that serve the sizes m = 1, …, d − 1 of d words."""
 
     each: tuple[_Circle, ...]
     p: Values  # (C,): of each circle
@@ -81,12 +81,12 @@ class _Circles:
         theta = 2.0 * np.arcsin(np.sqrt(np.arange(1, d) / d))
         span = theta[-1] - theta[0]
         count = max(1, math.ceil(span * math.sqrt(d) / (2.0 * _REACH)))
-        place = np.minimum((theta - theta[0]) / (span or 1.0) * count, count - 1)
+        position = np.minimum((theta - theta[0]) / (span or 1.0) * count, count - 1)
         each: list[_Circle] = []
         angles: list[Values] = []
         n_points = 0
         for k in range(count):
-            sizes = 1 + np.flatnonzero(place.astype(int) == k)
+            sizes = 1 + np.flatnonzero(position.astype(int) == k)
             if not sizes.size:
                 continue
             middle = theta[0] + (k + 0.5) * span / count
@@ -94,20 +94,20 @@ class _Circles:
             phi, weights = _angles(d, p, sizes)
             points = slice(n_points, n_points + len(phi))
             n_points = points.stop
-            own = slice(int(sizes[0]), int(sizes[-1]) + 1)
-            each.append(_Circle(p, own, points, weights))
+            size_range = slice(int(sizes[0]), int(sizes[-1]) + 1)
+            each.append(_Circle(p, size_range, points, weights))
             angles.append(phi)
         of_point = np.repeat(np.arange(len(each)), list(map(len, angles)))
         p_each = np.array([circle.p for circle in each])
         return cls(tuple(each), p_each, of_point, np.concatenate(angles))
 
     def means(self, F: Array) -> Values:
-        """Coefficients over P(S = m) at m = 1, …, d − 1, of F (P,)."""
+        """Means at m = 1, …, d − 1, from values of F at all points (P,)."""
         parts = [(c.weights @ F[c.points]).real for c in self.each]
         return np.concatenate(parts)
 
     def adjoint(self, weights: Array) -> Array:
-        """What sums of means with weights (K, d + 1) owe to F, (K, P)."""
+        """The derivatives of sums of means with weights (K, d + 1) by F, (K, P)."""
         parts = [weights[:, c.sizes] @ c.weights for c in self.each]
         return np.concatenate(parts, axis=1)
 
@@ -121,8 +121,8 @@ def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
     """The angles of a circle, and their weights for each of the sizes."""
     pmf = _binomial(d, p)
     least = pmf[sizes].min()
-    seen = np.flatnonzero(pmf > _LITTLE * least)
-    n_angles = max(int(seen[-1] - sizes[0]), int(sizes[-1] - seen[0])) + 1
+    relevant = np.flatnonzero(pmf > _LITTLE * least)
+    n_angles = max(int(relevant[-1] - sizes[0]), int(sizes[-1] - relevant[0])) + 1
     n_angles = min(n_angles, d + 1)
     n_angles += n_angles % 2  # an even number of midpoints has no φ = π: no z is 0
     phi = np.pi * (2.0 * np.arange(n_angles // 2) + 1.0) / n_angles
@@ -135,7 +135,7 @@ def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
 
 
 def _binomial(d: int, p: float) -> Values:
-    """P(S = m), (d + 1,), by ratios from its mode on."""
+    """Probabilities P(S = m), shape (d + 1,), by ratios starting at the mode."""
     odds, m = p / (1.0 - p), np.arange(d)
     mode = min(int((d + 1) * p), d)
     up = (d - m[mode:]) / (m[mode:] + 1.0) * odds
@@ -145,7 +145,7 @@ def _binomial(d: int, p: float) -> Values:
 
 
 def _product(z: Array) -> Array:
-    """Π over the first axis, by halves: NumPy's own is ten times slower."""
+    """The product over the first axis, by halves: NumPy's is ten times slower."""
     while len(z) > 1:
         half = len(z) // 2
         z = np.concatenate([z[:half] * z[half : 2 * half], z[2 * half :]])
@@ -158,7 +158,7 @@ def _product(z: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """n nodes, each with a point of a circle."""
+    """Nodes with a point of a circle each, n pairs."""
 
     nodes: Indices  # (n,): increasing
     rates: Values  # (n,): u
@@ -166,13 +166,13 @@ class _Pairs:
     angles: Values  # (n,): φ
 
     @cached_property
-    def kept(self) -> Array:
-        """By what a kept word multiplies: p t, or p where t counts the others."""
+    def retained(self) -> Array:
+        """The factor of a retained word: p t, or p if t counts the others."""
         return np.where(self.p <= 0.5, self._t, 1.0) * self.p
 
     @cached_property
     def absent(self) -> Array:
-        """By what a word that is left out multiplies."""
+        """The factor of a word that is left out."""
         return np.where(self.p <= 0.5, 1.0, self._t) * (1.0 - self.p)
 
     @property
@@ -180,36 +180,36 @@ class _Pairs:
         return np.asarray(np.exp(1j * self.angles))
 
 
-class _Kind(ABC):
-    """Blocks of one number of words."""
+class _BlockKind(ABC):
+    """Blocks with the same number of words."""
 
     words: Indices  # (G, b)
 
     @property
     @abstractmethod
     def n_numbers(self) -> int:
-        """Complex numbers of one pair."""
+        """Complex numbers for one pair."""
 
     @abstractmethod
     def bounds(self, p: float) -> tuple[Values, Values]:
-        """Logarithms of Π z, and Σ |v| Q at φ = 0, (Q,) each."""
+        """Logarithms of Π z, and Σ |v| Q at φ = 0, shape (Q,) each."""
 
     @abstractmethod
     def at(self, pairs: _Pairs) -> tuple[Array, Array, Any]:
-        """Π z and V (n,), and what :meth:`owe` asks for."""
+        """Π z and V (n,), and intermediate values for :meth:`accumulate`."""
 
     @abstractmethod
-    def owe(self, known: Any, pairs: _Pairs, due: Array, V: Array) -> None:
-        """Add what is due to Π z V, (n, K), to what is owed to factors and values."""
+    def accumulate(self, cached: Any, pairs: _Pairs, due: Array, V: Array) -> None:
+        """Add derivatives by factors and values, given those by Π z V, (n, K)."""
 
     @abstractmethod
-    def owed(self) -> Array:
-        """What is owed to those that keep a word, (K, G, b)."""
+    def derivatives(self) -> Array:
+        """The derivatives by the sets that retain a word, (K, G, b)."""
 
 
 @final
-class _Words(_Kind):
-    """Blocks of one word; U of their sizes differ."""
+class _Words(_BlockKind):
+    """Blocks of one word, grouped by their U different sizes."""
 
     def __init__(self, blocks: Blocks, rates: Values, n_rows: int) -> None:
         self.words = blocks.words
@@ -232,12 +232,12 @@ class _Words(_Kind):
         return len(self._sizes)
 
     def bounds(self, p: float) -> tuple[Values, Values]:
-        kept = p * self._a
-        z = 1.0 - p + kept
-        return self._counts @ np.log(z), self._absolutes @ (kept / z)
+        retained = p * self._a
+        z = 1.0 - p + retained
+        return self._counts @ np.log(z), self._absolutes @ (retained / z)
 
     def at(self, pairs: _Pairs) -> tuple[Array, Array, Any]:
-        Q = self._a[:, pairs.nodes] * pairs.kept
+        Q = self._a[:, pairs.nodes] * pairs.retained
         z = Q + pairs.absent
         whole = _product(z[: self._n_alone]) * self._powers(pairs, z[self._n_alone :])
         Q /= z
@@ -246,31 +246,31 @@ class _Words(_Kind):
     def _powers(self, pairs: _Pairs, z: Array) -> Array:
         """Π z over sizes of more than one word, by logarithms."""
         fall = -np.expm1(-np.outer(self._sizes[self._n_alone :], pairs.rates))
-        # |z|² − 1 without a difference: what is near 1 comes to a high power
+        # |z|² − 1 without a difference, since |z| close to 1 is raised to a high power
         sure = pairs.p * fall
         turned = 4.0 * pairs.p * (1.0 - pairs.p) * np.sin(pairs.angles / 2.0) ** 2
         square = sure * (sure - 2.0) - turned * (1.0 - fall)
-        near = np.log1p(np.maximum(square, -0.5))
-        logs = np.where(square > -0.5, near, np.log(z.real**2 + z.imag**2))
+        close = np.log1p(np.maximum(square, -0.5))
+        logs = np.where(square > -0.5, close, np.log(z.real**2 + z.imag**2))
         counts = self._counts[self._n_alone :]
         return np.asarray(np.exp(0.5 * (counts @ logs) + 1j * (counts @ np.angle(z))))
 
-    def owe(self, known: Any, pairs: _Pairs, due: Array, V: Array) -> None:
+    def accumulate(self, cached: Any, pairs: _Pairs, due: Array, V: Array) -> None:
         del pairs  # all nodes are added up
-        Q = known
+        Q = cached
         self._sums[0] += (Q @ due).real
         self._sums[1] += (Q @ (V[:, None] * due)).real
         Q *= Q
         self._sums[2] += (Q @ due).real
 
-    def owed(self) -> Array:
-        alone, beside, both = self._sums[:, self._which].transpose(0, 2, 1)
-        return np.asarray((beside + self._v * (alone - both))[:, :, None])
+    def derivatives(self) -> Array:
+        alone, with_values, both = self._sums[:, self._which].transpose(0, 2, 1)
+        return np.asarray((with_values + self._v * (alone - both))[:, :, None])
 
 
 @final
-class _Shared(_Kind):
-    """Blocks of b words that share features: a and v a of their sets of i words."""
+class _Shared(_BlockKind):
+    """Blocks of b words that share features, by means over sets of i words."""
 
     def __init__(self, blocks: Blocks, rates: Values, n_rows: int) -> None:
         self.words = blocks.words
@@ -294,10 +294,10 @@ class _Shared(_Kind):
     def n_numbers(self) -> int:
         return self._plain.shape[0] * self._plain.shape[1]
 
-    def _law(self, kept: Any, absent: Any) -> tuple[Any, Any]:
-        """What i of b words that are kept multiply by, and none."""
+    def _law(self, retained: Any, absent: Any) -> tuple[Any, Any]:
+        """The factors of i of b retained words, for all i, and of none."""
         b = self._blocks.n_words
-        return self._ways * kept**self._i * absent ** (b - self._i), absent**b
+        return self._ways * retained**self._i * absent ** (b - self._i), absent**b
 
     def bounds(self, p: float) -> tuple[Values, Values]:
         law, none = self._law(p, 1.0 - p)
@@ -306,14 +306,14 @@ class _Shared(_Kind):
         return np.log(z).sum(axis=0), values.sum(axis=0)
 
     def at(self, pairs: _Pairs) -> tuple[Array, Array, Any]:
-        turns, none = self._law(pairs.kept, pairs.absent)
+        turns, none = self._law(pairs.retained, pairs.absent)
         z = none + (turns * self._plain[:, :, pairs.nodes]).sum(axis=1)
-        own = (turns * self._tilted[:, :, pairs.nodes]).sum(axis=1) / z
-        return _product(z), own.sum(axis=0), (turns / z[:, None], own)
+        values = (turns * self._tilted[:, :, pairs.nodes]).sum(axis=1) / z
+        return _product(z), values.sum(axis=0), (turns / z[:, None], values)
 
-    def owe(self, known: Any, pairs: _Pairs, due: Array, V: Array) -> None:
-        to_tilted, own = known
-        to_plain = to_tilted * (V - own)[:, None]
+    def accumulate(self, cached: Any, pairs: _Pairs, due: Array, V: Array) -> None:
+        to_tilted, values = cached
+        to_plain = to_tilted * (V - values)[:, None]
         nodes, starts = np.unique(pairs.nodes, return_index=True)
         for k, row in enumerate(due.T):
             for sums, part in zip(self._sums, (to_plain, to_tilted), strict=True):
@@ -321,18 +321,18 @@ class _Shared(_Kind):
                     (part * row).real, starts, axis=2
                 )
 
-    def owed(self) -> Array:
+    def derivatives(self) -> Array:
         blocks, shares = self._blocks, self._blocks.shares[:, 1:].T
         result = np.zeros((self._sums.shape[1], *self.words.shape))
         for q, u in enumerate(self._rates):
             plain, tilted = self._sums[..., q]
             of_sets = plain @ shares + (tilted @ shares) * blocks.values
             of_sets *= np.exp(-u * blocks.sizes)
-            result += of_sets @ blocks.kept
+            result += of_sets @ blocks.retained
         return result
 
 
-# ---- Means of products, and what each word adds to them
+# ---- Means of products, and their first moments
 
 
 @final
@@ -340,7 +340,7 @@ class _Shared(_Kind):
 class SymmetricMeans:
     """Means over sets of one size of Σ_q w_q Π exp(−u_q sizes) Σ values.
 
-    Of the sets of 1 to d − 1 of d ≥ 2 words.
+    For sets of 1 to d − 1 of d ≥ 2 words.
     """
 
     blocks: Sequence[Blocks]  # each word is in one block
@@ -348,7 +348,7 @@ class SymmetricMeans:
     weights: Values  # (Q,): w > 0
 
     def means(self) -> Values:
-        """Of the sets of m = 1, …, d − 1 words, (d − 1,)."""
+        """Means over the sets of m = 1, …, d − 1 words, shape (d − 1,)."""
         return self._circles.means(self._F)
 
     @cached_property
@@ -356,23 +356,26 @@ class SymmetricMeans:
         return self._walked(self._kinds(0), np.zeros((0, len(self._circles.angles))))
 
     def first_moments(self, weights: Array) -> Array:
-        """Σ_m w_m (mean of those that keep word j) for w (K, d + 1), (K, d)."""
+        """Sums Σ_m w_m (mean over sets that retain word j) for w (K, d + 1), (K, d)."""
         kinds = self._kinds(len(weights))
         F = self._walked(kinds, self._circles.adjoint(weights))
-        vars(self)["_F"] = F  # kept as ``cached_property`` keeps it
+        vars(self)["_F"] = F  # fills the ``cached_property``
         result = np.zeros((len(weights), self._n_words))
         for kind in kinds:
-            result[:, kind.words] = kind.owed()
+            result[:, kind.words] = kind.derivatives()
         return result
 
     @property
     def n_steps(self) -> float:
-        """Numbers that are computed at most, for one row of weights."""
+        """An upper bound on computed numbers, for one row of weights."""
         n_numbers = sum(kind.n_numbers for kind in self._kinds(0))
         return float(len(self.rates)) * len(self._circles.angles) * n_numbers
 
-    def _walked(self, kinds: list[_Kind], owed: Array) -> Array:
-        """F at all points (P,); what is owed to F, (K, P), goes to the kinds."""
+    def _walked(self, kinds: list[_BlockKind], F_derivatives: Array) -> Array:
+        """F at all points (P,).
+
+        Derivatives by F, (K, P), are passed on to the kinds.
+        """
         F = np.zeros(len(self._circles.angles), complex)
         nodes, points = self._pairs(kinds)
         size = max(16, _AT_ONCE // sum(kind.n_numbers for kind in kinds))
@@ -381,33 +384,33 @@ class SymmetricMeans:
             p = self._circles.p[self._circles.circle[here]]
             pairs = _Pairs(q, self.rates[q], p, self._circles.angles[here])
             whole, V = self.weights[q].astype(complex), np.zeros(len(q), complex)
-            known = []
+            intermediate = []
             for kind in kinds:
-                factor, value, own = kind.at(pairs)
+                factor, value, cache = kind.at(pairs)
                 whole *= factor
                 V += value
-                known.append(own)
+                intermediate.append(cache)
             np.add.at(F, here, whole * V)
-            if len(owed):
-                due = (owed[:, here] * whole).T
-                for kind, own in zip(kinds, known, strict=True):
-                    kind.owe(own, pairs, due, V)
+            if len(F_derivatives):
+                due = (F_derivatives[:, here] * whole).T
+                for kind, cache in zip(kinds, intermediate, strict=True):
+                    kind.accumulate(cache, pairs, due, V)
         return F
 
-    def _pairs(self, kinds: list[_Kind]) -> tuple[Indices, Indices]:
-        """Nodes and points that matter: |F| is at most F of |v| at φ = 0."""
+    def _pairs(self, kinds: list[_BlockKind]) -> tuple[Indices, Indices]:
+        """The relevant nodes and points: |F| is at most F of |v| at φ = 0."""
         parts = np.zeros((len(self.rates), len(self._circles.p)))
         for k, p in enumerate(self._circles.p):
             log, size = np.log(self.weights), np.zeros(len(self.rates))
             for kind in kinds:
-                more, own = kind.bounds(float(p))
-                log, size = log + more, size + own
+                more, values = kind.bounds(float(p))
+                log, size = log + more, size + values
             parts[:, k] = np.exp(log) * size
         matters = parts > _LITTLE * parts.sum(axis=0)
         nodes, points = np.nonzero(matters[:, self._circles.circle])
         return nodes, points
 
-    def _kinds(self, n_rows: int) -> list[_Kind]:
+    def _kinds(self, n_rows: int) -> list[_BlockKind]:
         return [
             (_Words if blocks.n_words == 1 else _Shared)(blocks, self.rates, n_rows)
             for blocks in self.blocks

@@ -1,4 +1,4 @@
-"""Sums over words behind a norm, and sums of functions of words."""
+"""Sums over words divided by a norm, and sums of functions of words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from propopt.structures.subsets.sizes import SymmetricMeans
 
 _STEP: Final = 0.26
 _TAIL: Final = 37.0
-"""Beyond, e^(−u R) adds less than 1e-16 of what it adds up to."""
+"""Beyond this, e^(−u R) is below 1e-16 of the sum."""
 
 
 @final
@@ -64,27 +64,28 @@ class ExponentialSum:
         return cls(np.exp(logs[used]), np.exp(power * logs[used]) * slopes)
 
 
-# ---- Sums over words that are divided by the norm of what is kept
+# ---- Sums over words that are divided by the norm of the retained words
 
 
 _RANK: Final = 1e-15
-"""Directions of weights that have less of them are left out."""
+"""Directions of weights with a smaller share are left out."""
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalisedSum:
-    """f(z) = base + Σ_B v_B(z_B) / (Σ_B r_B(z_B))^s, and the base where r is 0.
+    """Normalised sums f(z) = base + Σ_B v_B(z_B) / (Σ_B r_B(z_B))^s, base where r is 0.
 
     With TF-IDF c_j of word j and coefficients λ, it has v = λ_j c_j, and r = c_j² with
-    s = 1/2 of the L2 norm, r = c_j with s = 1 of the L1 norm. Means are off by at most
-    1e-13 of the largest Σ |v_B| / (Σ r)^s. There are Q nodes, 66 where words differ by
-    10^4 in r, and U different r of single words. Means take at most 13 Q U √d numbers:
-    for 1,000 words some .003 s if U = 2, .08 s if U = 200, .22 s if all r differ.
+    s = 1/2 for the L2 norm, r = c_j with s = 1 for the L1 norm. Errors of means are at
+    most 1e-13 of the largest Σ |v_B| / (Σ r)^s. There are Q nodes, 66 where words
+    differ by 10^4 in r, and U different r of single words. Means take at most 13 Q U √d
+    numbers: for 1,000 words some .003 s if U = 2, .08 s if U = 200, .22 s if all r
+    differ.
     """
 
-    base: float  # what is added to all
-    # v and r, in their values and sizes; each word is in one block
+    base: float  # the constant
+    # v and r as values and sizes; each word is in one block
     blocks: tuple[Blocks, ...]
     power: float  # s
 
@@ -93,23 +94,23 @@ class NormalisedSum:
 
     @cached_property
     def n_words(self) -> int:
-        """The number of words, d."""
+        """The number d of words."""
         return sum(blocks.words.size for blocks in self.blocks)
 
     @property
     def n_steps(self) -> float:
-        """Numbers that means take at most; 0 for one word."""
+        """An upper bound on the numbers that means take; 0 for one word."""
         return self._symmetric.n_steps if self.n_words > 1 else 0.0
 
     def value(self, bits: Mask, /) -> Values:
         z = np.asarray(bits, bool)
         values, sizes = np.zeros(len(z)), np.zeros(len(z))
         for blocks in self.blocks:
-            values += blocks.read(blocks.values, z)
-            sizes += blocks.read(blocks.sizes, z)
-        known = sizes > 0.0
-        norms = np.where(known, sizes, 1.0) ** self.power
-        return np.asarray(self.base + np.where(known, values / norms, 0.0))
+            values += blocks.look_up(blocks.values, z)
+            sizes += blocks.look_up(blocks.sizes, z)
+        nonempty = sizes > 0.0
+        norms = np.where(nonempty, sizes, 1.0) ** self.power
+        return np.asarray(self.base + np.where(nonempty, values / norms, 0.0))
 
     def mean_by_size(self) -> Values:
         return self._means
@@ -136,23 +137,23 @@ class NormalisedSum:
 
     @cached_property
     def _at_all(self) -> float:
-        """Its value at all words."""
+        """The value for the whole document."""
         return float(self.value(np.ones((1, self.n_words), bool))[0])
 
     @cached_property
     def _symmetric(self) -> SymmetricMeans:
-        """Of sets of some words, but not all, and without the base."""
+        """Means over sets of some words, but not all, without the base."""
         powers = self._powers
         return SymmetricMeans(self._scaled, powers.rates, powers.weights)
 
     @cached_property
     def _total(self) -> float:
-        """The largest size that a set can have; 1 where it is 0."""
+        """The largest size of a set; 1 if it is 0."""
         return sum(float(b.sizes.max(axis=1).sum()) for b in self.blocks) or 1.0
 
     @cached_property
     def _scaled(self) -> tuple[Blocks, ...]:
-        """The blocks, with sizes that add up to at most 1."""
+        """The blocks, with sizes scaled to a sum of at most 1."""
         scale = self._total
         return tuple(
             Blocks(b.words, b.values / scale**self.power, b.sizes / scale)
@@ -166,7 +167,7 @@ class NormalisedSum:
 
 
 def _few(weights: Array) -> tuple[Array, Array]:
-    """Weights (K, M) as a product of (K, R) and (R, M), as few rows as they need."""
+    """Weights (K, M) as a product (K, R) · (R, M) of minimal rank R."""
     left, sizes, right = np.linalg.svd(weights, full_matrices=False)
     used = sizes > _RANK * sizes.max(initial=0.0)
     return left[:, used] * sizes[used], right[used]
@@ -178,11 +179,11 @@ def _few(weights: Array) -> tuple[Array, Array]:
 @final
 @dataclass(frozen=True, eq=False)
 class AddedSets:
-    """f = base + Σ_k weight_k f_k: all that is asked of f is linear in it."""
+    """A weighted sum of functions of sets of words, f = base + Σ_k weight_k f_k."""
 
-    # at least one weight and function, all of the same words
+    # pairs of weight and function, at least one, all of the same words
     parts: Sequence[tuple[float, SetFunction]]
-    base: float | Values = 0.0  # what is added; or (d + 1,), by how many words are kept
+    base: float | Values = 0.0  # or (d + 1,), by the number of retained words
 
     @property
     def n_words(self) -> int:

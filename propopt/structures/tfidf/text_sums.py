@@ -1,4 +1,4 @@
-"""Linear models behind a vectoriser, and models that add up others."""
+"""Linear models behind a vectoriser, and sums of text models."""
 
 from __future__ import annotations
 
@@ -45,16 +45,19 @@ from propopt.tables.documents import TextDocument
 
 
 class TextStructure(Protocol):
-    """A model of texts that was read: a function of the words of any document."""
+    """A text model with an exact structure: a function of the words of any document."""
 
     def at(self, document: TextDocument, /) -> SetFunction | Reason:
-        """The function of which words of a document are kept."""
+        """The function of the retained words of a document.
+
+        The reason if it has no exact form.
+        """
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """λᵀ x + λ_0, or with thresholds Σ_v λ_v 1{x_v > t_v} + λ_0."""
+    """A linear function λᵀ x + λ_0, or with thresholds Σ_v λ_v 1{x_v > t_v} + λ_0."""
 
     coefficients: Values  # (V,): λ
     intercept: float  # λ_0
@@ -62,7 +65,10 @@ class LinearRow:
 
     @classmethod
     def before(cls, network: Network, row: Values, base: float) -> LinearRow | None:
-        """Row · z + base of the scores z of a network; None if it is not affine."""
+        """A combination row · z + base of the scores z of a network.
+
+        None if it is not affine.
+        """
         combination = row, base
         for step in reversed(steps_of(network)):
             if not isinstance(step, networks.Affine | networks.Scaling):
@@ -71,7 +77,7 @@ class LinearRow:
         return cls(*combination)
 
     def times(self, factor: float) -> LinearRow:
-        """All weights times a factor."""
+        """The linear function multiplied by a factor."""
         return replace(
             self,
             coefficients=factor * self.coefficients,
@@ -79,7 +85,7 @@ class LinearRow:
         )
 
     def placed(self, columns: Indices, n_features: int) -> LinearRow:
-        """The same of a table of which it was given some columns."""
+        """The same function of a table from which only some columns were given."""
         wide = np.zeros(n_features)
         np.add.at(wide, columns, self.coefficients)
         thresholds = None
@@ -89,11 +95,11 @@ class LinearRow:
         return LinearRow(wide, self.intercept, thresholds)
 
 
-# ---- Steps between a vectoriser and a linear model, by what they make of its row
+# ---- Steps between a vectoriser and a linear model
 
 
-def before(step: Any, row: LinearRow) -> LinearRow | Reason:
-    """A row of what a fitted step gives, as a row of what it is given."""
+def row_before(step: Any, row: LinearRow) -> LinearRow | Reason:
+    """A linear function of a step's output as one of its input, or the reason."""
     if is_passthrough(step):
         return row
     if isinstance(step, SelectorMixin):
@@ -101,7 +107,7 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
         return row.placed(np.asarray(support).nonzero()[0], len(support))
     if type(step) is Binarizer:
         if row.thresholds is not None:
-            return Reason("what is compared with a threshold is compared again")
+            return Reason("values are compared with a threshold twice")
         thresholds = np.full(len(row.coefficients), float(step.threshold))
         return replace(row, thresholds=thresholds)
     network = None if takes_norm(step) else map_of(step)
@@ -110,8 +116,8 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
         result = LinearRow.before(network, row.coefficients, row.intercept)
     if result is None:
         return Reason(
-            f"{type(step).__name__}, which stands between the vectoriser and the "
-            "model, is not known to be linear"
+            f"{type(step).__name__} between the vectoriser and the model has no "
+            "linear rule"
         )
     if row.thresholds is None:
         return result
@@ -120,22 +126,22 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
             return replace(row, thresholds=(row.thresholds - offset) / factor + center)
         case _:
             return Reason(
-                f"the columns of {type(step).__name__} are sums over words, which are "
-                "compared with a threshold"
+                f"the columns of {type(step).__name__} are sums over words, which the "
+                "model compares with a threshold"
             )
 
 
-# ---- The words of a document as blocks, by the features that they feed
+# ---- The words of a document as blocks that share features
 
 
 MOST_SHARED: Final = 12
-"""So many words may share features: their 2^12 sets are enumerated."""
+"""The most words that may share features: their 2^12 sets are enumerated."""
 
 
 def word_blocks(
     vectoriser: Vectoriser, row: LinearRow, features: DocumentFeatures
 ) -> tuple[Blocks, ...] | Reason:
-    """What words that share features add to the output, and to the norm's power."""
+    """Blocks of words that share features, with their values and norms."""
     entries = (features.count, (features.word, features.feature))
     counts = sp.csr_array(entries, shape=(features.n_words, features.n_features))
     # words that share features, directly or through others
@@ -144,12 +150,12 @@ def word_blocks(
     groups = np.split(np.argsort(group, kind="stable"), ends)
     largest = max(groups, key=len)
     if len(largest) > MOST_SHARED:
-        own = features.feature[np.isin(features.word, largest)]
-        several = np.intersect1d(features.shared, own)[:3].tolist()
+        block_features = features.feature[np.isin(features.word, largest)]
+        several = np.intersect1d(features.shared, block_features)[:3].tolist()
         names = ", ".join(repr(vectoriser.name_of(v)) for v in several)
         return Reason(
             f"{len(largest)} words of the document share features ({names}, ...), more "
-            f"than the {MOST_SHARED} whose sets are enumerated"
+            f"than the supported {MOST_SHARED}"
         )
     by_size = sorted({len(group) for group in groups})
     return tuple(
@@ -161,13 +167,14 @@ def word_blocks(
 def _blocks(
     vectoriser: Vectoriser, row: LinearRow, counts: Sparse, words: Indices
 ) -> Blocks:
-    """Blocks (G, b) of words, with what each set of them has."""
+    """Blocks (G, b) of words, with the value and the norm of each set of words."""
     shape = (len(words), 2 ** words.shape[1])
-    kept = all_sets(shape[1].bit_length() - 1)
-    block, state, place = np.nonzero(np.broadcast_to(kept, (len(words), *kept.shape)))
+    retained = all_sets(shape[1].bit_length() - 1)
+    every_block = np.broadcast_to(retained, (len(words), *retained.shape))
+    block, state, position = np.nonzero(every_block)
     ones = np.ones(len(block))
-    which = (block * shape[1] + state, words[block, place])
-    sets = sp.csr_array((ones, which), shape=(shape[0] * shape[1], counts.shape[0]))
+    entries = (block * shape[1] + state, words[block, position])
+    sets = sp.csr_array((ones, entries), shape=(shape[0] * shape[1], counts.shape[0]))
     values, sizes = _of_sets(vectoriser, row, sp.csr_array(sets @ counts))
     return Blocks(words, values.reshape(shape), sizes.reshape(shape))
 
@@ -175,7 +182,7 @@ def _blocks(
 def _of_sets(
     vectoriser: Vectoriser, row: LinearRow, counts: Sparse
 ) -> tuple[Values, Values]:
-    """λᵀ of features that have these counts (n, V), and what they add to the norm."""
+    """Values λᵀ x of features with counts (n, V), and their parts of the norm."""
     features: Any = vectoriser.values(counts).astype(np.float64)
     if row.thresholds is not None:
         features.data = (features.data > row.thresholds[features.indices]).astype(float)
@@ -184,16 +191,16 @@ def _of_sets(
     return np.asarray(features @ row.coefficients), np.asarray(sizes, np.float64)
 
 
-# ---- Models that add up what other models say of a text
+# ---- Sums of text models
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class AddedTexts:
-    """Base + Σ_k weight_k f_k, of functions of the words of any document."""
+    """A weighted sum of functions of documents, base + Σ_k weight_k f_k."""
 
-    parts: tuple[tuple[float, TextStructure], ...]  # at least one weight and function
-    base: float  # what is added to them
+    parts: tuple[tuple[float, TextStructure], ...]  # weights and functions, one or more
+    base: float  # the constant
 
     def at(self, document: TextDocument, /) -> SetFunction | Reason:
         parts = []
@@ -202,7 +209,7 @@ class AddedTexts:
             if isinstance(result, Reason):
                 return result
             parts.append((weight, result))
-        scaled = [own.scaled(w) for w, own in parts if isinstance(own, Conjunctions)]
+        scaled = [f.scaled(w) for w, f in parts if isinstance(f, Conjunctions)]
         if len(scaled) == len(parts):
             whole = Conjunctions.sum_of(scaled).plus(self.base)
             return cast("Conjunctions", whole)
@@ -211,7 +218,7 @@ class AddedTexts:
 
 
 def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
-    """What a model adds up; None where it has no members that are given what it is."""
+    """The sum of inner models with the same input; None if the model is no such sum."""
     if type(model) is Pipeline:
         result = members_of(model.steps[-1][1], output)
         if not isinstance(result, ModelSum):
@@ -225,28 +232,28 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
         "sklearn.BaggingClassifier",
         "sklearn.BaggingRegressor",
     ):
-        return None  # members have columns of their own
+        return None  # members are applied to different columns
     rule = {**SUMS, **_SUMS_OF_TEXTS}.get(class_name_of(model))
     return None if rule is None else rule(model, output, _NO_TABLE)
 
 
 _NO_TABLE: Final = ColumnView.of_numbers(0, np.asarray)
-"""Members are read by themselves, and not in what a table has for them."""
+"""The rules for sums are used without a table: members are treated as text models."""
 
 
 def _one_against_rest(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
-    """A model for each class; one for two."""
+    """A separate model for each class; a single one for two classes."""
     if len(model.estimators_) == 1:
         return ModelSum((Part(1.0, model.estimators_[0], output, view),))
     if output.name != "margin" or output.index is None:
         return Reason(
-            f"{output.name!r} of one class against the rest is divided by a sum over "
-            "classes; output='margin' is not"
+            f"{output.name!r} of one class against the rest is normalised over "
+            "classes; output='margin' is exact"
         )
-    own = model.estimators_[output.index]
-    return ModelSum((Part(1.0, own, ModelOutput("margin", 1), view),))
+    estimator = model.estimators_[output.index]
+    return ModelSum((Part(1.0, estimator, ModelOutput("margin", 1), view),))
 
 
 _SUMS_OF_TEXTS: Final[Mapping[str, SumRule]] = {
@@ -255,25 +262,28 @@ _SUMS_OF_TEXTS: Final[Mapping[str, SumRule]] = {
         (Part(1.0, model.estimator_, output, view),)
     ),
 }
-"""Beside those that are read of tables; by their class, never a subclass."""
+"""Rules in addition to those for tables; never used for subclasses."""
 
 
-# ---- Which outputs of which models are linear, and why others are not
+# ---- Linear outputs of models, and reasons why others are not linear
 
 
-Found: TypeAlias = LinearRow | Reason | None
-RowRule: TypeAlias = Callable[[Any, ModelOutput], Found]
-"""From a fitted model and an output of it to its row, the reason, or None."""
+RowResult: TypeAlias = LinearRow | Reason | None
+RowRule: TypeAlias = Callable[[Any, ModelOutput], RowResult]
+"""From a fitted model and an output to its linear function, the reason, or None."""
 
 
-def linear_row(model: Any, output: ModelOutput) -> Found:
-    """The row of an output of a fitted model; None of models that are not linear."""
+def linear_row(model: Any, output: ModelOutput) -> RowResult:
+    """An output of a fitted model as a linear function.
+
+    None if the model is not linear.
+    """
     rule = _RULES.get(class_name_of(model), _of_members)
     return rule(model, output)
 
 
-def _of_scores(model: Any, output: ModelOutput) -> Found:
-    """Of models whose scores are A x + b."""
+def _of_scores(model: Any, output: ModelOutput) -> RowResult:
+    """The linear function of models with scores A x + b."""
     network, name = exact_network(model), type(model).__name__
     if network is None:
         return None
@@ -281,27 +291,27 @@ def _of_scores(model: Any, output: ModelOutput) -> Found:
         return Reason(f"{name} has {network.n_scores} outputs")
     link = exact_link(model, output.name, output.column, network.n_scores)
     if link is None:
-        return Reason(f"what {name} makes of its weighted sums is not known")
+        return Reason(f"{name} has no exact rule from its weighted sums to this output")
     if isinstance(link, networks.ScoreLink) and link.curve == "exp":
-        return Reason(f"{name} predicts exp of a weighted sum of words, which is none")
+        return Reason(f"{name} predicts the exponential of a weighted sum of words")
     combination = linear_combination(link, network.n_scores)
     if isinstance(combination, Reason):
         return combination
     row = LinearRow.before(network, *combination)
-    return Reason(f"the scores of {name} are no sums of words") if row is None else row
+    return Reason(f"the scores of {name} are not linear") if row is None else row
 
 
-def _pipeline(model: Any, output: ModelOutput) -> Found:
+def _pipeline(model: Any, output: ModelOutput) -> RowResult:
     result = linear_row(model.steps[-1][1], output)
     for _, step in reversed(model.steps[:-1]):
         if not isinstance(result, LinearRow):
             return result
-        result = before(step, result)
+        result = row_before(step, result)
     return result
 
 
-def _of_members(model: Any, output: ModelOutput) -> Found:
-    """Of models that add up what others predict; of others by their scores."""
+def _of_members(model: Any, output: ModelOutput) -> RowResult:
+    """The linear function of a sum of models, or of the model's scores."""
     total = members_of(model, output)
     if not isinstance(total, ModelSum):
         return _of_scores(model, output) if total is None else total
@@ -314,16 +324,16 @@ def _of_members(model: Any, output: ModelOutput) -> Found:
     return _added(rows, [part.weight for part in total.parts], total.base)
 
 
-def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
+def _added(rows: list[LinearRow], weights: list[float], base: float) -> RowResult:
     if any(row.thresholds is not None for row in rows):
-        return Reason("members compare what they are given with thresholds")
+        return Reason("members compare their inputs with thresholds")
     pairs = list(zip(weights, rows, strict=True))
     coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
     return LinearRow(coefficients, sum(w * row.intercept for w, row in pairs) + base)
 
 
-def _bagging(model: Any, output: ModelOutput) -> Found:
-    """The mean over members, each of which is given its own columns."""
+def _bagging(model: Any, output: ModelOutput) -> RowResult:
+    """The mean over members, each applied to some of the columns."""
     rows = []
     for member, columns in zip(
         model.estimators_, model.estimators_features_, strict=True
@@ -335,8 +345,8 @@ def _bagging(model: Any, output: ModelOutput) -> Found:
     return _added(rows, [1.0 / len(rows)] * len(rows), 0.0)
 
 
-def _bernoulli(model: Any, output: ModelOutput) -> Found:
-    """Log p(k) + Σ_v log p or log(1 − p) of what is there or is not."""
+def _bernoulli(model: Any, output: ModelOutput) -> RowResult:
+    """Log p(k) + Σ_v log p or log(1 − p), by whether each feature occurs."""
     logs = floats(model.feature_log_prob_)
     if output.name != "log_odds" or len(logs) != 2:
         return Reason(
@@ -357,20 +367,21 @@ _RULES: Final[Mapping[str, RowRule]] = {
     "sklearn.BernoulliNB": _bernoulli,
     "sklearn.Pipeline": _pipeline,
 }
-"""Models by their class, never a subclass; others by their members or their scores."""
+"""Rules by class, never used for subclasses; other models by their members or
+scores."""
 
 
 _LONGEST: Final = 4e9
-"""Steps of a document: 5,000 words take at most 3.4e8, and 2 to 4 s."""
+"""Operations for a document: 5,000 words take at most 3.4e8, and 2 to 4 s."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TextLinear:
-    """A linear output of the features of a vectoriser, on any document."""
+    """A linear output of the features of a vectoriser, for any document."""
 
     vectoriser: Vectoriser  # fitted
-    row: LinearRow  # the output, of its features behind the norm
+    row: LinearRow  # the output, as a function of the normalised features
 
     def at(self, document: TextDocument, /) -> SetFunction | Reason:
         if document.n_words == 0:
@@ -397,7 +408,7 @@ class TextLinear:
 def read_text_linear(
     vectoriser: Vectoriser, output: ModelOutput
 ) -> TextLinear | Reason | None:
-    """Linear outputs behind counts or tf-idf, with a norm or without."""
+    """The linear structure behind counts or tf-idf, with or without a norm."""
     try:
         row = linear_row(vectoriser.rest, output)
     except UNREADABLE as error:
@@ -406,7 +417,7 @@ def read_text_linear(
         return row
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
     if not finite or len(row.coefficients) != len(vectoriser.columns):
-        return Reason("a weight of a feature is not finite, or there is none")
+        return Reason("a weight of a feature is missing or not finite")
     wide = row.placed(vectoriser.columns, vectoriser.n_features)
     if row.thresholds is None:
         return TextLinear(vectoriser, wide)
@@ -414,15 +425,18 @@ def read_text_linear(
 
 
 def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
-    """Of features that are compared with thresholds: a norm must not matter."""
+    """A linear function of features compared with thresholds.
+
+    The norm must not matter.
+    """
     used = row.coefficients != 0.0
     assert row.thresholds is not None
     thresholds = row.thresholds[used]
     if (thresholds < 0.0).any():
-        return Reason("a threshold below 0 is passed by features that are 0")
+        return Reason("features that are 0 exceed a threshold below 0")
     if vectoriser.norm is not None and (thresholds > 0.0).any():
         return Reason(
-            f"features are compared with a threshold behind norm={vectoriser.norm!r}, "
+            f"features are compared with a threshold after norm={vectoriser.norm!r}, "
             "which is a sum over all words; with norm=None it is exact"
         )
     return TextLinear(replace(vectoriser, norm=None), row)

@@ -1,4 +1,4 @@
-"""Fitted vectorisers, and which features the words of a document feed."""
+"""Fitted vectorisers, and the features that the words of a document contribute to."""
 
 from __future__ import annotations
 
@@ -40,46 +40,49 @@ VECTORISERS: Final[tuple[type[Any], ...]] = (
     TfidfVectorizer,
     HashingVectorizer,
 )
-"""The classes themselves, never subclasses: those may count by another rule."""
+"""Supported classes; subclasses are excluded, since they may count by another rule."""
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Vectoriser:
-    """From a text to V features: counts n_v, then g_v(n_v), then a norm.
+    """A fitted vectoriser: from a text to V features, by counts, weights and a norm.
 
-    g_v(n) is n, or 1 where ``binary``; its logarithm plus 1 where ``sublinear``; times
-    idf_v, which holds all weights before the last norm; and 0 where n is 0.
+    g_v(n) is n, or 1 if ``binary``; its logarithm plus 1 if ``sublinear``; times idf_v,
+    the product of all weights before the last norm; and 0 for n = 0.
     """
 
     counter: Any  # a fitted CountVectorizer, TfidfVectorizer or HashingVectorizer
-    binary: bool  # as scikit-learn has them
+    binary: bool  # as in scikit-learn
     sublinear: bool
-    # (V,): the inverse document frequencies; None where they are not used
+    # (V,): the inverse document frequencies; None if unused
     idf: Array | None
-    norm: str | None  # what features are divided by at last
-    chosen: Indices | None = None  # (F,): those that are passed on; None of all
-    rest: Any = None  # the model behind; None where the vectoriser stands alone
+    norm: str | None  # the norm by which features are divided
+    chosen: Indices | None = None  # (F,): the features that are passed on; None for all
+    rest: Any = None  # the model behind it; None for a vectoriser alone
 
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
-        """What vectoriser a fitted pipeline begins with; the reason if none."""
+        """The vectoriser that a fitted pipeline begins with.
+
+        The reason if there is none.
+        """
         steps = FittedModel.of(model).steps
         if not steps or type(steps[0]) not in VECTORISERS:
-            known = ", ".join(kind.__name__ for kind in VECTORISERS)
+            supported = ", ".join(kind.__name__ for kind in VECTORISERS)
             name = type(model).__name__
-            said = f"{name} is no pipeline of scikit-learn that begins with {known}"
+            message = f"{name} is no scikit-learn pipeline that begins with {supported}"
             if type(model) is Pipeline and steps:
                 name = type(steps[0]).__name__
-                said = f"the pipeline begins with {name}, not with {known}"
-            return Reason(said)
+                message = f"the pipeline begins with {name}, not with {supported}"
+            return Reason(message)
         if steps[0].input != "content":
             name = type(steps[0]).__name__
-            return Reason(f"{name}(input={steps[0].input!r}) reads files, not texts")
+            return Reason(f"{name}(input={steps[0].input!r}) takes files, not texts")
         first = steps[0]
         if type(first) is CountVectorizer and not has_fitted(first, "vocabulary_"):
-            first = copy(first)  # it was given its words, and never fitted
-            first.transform([""])  # which reads them
+            first = copy(first)  # it has a fixed vocabulary, and was never fitted
+            first.transform([""])  # which sets the vocabulary
         result = cls(first, bool(first.binary), False, None, None)
         if type(first) is TfidfVectorizer:
             result = _with_tfidf(result, first)
@@ -94,19 +97,19 @@ class Vectoriser:
 
     @property
     def n_features(self) -> int:
-        """V."""
+        """The number V of features."""
         if type(self.counter) is HashingVectorizer:
             return int(self.counter.n_features)
         return len(self.counter.vocabulary_)
 
     @property
     def columns(self) -> Indices:
-        """The features that are passed on, (F,)."""
+        """The features that are passed on to the model, shape (F,)."""
         return np.arange(self.n_features) if self.chosen is None else self.chosen
 
     def counts(self, texts: Sequence[str]) -> Sparse:
-        """How often each feature comes in texts, (n, V); hashed ones have signs."""
-        # but for binary ones: words whose signs cancel are 1 to scikit-learn
+        """Counts of each feature in texts, (n, V); hashed ones have signs."""
+        # binary ones have no signs: cancelling words count as 1 in scikit-learn
         counter = copy(self.counter)
         counter.binary = False
         if type(counter) is HashingVectorizer:
@@ -116,14 +119,14 @@ class Vectoriser:
         return sp.csr_array(CountVectorizer.transform(counter, texts), dtype=np.float64)
 
     def values(self, counts: Sparse) -> Sparse:
-        """G of counts (n, V), in the precision of the vectoriser; no norm yet."""
+        """Weighted counts g of counts (n, V) in the vectoriser's precision."""
         result = sp.csr_array(counts, dtype=self._dtype, copy=True)
         result.eliminate_zeros()
-        result.data = self.weighed(result.data, result.indices)
+        result.data = self.weighted_counts(result.data, result.indices)
         return result
 
-    def weighed(self, counts: Array, features: Indices) -> Array:
-        """G of counts of features (n,), none of which is 0."""
+    def weighted_counts(self, counts: Array, features: Indices) -> Array:
+        """The weighted counts g of nonzero counts of features, shape (n,)."""
         result = np.array(counts, self._dtype)
         if self.binary:
             result.fill(1.0)
@@ -136,15 +139,15 @@ class Vectoriser:
 
     @cached_property
     def _dtype(self) -> np.dtype[Any]:
-        own = np.dtype(self.counter.dtype)
-        return own if own in (np.float32, np.float64) else np.dtype(np.float64)
+        dtype = np.dtype(self.counter.dtype)
+        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     def name_of(self, feature: int) -> str:
-        """The term that a feature counts; of hashed ones its number."""
+        """The term that a feature counts; for hashed features a number."""
         return self._terms.get(feature, f"feature {feature}")
 
     def tokens(self, text: str) -> list[str]:
-        """The words of a text as the vectoriser finds them, stop words left out."""
+        """The words of a text by the vectoriser's rule, without stop words."""
         single = copy(self.counter)
         single.ngram_range = (1, 1)
         return list(single.build_analyzer()(text))
@@ -163,19 +166,19 @@ class Vectoriser:
 
     @cached_property
     def _terms(self) -> dict[int, str]:
-        known = getattr(self.counter, "vocabulary_", {})
-        return {int(place): term for term, place in known.items()}
+        vocabulary = getattr(self.counter, "vocabulary_", {})
+        return {int(index): term for term, index in vocabulary.items()}
 
 
 def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
-    """With the settings of a TfidfTransformer, or of a TfidfVectorizer."""
+    """The vectoriser with the settings of a TfidfTransformer or TfidfVectorizer."""
     idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else None
     sublinear = bool(tfidf.sublinear_tf)
     return replace(vectoriser, sublinear=sublinear, idf=idf, norm=tfidf.norm)
 
 
 def _with_steps(vectoriser: Vectoriser, behind: list[Any]) -> Vectoriser | Reason:
-    """With what of the steps behind is still the vectoriser's, and the rest."""
+    """The vectoriser with the steps before its last norm, and the rest as its model."""
     counted = (
         type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
     )
@@ -200,7 +203,7 @@ def takes_norm(step: Any) -> bool:
 
 
 def map_of(step: Any) -> Network | None:
-    """The map of a fitted step without its norm; None where it is not known."""
+    """The map of a fitted step without its norm; None if there is no rule for it."""
     if type(step) is TfidfTransformer and not step.sublinear_tf:
         zeros = np.zeros(step.n_features_in_)
         return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
@@ -208,14 +211,14 @@ def map_of(step: Any) -> Network | None:
 
 
 def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
-    """With a step before a norm, or that takes it: earlier ones make no difference."""
+    """The vectoriser with a step before a norm, or with the norm of the step."""
     columns, norm = vectoriser.columns, vectoriser.norm
-    own = vectoriser.idf
-    idf = np.ones(vectoriser.n_features) if own is None else own.copy()
+    weights = vectoriser.idf
+    idf = np.ones(vectoriser.n_features) if weights is None else weights.copy()
     if isinstance(step, SelectorMixin):
-        kept = np.asarray(step.get_support(), bool)
-        idf[columns[~kept]] = 0.0
-        return replace(vectoriser, idf=idf, chosen=columns[kept])
+        support = np.asarray(step.get_support(), bool)
+        idf[columns[~support]] = 0.0
+        return replace(vectoriser, idf=idf, chosen=columns[support])
     if type(step) is Normalizer and step.norm in ("l1", "l2"):
         return replace(vectoriser, norm=step.norm)
     match map_of(step):
@@ -224,27 +227,27 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
             idf[columns] *= factor
         case _:
             return Reason(
-                f"a norm is taken behind {type(step).__name__}, which is not known to "
-                "weigh each feature by itself"
+                f"a norm follows {type(step).__name__}, which may combine several "
+                "features"
             )
     norm = step.norm if takes_norm(step) else norm
     return replace(vectoriser, idf=idf, norm=norm)
 
 
-# ---- Which features of a vectoriser the words of a document feed
+# ---- The features that the words of a document contribute to
 
 
 N_CHECKS: Final = 6
-"""So many random sets of words are deleted to see that counts add up."""
+"""Random sets of words that are deleted to check that counts add up."""
 
 _MOST_CHECKS: Final = 256
-"""So many where deleting a word may make tokens of what stands beside it."""
+"""Checks if deleting a word may form new tokens from its neighbours."""
 
 _CHARACTERS: Final = 2**21
-"""Of the texts of these checks: 0.3 s."""
+"""Characters of the texts of these checks, which take 0.3 s."""
 
 _RUNS: Final = (r"(?u)\b\w\w+\b", r"\b\w\w+\b", r"(?u)\b\w+\b", r"\b\w+\b", r"\w+")
-"""Patterns whose tokens are all letters that stand together, or some of these."""
+"""Patterns with tokens that are all letters of a run, or some of these."""
 
 _LETTER: Final = re.compile(r"\w")
 
@@ -252,50 +255,52 @@ _LETTER: Final = re.compile(r"\w")
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentFeatures:
-    """Counts of features as sums over the words that are kept: n_v = Σ_j M_vj z_j."""
+    """Counts of features as sums over the retained words, n_v = Σ_j M_vj z_j."""
 
-    feature: Indices  # (E,): v and j where M is not 0, sorted by v, then by j
+    feature: Indices  # (E,): v and j of the entries of M, sorted by v, then by j
     word: Indices  # shape (E,)
-    # (E,): m_vj: how often all occurrences of word j count for feature v together
+    # (E,): m_vj, the count of feature v in all occurrences of word j
     count: Values
     n_features: int  # V
     n_words: int  # d
 
     @cached_property
     def shared(self) -> Indices:
-        """The features that several words feed, increasing."""
+        """The features that several words contribute to, increasing."""
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
     def feeding(self, features: Indices) -> tuple[Indices, Indices, Values]:
-        """Whose the words of features (n,) are, they, and how often each counts."""
+        """For features (n,): entries with the feature's index, a word and its count."""
         start = np.searchsorted(self.feature, features)
         size = np.searchsorted(self.feature, features, side="right") - start
-        whose = np.repeat(np.arange(len(features)), size)
-        which = np.arange(len(whose)) + (start - np.cumsum(size) + size)[whose]
-        return whose, self.word[which], self.count[which]
+        index = np.repeat(np.arange(len(features)), size)
+        entry = np.arange(len(index)) + (start - np.cumsum(size) + size)[index]
+        return index, self.word[entry], self.count[entry]
 
     def counts(self, bits: Mask) -> Sparse:
-        """The counts of features (n, V) where the words with these bits are kept."""
-        kept = sp.csr_array(np.asarray(bits, np.float64))
+        """Counts of features (n, V) where the words with these bits are retained."""
+        retained = sp.csr_array(np.asarray(bits, np.float64))
         shape = (self.n_words, self.n_features)
         return sp.csr_array(
-            kept @ sp.csr_array((self.count, (self.word, self.feature)), shape=shape)
+            retained @ sp.csr_array((self.count, (self.word, self.feature)), shape)
         )
 
 
 def document_features(
     vectoriser: Vectoriser, document: TextDocument
 ) -> DocumentFeatures | Reason:
-    """What each word of a document, as it stands, adds to which features.
+    """The contribution of each word of a document to each feature.
 
-    That counts add up is seen on the whole text, on none and on random sets of words:
-    on more, or all, where the tokens may be more than letters that stand together.
+    The reason if it is not additive.
+
+    Additivity is checked on the whole text, on the empty one and on random sets of
+    words: on more sets, or all, if tokens may be other than runs of letters.
     """
     formed = _formed_ngrams(vectoriser, document)
     if formed:
         return Reason(
             f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
-            "which depend on what is deleted between them"
+            "which depend on the words deleted between them"
         )
     n_checks = N_CHECKS
     if not _has_runs(vectoriser) or _touches(document):
@@ -304,10 +309,10 @@ def document_features(
     bits = _some_bits(document, n_checks)
     written = [document.text[o.start : o.end] for o in document.occurrences]
     words = list(dict.fromkeys(written))
-    counts = vectoriser.counts([*words, *document.texts(bits)])  # a call has its cost
+    counts = vectoriser.counts([*words, *document.texts(bits)])  # one call is faster
     result = _of_words(document, written, words, counts[: len(words)])
-    off = abs(counts[len(words) :] - result.counts(bits))
-    wrong = np.unique(off.tocoo().col[off.tocoo().data > 0.0])
+    errors = abs(counts[len(words) :] - result.counts(bits))
+    wrong = np.unique(errors.tocoo().col[errors.tocoo().data > 0.0])
     if len(wrong) > 0:
         names = [vectoriser.name_of(v) for v in wrong.tolist()]
         return Reason(
@@ -324,33 +329,34 @@ def _of_words(
     counts: Sparse,  # (W, V): of each by itself
 ) -> DocumentFeatures:
     """The sum over the occurrences of each word."""
-    place = {text: k for k, text in enumerate(words)}
-    which = np.array([place[text] for text in written], np.intp)
-    often = sp.csr_array(
-        (np.ones(len(which)), (document.word_indices, which)),
+    index = {text: k for k, text in enumerate(words)}
+    occurrence_word = np.array([index[text] for text in written], np.intp)
+    occurrences = sp.csr_array(
+        (np.ones(len(occurrence_word)), (document.word_indices, occurrence_word)),
         shape=(document.n_words, len(words)),
     )
-    table = sp.csr_array(often @ counts).tocoo()
-    kept = table.data != 0.0
-    word, feature = table.row[kept].astype(np.intp), table.col[kept].astype(np.intp)
+    table = sp.csr_array(occurrences @ counts).tocoo()
+    nonzero = table.data != 0.0
+    word = table.row[nonzero].astype(np.intp)
+    feature = table.col[nonzero].astype(np.intp)
     order = np.lexsort([word, feature])
     return DocumentFeatures(
-        feature[order], word[order], table.data[kept][order], *table.shape[::-1]
+        feature[order], word[order], table.data[nonzero][order], *table.shape[::-1]
     )
 
 
 def _has_runs(vectoriser: Vectoriser) -> bool:
-    """Whether its tokens are known to be runs of letters, as in the text."""
-    own = vectoriser.counter
-    plain = (
-        own.analyzer == "word" and own.tokenizer is None and own.preprocessor is None
-    )
-    known = tuple(own.ngram_range) == (1, 1) or has_fitted(own, "vocabulary_")
-    return plain and known and own.strip_accents is None and own.token_pattern in _RUNS
+    """Whether the tokens are surely runs of letters, as in the text."""
+    counter = vectoriser.counter
+    if counter.analyzer != "word" or counter.token_pattern not in _RUNS:
+        return False
+    custom = counter.tokenizer, counter.preprocessor, counter.strip_accents
+    fixed = tuple(counter.ngram_range) == (1, 1) or has_fitted(counter, "vocabulary_")
+    return fixed and custom == (None, None, None)
 
 
 def _touches(document: TextDocument) -> bool:
-    """Whether a letter stands beside a word, which may meet another one."""
+    """Whether a letter is next to a word, so that deletion could join it to another."""
     neighbouring = (
         document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
         for o in document.occurrences
@@ -359,7 +365,7 @@ def _touches(document: TextDocument) -> bool:
 
 
 def _some_bits(document: TextDocument, n_checks: int) -> Mask:
-    """All words, none, and random sets of any size that are the same in each run."""
+    """All words, no words, and random sets of any size, equal in each run."""
     d = document.n_words
     if 2**d <= n_checks:
         return all_sets(d)
@@ -370,7 +376,7 @@ def _some_bits(document: TextDocument, n_checks: int) -> Mask:
 
 
 def _formed_ngrams(vectoriser: Vectoriser, document: TextDocument) -> list[str]:
-    """The n-grams of the vocabulary all of whose tokens the document has."""
+    """The n-grams of the vocabulary with all tokens in the document."""
     following = vectoriser.ngrams
     if not following:
         return []
@@ -384,6 +390,6 @@ def _formed_ngrams(vectoriser: Vectoriser, document: TextDocument) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    """Three of the names, quoted, and how many more there are."""
+    """The first three names, quoted, and the number of further names."""
     shown = ", ".join(map(repr, names[:3]))
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -246,7 +246,7 @@ def test_a_function_that_is_read_wrongly_at_one_row_is_refused(
     assert np.abs(found.completeness_gap).max() < 1e-12
     if off:
         with (
-            pytest.warns(InexactBoxesWarning, match="differs from its answer by"),
+            pytest.warns(InexactBoxesWarning, match="differs from its values by"),
             pytest.raises(InvalidInput, match=f"{kind.method}: .*in row {row} of"),
         ):
             explainer.explain(function, X)

@@ -161,8 +161,8 @@ def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
     wrong = OfProducts(linear(SLOPES).sum_of_products, off_by=1e-6)
     lime = ExactLime(law=three_bins(1.0), n_samples=100)
     with (
-        pytest.warns(InexactBoxesWarning, match="differs from its answer by"),
-        pytest.warns(EstimatedWarning, match="differs from its answer by"),
+        pytest.warns(InexactBoxesWarning, match="differs from its values by"),
+        pytest.warns(EstimatedWarning, match="differs from its values by"),
     ):
         result = lime.explain(wrong, IN_ITS_CELL)
     assert result.standard_errors is not None

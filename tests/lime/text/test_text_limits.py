@@ -146,7 +146,7 @@ def test_what_was_read_wrong_is_not_believed(tree):
     object.__setattr__(f, "structure", Claimed([0.1], [[0]]))
     read = checked_subsets(f, document)
     assert isinstance(read, Reason)
-    assert "differs from its answer by" in read.reason
+    assert "differs from its values by" in read.reason
     found = text_limits(f, TEXTS[:1])
     assert found.sources == ("exact (all 64 sets of words)",)
     assert found.reasons[0] == read.reason

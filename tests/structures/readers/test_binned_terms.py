@@ -125,7 +125,7 @@ def test_it_is_believed_only_if_it_is_right():
     function = po.wrap(model, data=X)
     assert function.boxes is not None
     model.term_scores_[0][1:] += np.linspace(0, 0.3, len(model.term_scores_[0]) - 1)
-    with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
+    with pytest.warns(InexactBoxesWarning, match="differs from its values"):
         po.explain(function, X.iloc[:3], data=X.iloc[:40], robustness=0)
 
 

@@ -437,7 +437,7 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
             function.value(other)
     # what the message says does it
     renamed = table.set_axis(list("xyz"), axis=1)
-    with pytest.raises(InvalidInput, match=r"data=X\) hands it X's own, and a problem"):
+    with pytest.raises(InvalidInput, match=r"data=X\) uses the names of X, and a"):
         function.value(renamed)
     if not searched:  # which scikit-learn refuses itself
         own = po.wrap(model, data=renamed).value(renamed)
@@ -469,6 +469,6 @@ def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
     model = sk.HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
     function = po.wrap(model)
     model._baseline_prediction = np.zeros((1, 0))  # noqa: SLF001
-    with pytest.warns(InexactBoxesWarning, match=r"cannot be read.*IndexError"):
+    with pytest.warns(InexactBoxesWarning, match=r"cannot be computed.*IndexError"):
         assert function.boxes is None
     assert function.boxes is None
