@@ -68,10 +68,7 @@ class Cost:
         return f"{self.evaluations:,} evaluations, {about}"
 
     def announce(self, label: str, wanted: bool | None = None) -> bool:
-        """Print the cost of work on standard error if it is long.
-
-        Returns whether it was printed.
-        """
+        """Print the cost of work on standard error, if it is long; returns if so."""
         is_long = self.seconds > WORTH_SAYING and not is_silent()
         if self.seconds > 0.0 and (is_long if wanted is None else wanted):
             _say(f"{label}: {self.in_words()}")

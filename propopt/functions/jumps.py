@@ -62,10 +62,7 @@ def as_numbers(answer: object, source: str = "the model") -> Array:
 
 
 def precision_of(answer: object) -> float:
-    """The relative rounding ε of a model's values.
-
-    Single if float64 values fit into float32.
-    """
+    """The rounding ε of a model's values; single if they all fit into float32."""
     array = _plain(answer, "the model")
     if array.dtype.kind != "f":
         return DOUBLE

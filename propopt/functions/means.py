@@ -71,10 +71,7 @@ class CheckedStructure:
         return bool((errors <= allowed).all())
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
-        """The structure if it agrees with the function at the points.
-
-        Else a reason, with a warning.
-        """
+        """The structure, if it agrees with f at the points; else a reason (warned)."""
         if isinstance(self.structure, Reason):
             return self.structure
         gaps, compared = _gaps(self.function, points), self.compared_missing
@@ -133,10 +130,7 @@ class CheckedLink:
     def of(
         cls, function: Function, points: Points, labels: Labels
     ) -> CheckedLink | None:
-        """The first of the function's candidate links that agrees at rows (N, D).
-
-        Else None.
-        """
+        """The first of f's candidate links that agrees at rows (N, D), or None."""
         if not function.links:
             return None
         rows = _not_compared(_gaps(function, points), None)

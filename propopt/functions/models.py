@@ -30,16 +30,8 @@ from propopt.functions.differences import (
     warn_jumps,
 )
 from propopt.functions.function import EXACT, WrappedModel, describe_step
-from propopt.functions.jumps import (
-    FEWEST,
-    MOST,
-    TRIAL_ROWS,
-    as_numbers,
-)
-from propopt.functions.outputs import (
-    FittedColumns,
-    Readout,
-)
+from propopt.functions.jumps import FEWEST, MOST, TRIAL_ROWS, as_numbers
+from propopt.functions.outputs import FittedColumns, Readout
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.model_structure import ModelStructure
@@ -97,10 +89,7 @@ class CalledModel(WrappedModel):
     def _call_model(
         self, call: Callable[[Points, Labels], Result], points: Points, labels: Labels
     ) -> Result:
-        """The result of the model.
-
-        If it fails for new categories or gaps, an error that names them.
-        """
+        """The model's result; an error names new categories or missing values."""
         try:
             return call(points, labels)
         except (InvalidInput, MemoryError):

@@ -251,10 +251,7 @@ def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
 def exact_scores(
     model: Any, output: str, index: int | None
 ) -> tuple[Network, Link] | None:
-    """The exact scores of a fitted model, and the link to an output.
-
-    None if there are none.
-    """
+    """The exact scores of a fitted model with the link to an output, or None."""
     if tree_rule(model) is not None:
         return None
     from propopt.structures.registry import exact_link, exact_network  # if no tree
@@ -338,10 +335,7 @@ def _read_position(target: Target) -> int | None:
 def one_label(
     model: FittedModel, target: Target
 ) -> tuple[FittedModel, Target, int | None]:
-    """A binary model of one label, its target, and the index of the label.
-
-    None for other models.
-    """
+    """Binary model of one label, its target and the label's index, if multi-label."""
     labels = model.labels
     if labels is None:
         return model, target, None

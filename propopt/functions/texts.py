@@ -217,10 +217,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def trial(self) -> Trial:
-        """Facts about the model from test rows.
-
-        Parts of a sum are tested themselves.
-        """
+        """Facts about the model from test rows; sums leave them to their parts."""
         return Trial(done=bool(self.terms))
 
     @cached_property
@@ -348,10 +345,7 @@ class TextFunction(WrappedModel):
         return not isinstance(self.structure, Reason)
 
     def subsets(self, document: TextDocument) -> SetFunction | Reason:
-        """The exact function of the retained words of a document.
-
-        The reason if there is none.
-        """
+        """The exact function of a document's retained words, or the reason why not."""
         if isinstance(self.structure, Reason):
             return self.structure
         return self.structure.at(document)

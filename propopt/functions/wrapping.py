@@ -22,11 +22,7 @@ from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, WrappedModel
 from propopt.functions.images import ImageShape
 from propopt.functions.jumps import allowed_difference
-from propopt.functions.models import (
-    ExactModel,
-    GivenGradient,
-    NumericalModel,
-)
+from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
     FittedColumns,
     Output,
@@ -314,10 +310,7 @@ def _with_settings(
     outcome: str | None,
     label_index: int | None = None,
 ) -> Function:
-    """The function with its batch size, outcome and label.
-
-    ``label_index`` is the index of one of several labels.
-    """
+    """The function of one label (or None) with its outcome and its batch size."""
     if label_index is not None:
         quantity = replace(function.quantity, position=label_index)
         function = replace(function, quantity=quantity)
@@ -408,10 +401,7 @@ def _exact(
 
 
 def _agrees_with_model(exact: ExactModel, readout: Readout, points: Points) -> bool:
-    """Whether the exact form agrees with the model at points (n, D); else a warning.
-
-    Log-odds are compared as probabilities, which the model returns.
-    """
+    """Whether the exact form agrees with the model at points (n, D); else warn."""
     if len(points) == 0:
         return True
     exact_values = exact.value_at(points, Labels())

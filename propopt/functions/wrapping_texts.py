@@ -21,12 +21,7 @@ from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import VECTORISERS
-from propopt.tables.documents import (
-    PatternWords,
-    TextSchema,
-    VectoriserWords,
-    WordRule,
-)
+from propopt.tables.documents import PatternWords, TextSchema, VectoriserWords, WordRule
 
 
 def word_rule_of(model: Any) -> WordRule | Reason:

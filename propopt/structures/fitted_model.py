@@ -148,10 +148,7 @@ class FittedModel:
 
     @cached_property
     def steps(self) -> list[Any]:
-        """The steps that transform something, with nested pipelines flattened.
-
-        Or the model alone.
-        """
+        """The steps of (nested) pipelines that transform something, or the model."""
         return _working(self.estimator)
 
     @cached_property
@@ -197,29 +194,20 @@ class FittedModel:
 
     @cached_property
     def members(self) -> list[Any]:
-        """The models that the final estimator combines, such as the voters.
-
-        Empty if none.
-        """
+        """The models that the final estimator combines, such as voters; else none."""
         return _members_in(self.final)
 
     # ---- Columns and classes
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names of the columns that the model was fitted on.
-
-        None if they had no names.
-        """
+        """The names of the columns that the model was fitted on, if it has them."""
         names = fitted_value(self.entry, "feature_names_in_")
         return None if names is None else tuple(str(name) for name in names)
 
     @property
     def n_columns(self) -> int | None:
-        """The number of columns that the model was fitted on.
-
-        None if it does not record it.
-        """
+        """The number of columns that the model was fitted on, if it records it."""
         count = fitted_value(self.entry, "n_features_in_")
         return None if count is None else int(count)
 
@@ -266,10 +254,7 @@ class FittedModel:
 
     @cached_property
     def logit_of_margin(self) -> float | None:
-        """The factor from the margin to the log-odds of the second of two classes.
-
-        None if there is none.
-        """
+        """The factor from the margin to log-odds of the second of two classes."""
         return None if self._rule is None else self._rule.logit(self.core)
 
     @cached_property
@@ -347,10 +332,7 @@ class FittedModel:
 
     @cached_property
     def text_vectorisers(self) -> list[Any]:
-        """The vectorisers that the model begins with.
-
-        Empty if another kind of step receives texts.
-        """
+        """The vectorisers that the model begins with; none if other steps do."""
         vectorisers = [
             entry for entry in self.text_entries if is_a(entry, *_COUNT_WORDS)
         ]

@@ -134,10 +134,7 @@ INNER_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """A constant kernel, k = c.
-
-    With c = 0 also white noise, which vanishes off the data.
-    """
+    """A constant kernel, k = c; white noise is 0 off the data, so that c = 0."""
 
     constant: float
 

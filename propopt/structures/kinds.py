@@ -57,10 +57,7 @@ def has_fitted(model: object, attribute: str) -> bool:
 
 
 def has_method(model: object, method: str) -> bool:
-    """Whether a model has a method.
-
-    Scikit-learn hides those that its settings exclude.
-    """
+    """Whether a model has a method that its settings do not exclude."""
     return callable(fitted_value(model, method))
 
 

@@ -47,10 +47,7 @@ class ModelStructure:
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
-        """The score behind the output, or the output itself, as a sum of boxes.
-
-        None if neither is.
-        """
+        """The output, or the score behind it, as a sum of boxes; else None."""
         return self.boxes if self.boxes is not None else self.margin.boxes
 
     @cached_property

@@ -86,10 +86,7 @@ class LogOdds(Link):
 
 
 def class_link(output: str, index: int, n_scores: int) -> Link:
-    """The link of an output of a class from logits.
-
-    A single logit is that of the second class.
-    """
+    """Link of an output of a class from logits; one logit is for the second class."""
     sign = 1.0 if index == 1 else -1.0
     match output, n_scores:
         case "probability", 1:

@@ -53,10 +53,7 @@ def exact_network(model: Any) -> Network | None:
 
 
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
-    """The link from the scores of a model to one of its outputs.
-
-    None if there is no exact rule.
-    """
+    """The exact link from the scores of a model to one of its outputs, or None."""
     final = FittedModel.of(model).final
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
@@ -67,10 +64,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 
 
 def _in_units_of_target(model: Any) -> Network | None:
-    """The scores of a model that was fitted to a rescaled target.
-
-    None if the scaling is not affine.
-    """
+    """The scores of a model with a scaled target, or None if it is not affine."""
     units, inner = scale_of_target(model.transformer_), model.regressor_
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
@@ -84,10 +78,7 @@ def _in_units_of_target(model: Any) -> Network | None:
 def exact_products(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
-    """An output of a fitted model as a sum of products; boxes for trees.
-
-    The reason if there is none.
-    """
+    """An output as a sum of products, boxes for trees; or the reason why not."""
     model = as_estimator(model)
     boxes = exact_boxes(model, output, view)
     if boxes is not None:

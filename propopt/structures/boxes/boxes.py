@@ -82,10 +82,7 @@ class Boxes(SumOfProducts):
         return replace(self, values=values, paths=self.paths[order[first]])
 
     def split_by(self, by: Callable[[int, Sets], Sets]) -> Boxes:
-        """The same function with the sets of each column replaced by ``by``.
-
-        Equal boxes are combined.
-        """
+        """The same function with the sets of each column replaced by ``by``."""
         ends = ("low", "high", "missing", "group")
         fields = {name: getattr(self.sets, name).copy() for name in ends}
         for j in np.unique(self.sets.column).tolist():

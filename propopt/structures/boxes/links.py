@@ -67,10 +67,7 @@ class LinkedScores:
 
 
 def exact_score(structure: SumOfProducts | Reason | None) -> SumOfProducts | None:
-    """A score with exact mixtures, that is a sum of boxes or an additive function.
-
-    Else None.
-    """
+    """Score, if it is a sum of boxes or additive, with exact mixtures; else None."""
     if not isinstance(structure, SumOfProducts):
         return None
     has_mixtures = isinstance(structure, Boxes) or structure.lengths.max(initial=0) <= 1
@@ -164,10 +161,7 @@ class _Mixtures:
         return bits
 
     def scores_of(self, x: Values) -> Array:
-        """Scores of all mixtures of x (D,), (B, 2^d).
-
-        Bit j stands for column j of x.
-        """
+        """Scores of all mixtures of x (D,), (B, 2^d); bit j is for column j of x."""
         of_x, size = self.bits_holding(x[None]), 1 << self.n_columns
         box, row = np.nonzero((of_x | self.background_bits) == self.full[:, None])
         of_b = self.background_bits[box, row]
@@ -212,10 +206,7 @@ class _AdditiveMixtures:
         return terms
 
     def scores_of(self, x: Values) -> Array:
-        """Scores of all mixtures of x (D,), (B, 2^d).
-
-        Bit j stands for column j of x.
-        """
+        """Scores of all mixtures of x (D,), (B, 2^d); bit j is for column j of x."""
         total = self.at_background[:, None]
         for change in self.terms(x[None]) - self.background_terms:
             total = np.concatenate([total, total + change[:, None]], axis=1)
@@ -223,11 +214,7 @@ class _AdditiveMixtures:
 
 
 def _expanded(
-    index: Indices,
-    rest: Indices,
-    values: Array,
-    chosen: Mask,
-    shape: tuple[int, int],
+    index: Indices, rest: Indices, values: Array, chosen: Mask, shape: tuple[int, int]
 ) -> Array:
     """The sum of v Σ_{C ⊆ rest} (−1)^|C| at index ∪ C, over some boxes, (B, 2^d)."""
     index, rest, values = index[chosen], rest[chosen], values[chosen]

@@ -388,10 +388,7 @@ class BoxTables:
                 *(some.stop - some.start, p, self.n_rows, words.shape[1]),
                 *(counts is not None, words, batch.sets_and_players(some)[0], scale),
                 *(_NOTHING if counts is None else counts, _GAINS, tables),
-                *(
-                    np.empty(64 * words.shape[1], np.uint64),
-                    np.empty(n_cells),
-                ),
+                *(np.empty(64 * words.shape[1], np.uint64), np.empty(n_cells)),
             )
             return
         tables = tables.reshape(-1, 2, 1 << p)

@@ -110,10 +110,7 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
 
 
 def _log_length(h: Array) -> Array:
-    """The logarithm of a length.
-
-    −∞ if rounding closed the interval, as for a split at 1e-35.
-    """
+    """The logarithm of a length; −∞ if rounding closed the interval."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(h))
 

@@ -201,10 +201,7 @@ class SumOfProducts:
 
     @staticmethod
     def sum_of(parts: Sequence[SumOfProducts]) -> SumOfProducts:
-        """The sum of several functions of the same columns, at least one.
-
-        Boxes if all are boxes.
-        """
+        """The sum of functions of the same columns, at least one; boxes for boxes."""
         kinds = {type(part) for part in parts if part.factors}
         kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
         starts = np.cumsum([0, *(part.n_factors for part in parts)])
@@ -479,10 +476,7 @@ class ProductShapley:
 
     @classmethod
     def of(cls, structure: SumOfProducts, game: Game) -> Self:
-        """Prepare a game of a function.
-
-        Players are columns of the function of players.
-        """
+        """Prepare a game of a function, by its players if there are any."""
         if game.players is not None:
             structure = PlayerProducts.of_players(structure, game.players)
         return cls(structure, game)

@@ -118,10 +118,7 @@ def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
 def monomial_sum(
     exponents: NDArray[np.intp], weights: Array, base: float
 ) -> SumOfProducts:
-    """A polynomial, base + Σ_f weights_f Π_d x_d^p_fd.
-
-    Exponents (F, D), weights (F,).
-    """
+    """The polynomial base + Σ_f weights_f Π_d x_d^p_fd; exponents (F, D)."""
     n_columns = exponents.shape[1]
     nonzero = np.flatnonzero(weights)
     product, column = np.nonzero(exponents[nonzero])

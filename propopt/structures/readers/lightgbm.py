@@ -64,9 +64,7 @@ def _logit(booster: Any) -> float | None:
     return slope
 
 
-def _objective(
-    dumped: Mapping[str, Any],
-) -> tuple[str, list[str], float | None]:
+def _objective(dumped: Mapping[str, Any]) -> tuple[str, list[str], float | None]:
     """The name and settings of the objective, and the slope of a binary sigmoid.
 
     The dumped model states the objective as text, such as ``binary sigmoid:1``.
@@ -131,10 +129,7 @@ def _of_booster(
 
 
 def _trees(booster: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """The sum of trees; tree i belongs to score i mod K.
-
-    For forests the margin is the plain sum.
-    """
+    """The sum of trees i = score (mod K); plain for the margin of random forests."""
     header = booster.dump_model(num_iteration=1)  # the dump of all trees is long
     count = header["num_tree_per_iteration"]
     logit, plain = _objective(header)[2], _scores_are_values(header)

@@ -38,11 +38,7 @@ from propopt.structures.readers.kernel_products import (
     quadratic_sum,
 )
 from propopt.structures.readers.lightgbm import LightGBMBooster
-from propopt.structures.readers.pipelines import (
-    ColumnView,
-    ModelOutput,
-    table_numbers,
-)
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput, table_numbers
 from propopt.structures.readers.tree_models import read_trees
 from propopt.structures.readers.tree_nodes import InputProbe
 from propopt.structures.readers.xgboost import XGBoostBooster

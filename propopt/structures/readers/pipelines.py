@@ -164,10 +164,7 @@ class ColumnView:
         )
 
     def probe(
-        self,
-        numbers: Callable[[Any], Array],
-        seen: NDArray[np.intp],
-        values: Array,
+        self, numbers: Callable[[Any], Array], seen: NDArray[np.intp], values: Array
     ) -> Array:
         """Input columns ``seen[e]`` where their source has the value ``values[e]``."""
         # one table serves all: each input column depends on one column of the table
@@ -390,10 +387,7 @@ def _chosen(sources: Sources, is_retained: Any) -> Sources:
 
 
 def behind(step: Any, view: ColumnView) -> ColumnView | None:
-    """The view behind a step.
-
-    None unless each of its columns depends on a single column.
-    """
+    """The view behind a step, or None if its columns depend on several columns each."""
     step = as_step(step)
     if is_passthrough(step):
         return view
@@ -431,10 +425,7 @@ def _in_parts(step: Any, view: ColumnView) -> Sources | None:
 
 
 def _listed(columns: Any) -> Any:
-    """Columns as a list.
-
-    Scikit-learn 1.6 warns when the remainder columns are accessed.
-    """
+    """Columns as a list, since scikit-learn 1.6 warns when remainders are accessed."""
     if not isinstance(columns, UserList):
         return columns
     with warnings.catch_warnings():

@@ -21,12 +21,7 @@ from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
-from propopt.structures.readers.pipelines import (
-    ColumnView,
-    ModelOutput,
-    behind,
-    floats,
-)
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput, behind, floats
 from propopt.structures.readers.tree_nodes import (
     TreeScore,
     at_most_in_single,
@@ -177,10 +172,7 @@ def _path_values(model: Any, table: Any) -> Any:
 
 
 def _if_members_are(model: Any) -> Sequence[Any] | None:
-    """The members, if only their outputs enter the combination.
-
-    None with passthrough.
-    """
+    """The members, or None if features enter the combination (``passthrough``)."""
     passes_features = model.get_params(deep=False).get("passthrough", False)
     return None if passes_features else list(model.estimators_)
 

@@ -172,10 +172,7 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
 def _transformed(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
-    """A regressor of a transformed target, in the units of the target.
-
-    Affine for scalers.
-    """
+    """A regressor of a scaled target, in units of the target."""
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
         return Reason(
@@ -186,10 +183,7 @@ def _transformed(
 
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
-    """Slope and intercept of the inverse of a target scaler.
-
-    None if it is not affine.
-    """
+    """Slope and intercept of the inverse of a target scaler, or None."""
     from propopt.structures.readers.fitted_networks import SCALERS, scaling_of
 
     if is_a(scaler, "sklearn.FunctionTransformer"):
@@ -247,10 +241,7 @@ SUMS: Final[Mapping[str, SumRule]] = {
 
 
 def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """An output of a fitted model as a sum of trees, by the table's columns.
-
-    None if it is none.
-    """
+    """An output of a model as a sum of trees by the table's columns, or None."""
     model = as_estimator(model)
     sums = SUMS.get(class_name_of(model))
     if sums is not None:
@@ -277,10 +268,7 @@ columns, or trees by the columns of the table, or the reason why it is neither."
 
 
 def read_by_others(model: Any, output: ModelOutput, view: ColumnView) -> Read | None:
-    """The result of a reader registered by another package for this class.
-
-    None if there is none.
-    """
+    """The result of another package's reader for this class of models, or None."""
     entry = plugins("propopt.readers").get(class_name_of(model))
     if entry is None:
         return None

@@ -27,10 +27,7 @@ from propopt.tables.frames import as_frame
 
 
 class Split(NamedTuple):
-    """An inner node.
-
-    ``left`` and ``right`` are passed to the function that gives the children.
-    """
+    """An inner node, with states of its children for :func:`build_tree`."""
 
     feature: int
     threshold: float
@@ -43,10 +40,7 @@ class Split(NamedTuple):
 def build_tree(
     root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
 ) -> Tree | None:
-    """The tree of nodes that ``read`` gives.
-
-    None if a node is None, or there are too many.
-    """
+    """The tree of nodes that ``read`` returns; None if one is None, or too many."""
     stack, children = [(root, -1)], list[int]()
     rows, listed = list[tuple[int, float, bool, float]](), dict[int, Mask]()
     while stack:
@@ -120,10 +114,7 @@ _Reaching: TypeAlias = tuple[float, float, bool]
 
 
 def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
-    """The tree with a chain of nodes for each set of runs.
-
-    Each sends its first run left.
-    """
+    """The tree with a chain of nodes for each set of runs."""
 
     def node_at(
         state: tuple[int, Mapping[int, _Reaching], _Runs | None],
@@ -244,10 +235,7 @@ class InputProbe:
     numbers: Numbers  # its conversion to numbers
 
     def missing(self, inputs: Sequence[int]) -> Mapping[int, float]:
-        """The input value of a missing number in some columns.
-
-        NaN if the steps refuse it.
-        """
+        """The input value of a missing number in some columns; NaN if refused."""
         if self.view.plain:
             return dict.fromkeys(inputs, np.nan)
         try:
@@ -545,10 +533,7 @@ class TreeScore(NamedTuple):
         is_value: bool = False,
         logit: float | None = None,
     ) -> TreeScore | None:
-        """The score behind an output, among K; log-odds are ``logit`` times it.
-
-        None if it is nonlinear.
-        """
+        """The score of an output, among K; log-odds are ``logit`` times it; or None."""
         if output.name == "value":
             return cls(output.column) if is_value else None
         factor = 1.0 if output.name == "margin" else logit
@@ -567,10 +552,7 @@ def sum_of_trees(
     tolerance: float = DOUBLE_TOLERANCE,
     absent: float | None = None,
 ) -> TreeSum | None:
-    """A sum of trees by the columns of the table behind a view.
-
-    None if one cannot be rewritten.
-    """
+    """The sum of trees by the table's columns; None if one cannot be rewritten."""
     complete = [tree for tree in trees if tree is not None]
     whole = (
         resolved(complete, view, numbers, absent)
@@ -586,10 +568,7 @@ def sum_of_trees(
 
 
 def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
-    """Numbers (n, M), and codes of categories.
-
-    NaN for missing and unknown categories.
-    """
+    """Numbers (n, M), and codes of categories, NaN for missing and unknown ones."""
     frame = as_frame(table, "X")
     if frame is None:
         return table_numbers(table)

@@ -119,10 +119,7 @@ def _booster(
     ]
     row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
     of_missing = booster.inplace_predict(
-        row,
-        iteration_range=(0, rounds),
-        predict_type="margin",
-        validate_features=False,
+        row, iteration_range=(0, rounds), predict_type="margin", validate_features=False
     )
     whole = score.factor * float(np.ravel(of_missing)[score.column])
     base = whole - _sum_of_missing(trees)

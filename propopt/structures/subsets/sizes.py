@@ -372,10 +372,7 @@ class SymmetricMeans:
         return float(len(self.rates)) * len(self._circles.angles) * n_numbers
 
     def _walked(self, kinds: list[_BlockKind], F_derivatives: Array) -> Array:
-        """F at all points (P,).
-
-        Derivatives by F, (K, P), are passed on to the kinds.
-        """
+        """F at all points (P,); derivatives by F, (K, P), are added to the kinds."""
         F = np.zeros(len(self._circles.angles), complex)
         nodes, points = self._pairs(kinds)
         size = max(16, _AT_ONCE // sum(kind.n_numbers for kind in kinds))

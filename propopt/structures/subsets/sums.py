@@ -12,10 +12,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Mask, Values
 from propopt.base.checks import read_only
-from propopt.structures.subsets.sets import (
-    Blocks,
-    SetFunction,
-)
+from propopt.structures.subsets.sets import Blocks, SetFunction
 from propopt.structures.subsets.sizes import SymmetricMeans
 
 

@@ -28,11 +28,7 @@ from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.scores import Network
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import (
-    Blocks,
-    SetFunction,
-    all_sets,
-)
+from propopt.structures.subsets.sets import Blocks, SetFunction, all_sets
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
@@ -48,10 +44,7 @@ class TextStructure(Protocol):
     """A text model with an exact structure: a function of the words of any document."""
 
     def at(self, document: TextDocument, /) -> SetFunction | Reason:
-        """The function of the retained words of a document.
-
-        The reason if it has no exact form.
-        """
+        """The exact function of a document's retained words, or the reason why not."""
 
 
 @final
@@ -65,10 +58,7 @@ class LinearRow:
 
     @classmethod
     def before(cls, network: Network, row: Values, base: float) -> LinearRow | None:
-        """A combination row · z + base of the scores z of a network.
-
-        None if it is not affine.
-        """
+        """The combination row · z + base of a network's scores z, or None."""
         combination = row, base
         for step in reversed(steps_of(network)):
             if not isinstance(step, networks.Affine | networks.Scaling):
@@ -274,10 +264,7 @@ RowRule: TypeAlias = Callable[[Any, ModelOutput], RowResult]
 
 
 def linear_row(model: Any, output: ModelOutput) -> RowResult:
-    """An output of a fitted model as a linear function.
-
-    None if the model is not linear.
-    """
+    """An output of a fitted model as a linear function, a reason, or None."""
     rule = _RULES.get(class_name_of(model), _of_members)
     return rule(model, output)
 
@@ -425,10 +412,7 @@ def read_text_linear(
 
 
 def _of_presence(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
-    """A linear function of features compared with thresholds.
-
-    The norm must not matter.
-    """
+    """A linear function of features compared with thresholds."""
     used = row.coefficients != 0.0
     assert row.thresholds is not None
     thresholds = row.thresholds[used]

@@ -28,10 +28,7 @@ from propopt.structures.kinds import has_fitted
 from propopt.structures.networks import Scaling
 from propopt.structures.readers.fitted_networks import step_map
 from propopt.structures.scores import Network
-from propopt.structures.subsets.sets import (
-    all_sets,
-    random_sets,
-)
+from propopt.structures.subsets.sets import all_sets, random_sets
 from propopt.tables.documents import TextDocument
 
 
@@ -63,10 +60,7 @@ class Vectoriser:
 
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
-        """The vectoriser that a fitted pipeline begins with.
-
-        The reason if there is none.
-        """
+        """The vectoriser that a fitted pipeline begins with, or the reason why not."""
         steps = FittedModel.of(model).steps
         if not steps or type(steps[0]) not in VECTORISERS:
             supported = ", ".join(kind.__name__ for kind in VECTORISERS)
