@@ -513,9 +513,8 @@ class Function(ABC):
     def numeric_columns(self, points: Points) -> NDArray[np.bool_]:
         """Which encoded columns are numeric, shape (D,)."""
         if self.schema is None:
-            return np.full(
-                points.shape[1], self.encoding is None
-            )  # words are not numeric
+            # words are not numeric
+            return np.full(points.shape[1], self.encoding is None)
         return ~self.schema.categorical
 
     @property

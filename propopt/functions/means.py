@@ -273,22 +273,49 @@ class SampledMean(DerivedFunction):
 
     def growing(
         self,
-        X: ArrayLike | pd.DataFrame,  # shape (N, D)
-        n_draws: int | None = None,  # initially; n_samples by default
-        # fewer initial draws, if those would take more evaluations
+        X: ArrayLike | pd.DataFrame,
+        n_draws: int | None = None,
         max_evaluations: int | None = None,
     ) -> Sample:
-        """The draws at some rows with their estimate; more can be added."""
+        """The draws at some rows with their estimate, to which more can be added.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The rows.
+        n_draws : int, optional
+            The initial number of draws; ``n_samples`` by default.
+        max_evaluations : int, optional
+            Start with fewer draws if those would take more evaluations of the model.
+
+        Returns
+        -------
+        Sample
+        """
         return self.growing_at(*self.read(X), n_draws, max_evaluations)
 
     def growing_at(
         self,
-        points: Points,  # shape (N, D)
+        points: Points,
         labels: Labels,
         n_draws: int | None = None,
         max_evaluations: int | None = None,
     ) -> Sample:
-        """:meth:`growing` at points that :meth:`read` returned."""
+        """The draws of :meth:`growing` at points that :meth:`read` returned.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Numbers and codes; not checked.
+        labels : Labels
+            The names of their rows and columns.
+        n_draws, max_evaluations : int, optional
+            As for :meth:`growing`.
+
+        Returns
+        -------
+        Sample
+        """
         first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
         if max_evaluations is not None:

@@ -245,7 +245,7 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_found_in_any_unit(unit, 
             checked = CheckedStructure.of(function, 3)
             offset = (1.0 - scale) * values.mean()
             checked.structure = checked.structure.scaled(scale).plus(offset)
-            with pytest.warns(InexactBoxesWarning, match=r"its answer .* in row 'p"):
+            with pytest.warns(InexactBoxesWarning, match=r"its values .* in row 'p"):
                 refused = checked.at(POINTS, NAMED)
             share = abs(scale - 1.0) * np.abs(values - values.mean()).max()
             told = f"by {share / np.ptp(values):.2g} of the range of f in row"

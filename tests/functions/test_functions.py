@@ -317,7 +317,7 @@ def test_values_of_few_bits_tell_nothing_and_half_precision_has_no_differences()
     assert "step 6.1e-06" in function.gradient_method
     function = po.wrap(lambda P: smooth(P).astype(np.float16))
     np.testing.assert_allclose(function.value(X), smooth(X), rtol=1e-3)
-    message = "half precision, 3 digits, .* `step` of about 0.1 "
+    message = "half precision, 3 digits, .* `step` of about 0.1"
     with pytest.raises(InvalidInput, match=message):
         function.gradient(X)
     own = po.wrap(lambda P: smooth(P).astype(np.float16), step=0.1).gradient(X)

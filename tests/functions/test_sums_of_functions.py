@@ -327,7 +327,7 @@ def test_functions_of_texts_are_summed():
     read = of_texts(CountVectorizer(token_pattern=r"\w+"))
     called = po.wrap(lambda texts: [len(t) for t in texts], data=read.text_schema)
     made = read + called
-    assert not made.is_read
+    assert not made.has_structure
     assert made.structure is called.structure
     assert_same(made.value(TEXTS), read.value(TEXTS) + [len(t) for t in TEXTS])
 
@@ -339,5 +339,5 @@ def test_texts_of_other_rules_or_documents_are_refused(f):
     with pytest.raises(InvalidInput, match="documents"):
         one - of_texts(CountVectorizer(token_pattern=r"\w+"), data=TEXTS[::-1])
     for operation in (lambda: one + f, lambda: f + one):
-        with pytest.raises(InvalidInput, match="one of texts"):
+        with pytest.raises(InvalidInput, match="function of texts"):
             operation()

@@ -304,9 +304,9 @@ NOT_KNOWN = [
     (CountVectorizer(analyzer=str.split), "counts characters, or by a"),
     (
         CountVectorizer(tokenizer=str.split, token_pattern=None),
-        "a tokenizer of its own",
+        "a custom tokenizer",
     ),
-    (CountVectorizer(preprocessor=str.upper), "a preprocessor of its own"),
+    (CountVectorizer(preprocessor=str.upper), "a custom preprocessor"),
     (CountVectorizer(strip_accents=str.upper), "strips accents by a"),
     (Own(), "Own may find words by another rule"),
 ]
@@ -377,7 +377,7 @@ REFUSED = [
     (MODEL, {"data": "good"}, r"one str; for a single text"),
     (MODEL, {"target": 7}, "expected one of the classes 0, 1, got 7"),
     (OF_TABLES, {}, "fitted on a table of 1 columns, and d"),
-    (OF_FILES, {}, r"reads files \(input='filename'\)"),
+    (OF_FILES, {}, r"takes files \(input='filename'\)"),
     (MODEL, {"step": 1e-3}, NO_STEPS),
     (MODEL, {"gradient": len}, NO_STEPS),
     (MODEL, {"input_shape": (1,)}, NO_STEPS),
@@ -418,7 +418,7 @@ def test_the_margin_of_a_boosted_classifier():
     model = fitted(ensemble.GradientBoostingClassifier(n_estimators=3, random_state=0))
     probability = po.wrap(model, output="probability", data=TEXTS)
     margin = po.wrap(model, output="margin", data=TEXTS)
-    assert (probability.is_read, margin.is_read) == (False, True)
+    assert (probability.has_structure, margin.has_structure) == (False, True)
     result = po.wrap(model, data=TEXTS, batch_rows=2)
     np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
     assert result.batch_rows == 2

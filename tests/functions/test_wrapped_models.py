@@ -280,7 +280,7 @@ def test_a_subclass_with_an_answer_of_its_own_is_neither_read_nor_unwrapped():
 
 def test_a_search_that_was_not_refitted_is_refused_with_what_would_do():
     model = GridSearchCV(sk.DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, Y)
-    with pytest.raises(InvalidInput, match="a search with refit=True keeps"):
+    with pytest.raises(InvalidInput, match="a search with refit=True has"):
         po.wrap(model)
 
 

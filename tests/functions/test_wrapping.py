@@ -117,7 +117,7 @@ REFUSED = [
     (linear_model.Ridge().fit(X, Y), {"target": 1}, "no output at position 1"),
     (len, {"gradient": 3.0}, "expected a callable"),
     (len, {"gradient": np.sin, "step": 0.1}, "not both"),
-    (Sine(), {"gradient": np.sin}, "has its own"),
+    (Sine(), {"gradient": np.sin}, "has a gradient already"),
     *(
         (model.fit(UNIT, LABELS), {}, "gives 2 labels to each point")
         for model in (

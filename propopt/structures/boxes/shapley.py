@@ -139,8 +139,8 @@ class OrderedBoxes:
         packed = np.zeros((len(self.owner), 8 * -(-len(points) // 64)), np.uint8)
         step = max(64, BATCH_BUDGET.rows(3 * max(len(self.owner), 1)) // 64 * 64)
         for start in range(0, len(points), step):
-            contained = self.lacking(points[start : start + step]) ^ 1
-            bits = np.packbits(contained, axis=1, bitorder="little")
+            inside = self.lacking(points[start : start + step]) ^ 1
+            bits = np.packbits(inside, axis=1, bitorder="little")
             packed[:, start // 8 : start // 8 + bits.shape[1]] = bits
         return packed
 
@@ -149,9 +149,9 @@ class OrderedBoxes:
 
         Σ_{l with u} v_l Π_{w≠u} 1[row ∈ A_w], and the same with A_u.
         """
-        contained, n_rows = self.holding(rows).view(np.uint64), len(rows)
+        inside, n_rows = self.holding(rows).view(np.uint64), len(rows)
         every = np.packbits(np.ones((1, n_rows), bool), bitorder="little")
-        full = np.zeros(8 * contained.shape[1], np.uint8)
+        full = np.zeros(8 * inside.shape[1], np.uint8)
         full[: len(every)] = every
 
         def share(bits: NDArray[np.uint64]) -> Array:  # (l, W)
@@ -163,23 +163,21 @@ class OrderedBoxes:
 
         means = np.zeros((2, len(self.owner)))
         for batch in self.batches:
-            row_bytes = 16 * (batch.p + 2) * contained.shape[1] + 16 * n_rows
+            row_bytes = 16 * (batch.p + 2) * inside.shape[1] + 16 * n_rows
             for chosen in _within(batch.start, batch.stop, row_bytes):
-                paths, values = batch.sets_and_players(chosen)[0], self.values[chosen]
+                paths, values = batch.members_of(chosen)[0], self.values[chosen]
                 front = [
-                    np.broadcast_to(
-                        full.view(np.uint64), (len(paths), contained.shape[1])
-                    )
+                    np.broadcast_to(full.view(np.uint64), (len(paths), inside.shape[1]))
                 ]
                 for column in paths.T:
-                    front.append(front[-1] & contained[column])
+                    front.append(front[-1] & inside[column])
                 whole = values * share(front[-1])
                 behind = front[0]
                 for before, column in zip(front[-2::-1], paths.T[::-1], strict=True):
                     others = values * share(before & behind)
                     np.add.at(means[0], column, others)
                     np.add.at(means[1], column, whole)
-                    behind = behind & contained[column]
+                    behind = behind & inside[column]
         return means[0], means[1]
 
     @cached_property
@@ -213,7 +211,7 @@ class BoxBatch(NamedTuple):
     paths: Indices  # (l, p): the sets of each box
     owner: Indices  # (l, p): the players of these sets
 
-    def sets_and_players(self, chosen: slice) -> tuple[Indices, Indices]:
+    def members_of(self, chosen: slice) -> tuple[Indices, Indices]:
         """Sets and players of a slice of boxes, by their indices among all boxes."""
         local = slice(chosen.start - self.start, chosen.stop - self.start)
         return self.paths[local], self.owner[local]
@@ -295,12 +293,8 @@ class BoxTables:
         for batch in self.leaves.batches:
             tabulated = slice(batch.start, min(batch.stop, self.n_tabulated))
             if tabulated.start < tabulated.stop:
-                _look_up(
-                    phi,
-                    lacking,
-                    *batch.sets_and_players(tabulated),
-                    self.tabulated(tabulated),
-                )
+                tables = self.tabulated(tabulated)
+                _look_up(phi, lacking, *batch.members_of(tabulated), tables)
             p, rest = batch.p, max(batch.start, self.n_tabulated)
             # a temporary table, or every background row for every row: by measured
             # costs in nanoseconds; both give the same digits
@@ -308,7 +302,7 @@ class BoxTables:
                 for some in _within(rest, batch.stop, 16 << p):
                     tables = np.empty((some.stop - some.start) * (2 << p))
                     self.make(batch, some, tables)
-                    _look_up(phi, lacking, *batch.sets_and_players(some), tables)
+                    _look_up(phi, lacking, *batch.members_of(some), tables)
                 continue
             for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
@@ -321,9 +315,9 @@ class BoxTables:
         """The same computation by compiled kernels."""
         n = phi.shape[1]
         n_masks = max(len(self.leaves.lengths), n)
-        mask, contained = np.empty(n_masks, np.uint64), np.empty(n)
+        mask, inside = np.empty(n_masks, np.uint64), np.empty(n)
         order = self.leaves.in_order
-        scratch = phi, mask, contained
+        scratch = phi, mask, inside
         look_up(
             self.n_tabulated, n, *order, lacking, self.starts, self.tables, *scratch
         )
@@ -344,22 +338,16 @@ class BoxTables:
             if batch.p <= TABLE_SETS and table < visits:
                 size = 2 << batch.p
                 for block in _within(some.start, some.stop, 8 * size):
-                    (paths, owner), n_boxes = (
-                        batch.sets_and_players(block),
-                        block.stop - block.start,
-                    )
+                    paths, owner = batch.members_of(block)
+                    n_boxes = block.stop - block.start
                     tables = np.empty(n_boxes * size)
                     self.make(batch, block, tables)
-                    start, table_start = (
-                        np.arange(n_boxes + 1) * k for k in (batch.p, size)
-                    )
-                    which = start, paths, owner, lacking, table_start
+                    start = np.arange(n_boxes + 1)
+                    which = start * batch.p, paths, owner, lacking, start * size
                     look_up(n_boxes, n, *which, tables, *scratch)
                 continue
-            n_boxes, (paths, owner) = (
-                some.stop - some.start,
-                batch.sets_and_players(some),
-            )
+            n_boxes = some.stop - some.start
+            paths, owner = batch.members_of(some)
             sizes = n_boxes, batch.p, n, self.n_rows, words.shape[1]
             scale = self.leaves.values[some] / self.total
             counts = _NOTHING if self.counts is None else self.counts
@@ -372,10 +360,10 @@ class BoxTables:
     def _patterns(self, paths: Indices) -> _Words:
         """Which sets of each path contain each background row, shape (l, M)."""
         used, position = np.unique(paths, return_inverse=True)
-        contained = np.unpackbits(
+        inside = np.unpackbits(
             self.holding[used], axis=1, count=self.n_rows, bitorder="little"
         )
-        return _words(contained, position.reshape(paths.shape))
+        return _words(inside, position.reshape(paths.shape))
 
     def make(self, batch: BoxBatch, some: slice, tables: Array) -> None:
         """Fill in the tables A and B of boxes of a batch."""
@@ -386,7 +374,7 @@ class BoxTables:
             n_cells = (16 if p < 16 else 24) << p
             compiled(
                 *(some.stop - some.start, p, self.n_rows, words.shape[1]),
-                *(counts is not None, words, batch.sets_and_players(some)[0], scale),
+                *(counts is not None, words, batch.members_of(some)[0], scale),
                 *(_NOTHING if counts is None else counts, _GAINS, tables),
                 *(np.empty(64 * words.shape[1], np.uint64), np.empty(n_cells)),
             )
@@ -396,7 +384,7 @@ class BoxTables:
         row_bytes = 8 * max(4 << p, self.n_rows)
         for local in _CACHE_BUDGET.blocks(some.stop - some.start, row_bytes):
             chosen = slice(some.start + local.start, some.start + local.stop)
-            words = self._patterns(batch.sets_and_players(chosen)[0])
+            words = self._patterns(batch.members_of(chosen)[0])
             first = np.arange(len(words))[:, None] << p
             index = (words + first).ravel()
             weights = None if self.counts is None else np.tile(self.counts, len(words))
@@ -418,7 +406,7 @@ class BoxTables:
         self, phi: Array, lacking: _Bytes, batch: BoxBatch, chosen: slice
     ) -> None:
         """Add the values of boxes by visiting the background rows in all sets of m."""
-        paths, owner = batch.sets_and_players(chosen)
+        paths, owner = batch.members_of(chosen)
         p, n_points = batch.p, phi.shape[1]
         patterns, missing = self._patterns(paths), _words(lacking, paths)
         bits = patterns.dtype.type(1) << np.arange(p).astype(patterns.dtype)
@@ -554,21 +542,17 @@ class BoxShapley:
     def alone(self, points: Points) -> Array:
         """Shapley values against each background row separately, shape (B, N, P)."""
         game, leaves = self.game, self.leaves
-        contained, in_background = (
-            1 - leaves.lacking(points),
-            1 - leaves.lacking(game.background),
-        )
+        inside = 1 - leaves.lacking(points)
+        in_background = 1 - leaves.lacking(game.background)
         n_rows, P = len(game.background), game.n_players
         phi = np.zeros((len(points), n_rows * P))
         for batch in leaves.batches:
             full = (1 << batch.p) - 1
             for chosen in _within(batch.start, batch.stop, 16 * max(n_rows, 1)):
-                (paths, owner), values = (
-                    batch.sets_and_players(chosen),
-                    leaves.values[chosen],
-                )
+                paths, owner = batch.members_of(chosen)
+                values = leaves.values[chosen]
                 of_b = _words(in_background, paths)
-                for sums, of_x in zip(phi, _words(contained, paths).T, strict=True):
+                for sums, of_x in zip(phi, _words(inside, paths).T, strict=True):
                     leaf, row = np.nonzero((of_x[:, None] | of_b) == full)
                     b, x = of_b[leaf, row], of_x[leaf]
                     n, q = np.bitwise_count(x & ~b), np.bitwise_count(b & ~x)

@@ -106,12 +106,40 @@ class SumOfProducts:
     def additive(
         cls, base: float, weights: Array, terms: Factors, n_columns: int
     ) -> SumOfProducts:
-        """An additive function, base + Σ_u weights_u g_u."""
+        """The additive function base + Σ_u weights_u g_u.
+
+        Parameters
+        ----------
+        base : float
+            The constant.
+        weights : array (U,)
+            The weight of each term.
+        terms : Factors
+            The U functions g_u of one column each.
+        n_columns : int
+            The number D of columns of the table.
+
+        Returns
+        -------
+        SumOfProducts
+        """
         return cls(base, weights, np.arange(len(terms))[:, None], (terms,), n_columns)
 
     @classmethod
     def constant(cls, value: float, n_columns: int) -> SumOfProducts:
-        """A constant function of D columns."""
+        """The constant function of a table.
+
+        Parameters
+        ----------
+        value : float
+            The value at all points.
+        n_columns : int
+            The number D of columns of the table.
+
+        Returns
+        -------
+        SumOfProducts
+        """
         return cls(value, np.zeros(0), np.zeros((0, 0), np.intp), (), n_columns)
 
     def __repr__(self) -> str:
@@ -230,14 +258,41 @@ class SumOfProducts:
     def mixed(
         self, mixings: Iterable[Mixing], places: Sequence[Any] | Array, n: int
     ) -> tuple[Array, Array]:
-        """Two measures of each factor at n positions of its column, (U, n) each."""
+        """Two measures of each factor at n positions of its column.
+
+        Parameters
+        ----------
+        mixings : iterable of Mixing
+            The measures of the factors of each column, in the order of ``by_column``.
+        places : sequence
+            The positions in each of the D columns.
+        n : int
+            The number of positions.
+
+        Returns
+        -------
+        array (U, n), array (U, n)
+        """
         first, second = np.zeros((2, self.n_factors, n))
         for (j, numbers, _), mixing in zip(self.by_column, mixings, strict=True):
             first[numbers], second[numbers] = mixing(places[j])
         return first, second
 
     def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
-        """Sum (N,) of means P (U, N), and with contrasts R in each column, (N, D)."""
+        """The sum with means of its factors, and with contrasts in each column.
+
+        Parameters
+        ----------
+        P : array (U, N)
+            The mean of each factor at N points.
+        R : array (U, N)
+            The contrast of each factor.
+
+        Returns
+        -------
+        array (N,), array (N, D)
+            The mean of f, and its contrast in each column.
+        """
         n_points = P.shape[1]
         compiled = None if np.iscomplexobj(P) else kernel("contrasts")
         if compiled is not None:
