@@ -116,10 +116,8 @@ class CalledModel(WrappedModel):
         if self.table is None:
             return
         message = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        others, wide = (
-            self.table.describe_new_categories(points),
-            self.table.widened(points),
-        )
+        others = self.table.describe_new_categories(points)
+        wide = self.table.widened(points)
         if others is not None:
             raise InvalidInput(
                 f"{self.quantity.model}: at categories absent from data, {others}, the "

@@ -406,10 +406,8 @@ def _agrees_with_model(exact: ExactModel, readout: Readout, points: Points) -> b
         return True
     exact_values = exact.value_at(points, Labels())
     if readout.output == "log_odds":
-        exact_values, readout = (
-            expit(exact_values),
-            replace(readout, output="probability"),
-        )
+        exact_values = expit(exact_values)
+        readout = replace(readout, output="probability")
     values, epsilon = readout.values_with_precision(points, Labels())
     errors = np.abs(exact_values - values)
     if (errors <= allowed_difference(values, PRODUCTS_TOLERANCE, epsilon)).all():

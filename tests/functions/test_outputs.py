@@ -347,9 +347,9 @@ def test_boosters_are_asked_without_a_frame_where_no_bit_differs(package, kind, 
         return
     points, labels = function.read(NUMBERS)
     expected = replace(function.readout, direct=None)(points, labels)
-    assert not direct.is_known
+    assert not direct.is_usable
     first = function.value_at(points, labels)
-    assert direct.is_known
+    assert direct.is_usable
     own = function.value_at(points, labels)
     assert expected.tobytes() == first.tobytes() == own.tobytes()
     # another fit of the same model
@@ -367,7 +367,7 @@ def test_boosters_of_arrays_are_asked_without_a_frame_too(package):
         model = booster(package).fit(fitted, response)
         function = po.wrap(model, data=table)
         first, own = function.value(table), function.value(table)
-        assert function.readout.direct.is_known
+        assert function.readout.direct.is_usable
         np.testing.assert_array_equal(first, model.predict(fitted))
         assert first.tobytes() == own.tobytes()
         with pytest.raises(InvalidInput, match="2"):
@@ -407,7 +407,7 @@ def test_settings_of_prediction_are_given_to_the_booster():
     ]
     function = po.wrap(model, data=NUMBERS)
     twice = [function.value(NUMBERS) for _ in range(2)]
-    assert function.readout.direct.is_known
+    assert function.readout.direct.is_usable
     assert twice[0].tobytes() == twice[1].tobytes() == values[0].tobytes()
     assert values[0].tobytes() != values[1].tobytes()
     threads = booster("lightgbm", "Classifier", num_threads=1).fit(NUMBERS, LABELS)

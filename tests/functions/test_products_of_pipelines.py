@@ -147,7 +147,10 @@ TABLES = [
         behind_columns(Ridge(), SimpleImputer(), QuantileTransformer(n_quantiles=50)),
         "neither affine, as of scalers",
     ),
-    (make_pipeline(columns(), PCA(4), DecisionTreeRegressor()), "PCA is not known"),
+    (
+        make_pipeline(columns(), PCA(4), DecisionTreeRegressor()),
+        "PCA may combine several",
+    ),
     (
         behind_columns(DecisionTreeRegressor(), SimpleImputer(), PowerTransformer()),
         "has no exact sum of products",

@@ -18,9 +18,9 @@ from propopt.structures.readers.tree_nodes import (
     Split,
     at_most_in_single,
     below_in_single,
-    fan,
-    fanned,
-    written,
+    build_tree,
+    expand_runs,
+    run_split,
 )
 
 
@@ -162,7 +162,7 @@ VALUES = np.append(np.arange(-1.0, 8.0, 0.5), np.nan)
 
 def some_fan(rng, most):
     ends = np.sort(rng.choice(np.arange(0.0, 7.0), rng.integers(0, most), False))
-    return fan(ends, rng.random(len(ends) + 1) < 0.5)
+    return run_split(ends, rng.random(len(ends) + 1) < 0.5)
 
 
 def some_tree(rng, depth):
@@ -180,7 +180,7 @@ def some_tree(rng, depth):
             fan_of[node] = some_fan(rng, 6)
         return Split(column, cut, missing, left - 1, left - 1, codes)
 
-    return written(depth, read), fan_of
+    return build_tree(depth, read), fan_of
 
 
 def walk(tree, fan_of, point):
@@ -209,14 +209,14 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
         [rng.choice(VALUES, 300), rng.choice(VALUES, 300), rng.integers(0, CODES, 300)]
     )
     truth = [walk(tree, fan_of, point) for point in points]
-    result = fanned(tree, fan_of)
+    result = expand_runs(tree, fan_of)
     boxes = boxes_of_trees([result], n_columns=3, n_codes=(None, None, CODES))
     np.testing.assert_array_equal(boxes.value(points), truth)
 
 
 def test_fans_alternate_and_have_no_empty_runs():
     left = np.array([True, True, False, True, False, False])
-    ends, goes_left = fan(np.array([1.0, 2.0, 2.0, 3.0, 4.0]), left)
+    ends, goes_left = run_split(np.array([1.0, 2.0, 2.0, 3.0, 4.0]), left)
     # up to 2 left, of which the second 2 has nothing; up to 3 left; beyond right
     np.testing.assert_array_equal(ends, [3.0, np.inf])
     np.testing.assert_array_equal(goes_left, [True, False])
@@ -225,10 +225,10 @@ def test_fans_alternate_and_have_no_empty_runs():
 def test_trees_that_would_be_too_large_are_not_made(monkeypatch):
     rng = np.random.default_rng(0)
     tree, _ = some_tree(rng, depth=5)
-    wide = {0: fan(np.arange(10.0), np.arange(11) % 2 == 0)}
-    assert fanned(tree, wide) is not None
+    wide = {0: run_split(np.arange(10.0), np.arange(11) % 2 == 0)}
+    assert expand_runs(tree, wide) is not None
     monkeypatch.setattr(tree_nodes, "MOST_NODES", 10)
-    assert fanned(tree, wide) is None
+    assert expand_runs(tree, wide) is None
 
 
 # ---- thresholds in float64 of comparisons in float32

@@ -247,7 +247,7 @@ def test_enumerated_added_and_none():
         bits, slopes = masks(d), np.arange(1.0, d + 1)
         f = Enumerated.of(lambda z, slopes=slopes: np.sin(z @ slopes), d)
         assert_means(f, np.sin(bits @ slopes), bits, atol=1e-13)
-    with pytest.raises(InvalidInput, match="up to 16 words"):
+    with pytest.raises(InvalidInput, match="at most 16 words"):
         Enumerated.of(lambda bits: bits[:, 0], 17)
     with pytest.raises(InvalidInput, match=r"one for each of 2\^d sets"):
         Enumerated(np.zeros(5))

@@ -410,10 +410,8 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
     nodes_at = np.flatnonzero(~np.isin(feature, coded))
     _refuse_codes(tree, inner[nodes_at], feature[nodes_at])
     cuts, missing = tree.threshold[inner[nodes_at]], tree.missing_left[inner[nodes_at]]
-    indices, sets = (
-        [nodes_at, nodes_at + len(inner)],
-        [_intervals(feature[nodes_at], cuts, missing)],
-    )
+    indices = [nodes_at, nodes_at + len(inner)]
+    sets = [_intervals(feature[nodes_at], cuts, missing)]
     for k in coded:
         nodes_at = np.flatnonzero(feature == k)
         left = _codes_left(tree, inner[nodes_at], n_codes[k] or 0)

@@ -331,10 +331,8 @@ class BoxTables:
             if some.start >= some.stop:
                 continue
             # as above, with the costs of the compiled kernels
-            table, visits = (
-                (16 << batch.p) + 4 * self.n_rows,
-                n * (40 + self.n_rows // 5),
-            )
+            table = (16 << batch.p) + 4 * self.n_rows
+            visits = n * (40 + self.n_rows // 5)
             if batch.p <= TABLE_SETS and table < visits:
                 size = 2 << batch.p
                 for block in _within(some.start, some.stop, 8 * size):

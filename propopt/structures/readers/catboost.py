@@ -260,10 +260,8 @@ class _Splits:
                 return float(values[leaf])
             if pending is None:
                 split, table = splits[b], outcomes[b]
-                yes, no = (
-                    (b + 1, leaf | 1 << b, levels, None),
-                    (b + 1, leaf, levels, None),
-                )
+                yes = (b + 1, leaf | 1 << b, levels, None)
+                no = (b + 1, leaf, levels, None)
                 if table is None:
                     feature = self._floats[split["float_feature_index"]]
                     cut = float(at_most_in_single(split["border"]))

@@ -232,10 +232,8 @@ class TextTrees:
 
 def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
     """Trees, forests or boosting on counts, presence or tf-idf without norm."""
-    view, rest = (
-        ColumnView.of_numbers(vectoriser.n_features, sp.csr_array),
-        vectoriser.rest,
-    )
+    view = ColumnView.of_numbers(vectoriser.n_features, sp.csr_array)
+    rest = vectoriser.rest
     try:
         trees = read_trees(rest, output, view)
         products = exact_products(rest, output, view) if trees is None else None

@@ -123,7 +123,7 @@ def test_contributions_are_those_of_all_coalitions():
 def test_trees_of_other_shapes_and_too_many_combinations_are_not_read(monkeypatch):
     deep = fitted(grow_policy="Depthwise")
     assert po.wrap(deep, data=X).boxes is None
-    place = "propopt.structures.readers.catboost.MOST_ANSWERS"
+    place = "propopt.structures.readers.catboost.MAX_LEAF_INDICES"
     monkeypatch.setattr(place, 5)
     function = po.wrap(fitted(), data=X)
     with pytest.warns(InexactBoxesWarning, match="combinations"):

@@ -19,8 +19,8 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeScore,
+    build_tree,
     sum_of_trees,
-    written,
 )
 
 
@@ -64,7 +64,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
         k = (j + 1) % len(model.cuts)
         inner = Split(k, float(model.cuts[k]), False, 0.0, float(height))
         root = Split(j, float(model.cuts[j]), False, 0.0, inner)
-        trees.append(written(root, lambda node: node))
+        trees.append(build_tree(root, lambda node: node))
     return sum_of_trees(trees, 0.0, view)
 
 
