@@ -1,4 +1,4 @@
-"""Columns as people have them, the values they take, and numbers and codes."""
+"""Columns of a table: their observed values, and their encoding as numbers or codes."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from propopt.tables.frames import (
 
 
 MAX_OBSERVED_VALUES: Final = 10_000
-"""A column of more different values is known by its mean and deviation alone."""
+"""A column with more distinct values is summarised by its mean and deviation."""
 
 
 DATA_LAW: Final = "po.functions.smoothed(function, law='data', data=X_train)"
-"""What thins a table, and takes arrays too."""
+"""The call that smooths over fewer rows; it accepts arrays too."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ObservedValues:
-    """The different values of a column, v_1 to v_m, and how often each occurs."""
+    """The distinct values of a column, v_1 to v_m, and their counts."""
 
-    values: Array  # (m,): those that are not missing, in order
-    counts: NDArray[np.intp]  # (m,): how often
+    values: Array  # (m,): ascending, without missing ones
+    counts: NDArray[np.intp]  # (m,)
 
     @classmethod
     def of(cls, column: Array) -> ObservedValues:
-        """Those of numbers (n,), of which some may be missing."""
+        """Count the values of a column (n,), without missing ones."""
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         values.setflags(write=False)
         counts.setflags(write=False)
@@ -52,11 +52,11 @@ class ObservedValues:
 
     @property
     def shares(self) -> Array:
-        """The share of each among the values that are not missing, shape (m,)."""
+        """The relative frequency of each value among those not missing, shape (m,)."""
         return np.asarray(self.counts / self.counts.sum())
 
     def share_between(self, low: Array, high: Array) -> Array:
-        """The share of values with low < v ≤ high, for intervals (n,)."""
+        """The relative frequency of values in low < v ≤ high, for intervals (n,)."""
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         ends = np.searchsorted(self.values, [low, np.maximum(low, high)], side="right")
         return np.asarray(below[ends[1]] - below[ends[0]])
@@ -65,48 +65,47 @@ class ObservedValues:
 def observed_values_of(
     observed: Sequence[ObservedValues | None] | None, j: int
 ) -> ObservedValues:
-    """The values of a column; refused where they are not known, or too many."""
-    observed_values = None if observed is None else observed[j]
-    if observed_values is None:
-        told = "no table tells which: give one, by wrap(model, data=X_train)"
-        many = (
-            f"column {j} of the points has more than {MAX_OBSERVED_VALUES:,}; {DATA_LAW} takes "
-            "it from fewer"
+    """The observed values of a column; refused if there are none, or too many."""
+    values = None if observed is None else observed[j]
+    if values is None:
+        reason = (
+            "no table has them: give one, by wrap(model, data=X_train)"
+            if observed is None
+            else f"column {j} of the points has more than {MAX_OBSERVED_VALUES:,}; "
+            f"{DATA_LAW} uses fewer"
         )
         raise InvalidInput(
-            "data: the effect of a missing number is f(x) less its mean over all "
-            f"observed values, and {told if observed is None else many}"
+            "data: the effect of a missing number is f(x) minus its mean over all "
+            f"observed values, and {reason}"
         )
-    return observed_values
+    return values
 
 
-# ---- Columns of a table as people have them, and as numbers and codes of categories
+# ---- Columns of a DataFrame, each as a column of numbers or of codes
 
 
 Codes: TypeAlias = NDArray[np.intp]
-"""Positions of categories, shape (n,)."""
+"""Indices of categories, shape (n,)."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Numeric:
-    """A column of numbers; one that is missing is NaN.
+    """A column of numbers; a missing one is NaN.
 
-    As all columns it knows which values are missing, makes numbers or codes (n,) of a
-    frame (``encode``) and columns under their own labels of these (``decode``). Its
-    ``coordinates`` (n, m) are at the distances that :mod:`propopt.graphs` takes.
+    As every column it has a mask of missing values, encodes a DataFrame as numbers or
+    codes (n,), and decodes them to columns of the DataFrame. Distances in
+    :mod:`propopt.graphs` are those of its ``coordinates`` (n, m).
     """
 
     name: Hashable  # its label
     dtype: Any  # its dtype in the DataFrame
     plain: np.dtype[Any]  # the NumPy dtype of the same numbers
-    absent: Hashable  # what stands in the DataFrame where a number is missing
-    # of those that are not missing in the table that the schema was made of
+    absent: Hashable  # the missing value of the DataFrame: None, NaN or NA
+    # statistics of the numbers in the table of the schema, without missing ones
     mean: float
     std: float
-    observed_values: (
-        ObservedValues | None
-    )  # those numbers; None if more than 10,000 are different
+    observed_values: ObservedValues | None  # None if more than 10,000 are distinct
     missing_share: float  # the share of rows in which the number is missing
 
     @classmethod
@@ -119,31 +118,31 @@ class Numeric:
                 "numbers, text, booleans or categories"
             )
         values = read_numbers(column, what)
-        known = values[~np.isnan(values)]
-        mean, std = (known.mean(), known.std()) if len(known) > 0 else (np.nan, 0.0)
-        observed_values = ObservedValues.of(known)
-        own = cls(
+        present = values[~np.isnan(values)]
+        mean, std = (present.mean(), present.std()) if len(present) else (np.nan, 0.0)
+        observed = ObservedValues.of(present)
+        numeric = cls(
             name=column.name,
             dtype=column.dtype,
             plain=plain_dtype(column),
             absent=missing_value(column, what),
             mean=float(mean),
             std=float(std),
-            observed_values=observed_values
-            if len(observed_values.values) <= MAX_OBSERVED_VALUES
+            observed_values=observed
+            if len(observed.values) <= MAX_OBSERVED_VALUES
             else None,
-            missing_share=1.0 - len(known) / len(values),
+            missing_share=1.0 - len(present) / len(values),
         )
-        return own, values
+        return numeric, values
 
     @property
     def spread(self) -> float:
-        """The standard deviation; 0 for a column that is constant but for rounding."""
+        """The standard deviation; 0 for a column that is constant up to rounding."""
         return float(spreads(self.mean, self.std))
 
     @property
     def has_missing(self) -> bool:
-        """Whether a value is missing in the table that the schema was made of."""
+        """Whether a value is missing in the table of the schema."""
         return self.missing_share > 0.0
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
@@ -153,36 +152,36 @@ class Numeric:
         return np.asarray(np.isnan(values))
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
-        """The column in its own dtype where that loses nothing, else in float64."""
+        """The column in its dtype if that is exact, else in float64."""
         absent, plain = self.missing(values), self._plain(values)
-        kept = plain is not None
-        if kept and not absent.any():
+        is_exact = plain is not None
+        if is_exact and not absent.any():
             return {self.name: pd.Series(plain).astype(self.dtype)}
-        if not kept or nullable_dtype(self.dtype) != self.dtype:
+        if not is_exact or nullable_dtype(self.dtype) != self.dtype:
             return {self.name: pd.Series(values.copy())}
         if not is_nullable(self.dtype):
             return {self.name: pd.Series(values).astype(self.dtype)}
-        own = pd.Series(plain).astype(self.dtype)
-        own[absent] = self.absent
-        return {self.name: own}
+        column = pd.Series(plain).astype(self.dtype)
+        column[absent] = self.absent
+        return {self.name: column}
 
     def holds(self, values: Array) -> bool:
-        """Whether its dtype holds these numbers, but for those that are missing."""
+        """Whether its dtype represents these numbers exactly, besides missing ones."""
         return self._plain(values) is not None
 
     def _plain(self, values: Array) -> NDArray[Any] | None:
-        """Numbers in the NumPy dtype of the column; None where that loses something."""
-        known = np.where(np.isnan(values), 0.0, values)
+        """Numbers in the NumPy dtype of the column; None if that is not exact."""
+        numbers = np.where(np.isnan(values), 0.0, values)
         with np.errstate(invalid="ignore", over="ignore"):  # then unequal below
-            plain = known.astype(self.plain)
-        return plain if bool((plain == known).all()) else None
+            plain = numbers.astype(self.plain)
+        return plain if bool((plain == numbers).all()) else None
 
     def coordinates(self, values: Array) -> Array:
         return values[:, None]
 
 
 class CategoricalColumn(ABC):
-    """A column of categories, known by their positions 0, 1, ..., K − 1."""
+    """A column of categories, encoded by codes 0, 1, ..., K − 1."""
 
     name: Hashable
     frequencies: Array
@@ -196,21 +195,21 @@ class CategoricalColumn(ABC):
     @property
     @abstractmethod
     def present(self) -> tuple[Hashable, ...]:
-        """Those of them that are not missing."""
+        """The categories without the missing value."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is written for each code."""
+        """The text of each code."""
         return tuple(map(str, self.categories))
 
     def coordinates(self, values: Array) -> Array:
-        """One-hot / √2, so that two different categories are at distance 1."""
+        """One-hot / √2, so that two different categories have distance 1."""
         corners = np.zeros((len(values), len(self.frequencies)))
         corners[np.arange(len(values)), self.codes(values)] = 1.0 / np.sqrt(2)
         return corners
 
     def codes(self, values: Array) -> Codes:
-        """``values`` as positions, refused unless they are some."""
+        """``values`` as codes; refuses other numbers."""
         codes = np.where(np.isnan(values), -1.0, values).astype(np.intp)
         bad = (codes != values) | (codes < 0) | (codes >= len(self.frequencies))
         if bad.any():
@@ -224,20 +223,20 @@ class CategoricalColumn(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Categorical(CategoricalColumn):
-    """A column of text, booleans, categories, or numbers that stand for some.
+    """A column of text, booleans or categories, or of numbers that encode categories.
 
-    To be missing is a category too, and always the last of those that the table of the
-    schema may have: its frequency is zero where it has no such row. Behind it stand
-    ``others``, which are in no row of that table, of frequency zero.
+    A missing value is a category too, the last one of the table of the schema, with
+    frequency zero if no row has it. ``new_categories`` come after it; they are in no
+    row of that table, and have frequency zero.
     """
 
     name: Hashable  # its label
     dtype: Any  # its dtype in the DataFrame
     levels: pd.Index[Any]  # (K − 1,): the categories that are not missing
-    absent: Hashable  # what stands in the DataFrame where a category is missing
-    # (K,): the share of each in the table that the schema was made of
+    absent: Hashable  # the missing value of the DataFrame
+    # (K,): the share of each in the table of the schema
     frequencies: Array
-    new_categories: tuple[Hashable, ...] = ()  # categories that only other tables have
+    new_categories: tuple[Hashable, ...] = ()  # those of other tables only
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> tuple[Categorical, Array]:
@@ -246,51 +245,51 @@ class Categorical(CategoricalColumn):
         codes = _positions(levels, column)
         shares = _shares(codes, len(levels) + 1)
         absent = missing_value(column, what)
-        own = cls(column.name, column.dtype, levels, absent, shares)
-        return own, codes.astype(float)
+        categorical = cls(column.name, column.dtype, levels, absent, shares)
+        return categorical, codes.astype(float)
 
     def with_categories_of(self, column: pd.Series[Any]) -> Categorical:
-        """The same with the categories of another column, where its dtype holds them.
+        """The column with the new categories of another one, if its dtype has room.
 
-        One of categories is given more of them; others hold what they can.
+        A dtype of categories is extended; other dtypes hold the values of their type.
         """
         unknown = column[self._codes_of(column) < 0].unique().tolist()
         if not unknown or not self._holds(unknown):
             return self
-        others = (*self.new_categories, *unknown)
-        none = np.zeros(len(unknown))
-        frequencies = np.concatenate([self.frequencies, none])
+        frequencies = np.concatenate([self.frequencies, np.zeros(len(unknown))])
         frequencies.setflags(write=False)
-        return replace(self, new_categories=others, frequencies=frequencies)
+        categories = (*self.new_categories, *unknown)
+        return replace(self, new_categories=categories, frequencies=frequencies)
 
     def _holds(self, values: list[Any]) -> bool:
         if isinstance(self.dtype, pd.CategoricalDtype):
             return True
         try:
-            own = pd.Series(values, dtype=object).astype(self.dtype).tolist()
+            cells = pd.Series(values, dtype=object).astype(self.dtype).tolist()
         except (TypeError, ValueError, OverflowError):
             return False
         return all(
-            a == b and isinstance(a, type(b)) for a, b in zip(own, values, strict=True)
+            a == b and isinstance(a, type(b))
+            for a, b in zip(cells, values, strict=True)
         )
 
     def is_new(self, values: Array) -> NDArray[np.bool_]:
-        """Which codes are those of categories that data has not, (n,)."""
+        """Which codes are those of new categories, (n,)."""
         return np.asarray(values > len(self.levels))
 
     def _codes_of(self, column: pd.Series[Any]) -> Codes:
-        """The code of each cell, −1 where it has none."""
+        """The code of each cell; −1 for unknown categories."""
         codes = _positions(self.levels, column)
         if self.new_categories:
             more = pd.Index(self.new_categories, dtype=object, tupleize_cols=False)
-            place = more.get_indexer(pd.Index(column.astype(object)))
-            there = (codes < 0) & (place >= 0)
-            codes = np.where(there, len(self.levels) + 1 + place, codes)
+            index = more.get_indexer(pd.Index(column.astype(object)))
+            is_new = (codes < 0) & (index >= 0)
+            codes = np.where(is_new, len(self.levels) + 1 + index, codes)
         return codes
 
     @cached_property
     def _cells(self) -> pd.Index[Any]:
-        """Categories that are not missing, those of data first."""
+        """The categories without the missing value, new ones last."""
         if not self.new_categories:
             return self.levels
         every = [*self.levels.tolist(), *self.new_categories]
@@ -317,11 +316,10 @@ class Categorical(CategoricalColumn):
         codes = self._codes_of(column)
         if (codes < 0).any():
             n = int((codes < 0).argmax())
-            known = listed(self.levels.tolist())
             raise InvalidInput(
                 f"{what}: column {self.name!r}, row {row_name(column, n)}: unknown "
-                f"category {column.tolist()[n]!r}; known: {known}, of dtype "
-                f"{self.dtype}"
+                f"category {column.tolist()[n]!r}; expected one of "
+                f"{listed(self.levels.tolist())}, of dtype {self.dtype}"
             )
         return codes.astype(float)
 
@@ -330,14 +328,17 @@ class Categorical(CategoricalColumn):
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         codes, absent = self.codes(values), self.missing(values)
-        others = self.is_new(values)
-        codes = codes - others  # places among those that are not missing
+        is_new = self.is_new(values)
+        codes = codes - is_new  # indices among the categories without the missing value
         if isinstance(self.dtype, pd.CategoricalDtype):
-            own, dtype = np.where(absent, -1, codes).tolist(), self.dtype
-            if others.any():
+            dtype = self.dtype
+            if is_new.any():
                 every = [*self.levels.tolist(), *self.new_categories]
                 dtype = pd.CategoricalDtype(every, ordered=self.dtype.ordered)
-            return {self.name: pd.Series(pd.Categorical.from_codes(own, dtype=dtype))}
+            cells = pd.Categorical.from_codes(
+                np.where(absent, -1, codes).tolist(), dtype=dtype
+            )
+            return {self.name: pd.Series(cells)}
         if not absent.any():
             return {self.name: pd.Series(self._cells.take(codes), dtype=self.dtype)}
         dtype = nullable_dtype(self.dtype)
@@ -349,13 +350,13 @@ class Categorical(CategoricalColumn):
 @final
 @dataclass(frozen=True, eq=False)
 class OneHot(CategoricalColumn):
-    """Columns of 0 and 1, exactly one of them 1, that encode one feature."""
+    """One feature that is one-hot encoded by columns of 0 and 1."""
 
     name: Hashable  # the feature
-    # (K,): the labels of its columns, which are its categories
+    # (K,): the labels of the columns, which are the categories
     members: tuple[Hashable, ...]
     dtypes: tuple[Any, ...]  # shape (K,)
-    # (K,): the share of each in the table that the schema was made of
+    # (K,): the share of each in the table of the schema
     frequencies: Array
 
     @classmethod
@@ -366,11 +367,11 @@ class OneHot(CategoricalColumn):
         frame: pd.DataFrame,
         what: str,
     ) -> tuple[OneHot, Array]:
-        """The columns with their frequencies, and which of them is 1 (n,)."""
+        """The feature with its frequencies, and the index of the 1 of each row (n,)."""
         codes = _hot(name, members, frame, what)
         dtypes = tuple(frame[member].dtype for member in members)
-        own = cls(name, members, dtypes, _shares(codes, len(members)))
-        return own, codes.astype(float)
+        one_hot = cls(name, members, dtypes, _shares(codes, len(members)))
+        return one_hot, codes.astype(float)
 
     has_missing: ClassVar[bool] = False
 
@@ -381,7 +382,7 @@ class OneHot(CategoricalColumn):
     present = categories
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
-        """Nowhere: columns of 0 and 1 say which category it is."""
+        """Which values are missing: none, since one-hot rows have a category."""
         return np.zeros(len(values), dtype=bool)
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
@@ -398,11 +399,11 @@ class OneHot(CategoricalColumn):
 
 
 Column: TypeAlias = Numeric | Categorical | OneHot
-"""One column of the encoded table, made of one or more columns of a DataFrame."""
+"""A column of the encoded table, from one or more columns of a DataFrame."""
 
 
 def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
-    """The categories of a column: in their own order, or sorted within each type."""
+    """The categories of a column: in the order of its dtype, or sorted by type."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.dtype.categories
     levels = pd.Index(column.dropna().unique(), dtype=column.dtype)
@@ -413,10 +414,10 @@ def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
 
 
 def _positions(levels: pd.Index[Any], column: pd.Series[Any]) -> Codes:
-    """Where each stands among the levels, behind them if missing, −1 if unknown."""
+    """The index of each cell among K levels; K if missing, −1 if unknown."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        own = np.append(levels.get_indexer(column.dtype.categories), -1)
-        codes = own[column.cat.codes.to_numpy()]
+        indices = np.append(levels.get_indexer(column.dtype.categories), -1)
+        codes = indices[column.cat.codes.to_numpy()]
     else:
         codes = levels.get_indexer(pd.Index(column, tupleize_cols=False))
     return np.where(column.isna().to_numpy(dtype=bool), len(levels), codes)
@@ -431,27 +432,27 @@ def _shares(codes: Codes, n_categories: int) -> Array:
 def _hot(
     name: Hashable, members: tuple[Hashable, ...], frame: pd.DataFrame, label: str
 ) -> Codes:
-    """Which column of each row is 1, refused unless exactly one is and others are 0."""
+    """The index of the 1 in each row; refused unless all others are 0."""
     table = np.stack([read_numbers(frame[member], label) for member in members], axis=1)
     absent = np.isnan(table).any(axis=1)
     if absent.any():
         n = int(absent.argmax())
         raise InvalidInput(
             f"{label}: group {name!r}, row {row_name(frame, n)}: a value is missing; "
-            "to be missing is a category: give it a column of its own in the group, or "
-            "explain the column before it was one-hot encoded"
+            "add a column for missing values to the group, or explain the column "
+            "before it was one-hot encoded"
         )
     bad = ((table != 0) & (table != 1)).any(axis=1) | (table.sum(axis=1) != 1)
     if bad.any():
         n = int(bad.argmax())
         raise InvalidInput(
             f"{label}: group {name!r}, row {row_name(frame, n)}: expected a single 1 "
-            f"and else 0, got {table[n].tolist()}"
+            f"and otherwise 0, got {table[n].tolist()}"
         )
     return np.asarray(table.argmax(axis=1), dtype=np.intp)
 
 
 def spreads(means: Array | float, deviations: Array | float) -> Array:
-    """Standard deviations, and 0 where a column is constant but for rounding."""
+    """Standard deviations; 0 if a column is constant up to rounding."""
     rounding = 16 * np.finfo(float).eps * np.abs(means)
     return np.where(deviations > rounding, deviations, 0.0)

@@ -1,22 +1,22 @@
-"""Documents as tables: words, texts, and the schema of a vocabulary.
+"""Documents as tables of word counts: words, texts, and the schema of a vocabulary.
 
-Any string is a text, and is never changed but by deleting words from it:
+Any string is a text. The only change to it is the deletion of words:
 
 =====================  =============================================================
 repeated words         one column, which counts them; all occurrences are deleted
-no word, empty         a row of zeros: there is nothing to delete, and no effect
-one word               one column; the text without it is what stands around it
-words that a model     columns with an effect of 0, unless the model sees more of a
-does not know          text than its words
-punctuation, emoji     no words: they stay in all texts, and models see them
-HTML                   not parsed: ``b`` and ``amp`` are words as others are
-right-to-left          as any other text, in the order in which it is stored
-control characters,    no words: they stay, models see them, and messages and pages
+no word, empty         a row of zeros: nothing can be deleted, and there is no effect
+one word               one column; the text without it is the text around it
+words outside of the   columns with an effect of 0, unless the model uses more of a
+model's vocabulary     text than its words
+punctuation, emoji     no words: they stay in all texts as input of the model
+HTML                   not parsed: ``b`` and ``amp`` are words like others
+right-to-left          like any other text, in the order in which it is stored
+control characters,    no words: they stay as input of the model; messages and pages
 NUL, half characters   show them as escapes
-accents                one written as a character of its own is in no word, and ends
-                       it, unless a vectoriser strips accents: then it goes with it
-``İ``, final sigma     lower case as Python has it; places are those in the text
-no blanks              one word, as of Chinese; a rule of one's own may know better
+accents                an accent that is a separate character ends a word, unless a
+                       vectoriser strips accents: then it is deleted with the word
+``İ``, final sigma     lower case as in Python; positions are those in the text
+no blanks              one word, such as in Chinese; a custom rule may do better
 =====================  =============================================================
 """
 
@@ -43,7 +43,7 @@ from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
 class Occurrence(NamedTuple):
-    """A word where it stands: ``text[start:end]``."""
+    """A word and its position, ``text[start:end]``."""
 
     start: int
     end: int
@@ -51,74 +51,74 @@ class Occurrence(NamedTuple):
 
 
 class WordRule(Protocol):
-    """How words are found in a text, and what is left where one is deleted."""
+    """How a text is split into words, and what replaces a deleted word."""
 
     @property
     def filler(self) -> str:
-        """What stands where a word was deleted; mostly nothing."""
+        """The text that replaces a deleted word; usually empty."""
 
     def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first; none overlap."""
+        """The words of a text in order, with their positions; they do not overlap."""
 
 
 @final
 @dataclass(frozen=True)
 class PatternWords:
-    r"""Words that match a regular expression, as they are written.
+    r"""Words that match a regular expression, in the spelling of the text.
 
-    ``\w+`` gives the words of the package ``lime``, which parts texts by ``\W+``: upper
-    and lower case are other words, one letter is a word, and so are digits. An accent
-    that is a character of its own, and most emoji, part words and belong to none.
+    ``\w+`` gives the words of the package ``lime``, which splits texts by ``\W+``:
+    upper and lower case are different words, and single letters and digits are words.
+    Accents that are separate characters, and most emoji, separate words.
     """
 
     pattern: str = r"\w+"  # the expression
-    filler: str = ""  # what stands where a word was deleted
+    filler: str = ""  # replaces a deleted word
 
     def __post_init__(self) -> None:
         compiled(self.pattern)
 
     def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first."""
+        """The words of a text in order, with their positions."""
         matches = compiled(self.pattern).finditer(text)
         return [Occurrence(*m.span(), m.group()) for m in matches if m.group()]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """An expression for words; refused where it is none. Python keeps the last ones."""
+    """Compile a regular expression for words; refused if it is not valid."""
     try:
         return re.compile(pattern)
     except re.error as error:
         raise InvalidInput(
-            f"words: {pattern!r} is no regular expression: {error}"
+            f"words: {pattern!r} is no valid regular expression: {error}"
         ) from None
 
 
-# ---- The words that a vectoriser of scikit-learn sees, where they stand in the text
+# ---- The words of vectorisers of scikit-learn, and their positions in the text
 
 
 Accents: TypeAlias = Literal["ascii", "unicode"] | None
 
 _WORD = r"(?u)\b\w\w+\b"
-"""What a word is to scikit-learn by default: two letters, digits or underscores."""
+"""The default of scikit-learn for a word: two letters, digits or underscores."""
 
 
 @final
 @dataclass(frozen=True)
 class VectoriserWords:
-    """Words as ``CountVectorizer`` and its kind find them, stop words left out.
+    """Words as ``CountVectorizer`` and similar classes find them, without stop words.
 
-    A word is what the vectoriser sees of it: in lower case and without accents, if it
-    makes them so. Its place is that in the text as it is written, which may have more
-    or fewer characters: ``İ`` is two in lower case, and ``é`` can be written as two.
-    Words that stand in one character, such as those of ``½``, are one.
+    A word is in the form that the vectoriser counts, such as lower case or without
+    accents. Its position is that in the original text, which may have more or fewer
+    characters: ``İ`` has two in lower case, and ``é`` can be written as two. Words
+    within one character, such as those of ``½``, are one.
     """
 
-    lowercase: bool = True  # whether upper case does not matter
-    strip_accents: Accents = None  # which accents do not matter
-    # what a word is; of an expression with a group the group
+    lowercase: bool = True  # whether words are in lower case
+    strip_accents: Accents = None  # how accents are removed
+    # the expression of a word, or of its only group
     token_pattern: str = _WORD
-    stop_words: frozenset[str] = frozenset()  # those that are none
-    filler: str = ""  # what stands where a word was deleted
+    stop_words: frozenset[str] = frozenset()  # words that do not count
+    filler: str = ""  # replaces a deleted word
 
     def __post_init__(self) -> None:
         if compiled(self.token_pattern).groups > 1:
@@ -127,36 +127,36 @@ class VectoriserWords:
             )
 
     def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first."""
-        seen, origins = self._seen(text)
+        """The words of a text in order, with their positions."""
+        normal, origins = self._normalized(text)
         pattern = compiled(self.token_pattern)
         group = pattern.groups
         occurrences: list[Occurrence] = []
-        for match in pattern.finditer(seen):
+        for match in pattern.finditer(normal):
             word = match.group(group)
             if word and word not in self.stop_words:
                 first, last = match.span(group)
                 start, end = origins[first], origins[last - 1] + 1
-                if self.strip_accents is not None:  # accents behind it are not seen
+                if self.strip_accents is not None:  # accents after it are removed
                     while end < len(text) and unicodedata.combining(text[end]):
                         end += 1
                 if occurrences and start < occurrences[-1].end:
-                    # both stand in one character
-                    start, before, former = occurrences.pop()
-                    end, word = max(before, end), f"{former} {word}"
+                    # both are within one character
+                    start, last_end, former = occurrences.pop()
+                    end, word = max(last_end, end), f"{former} {word}"
                 occurrences.append(Occurrence(start, end, word))
         return occurrences
 
-    def _seen(self, text: str) -> tuple[str, Sequence[int]]:
-        """What the vectoriser sees, and where each character of it comes from."""
+    def _normalized(self, text: str) -> tuple[str, Sequence[int]]:
+        """The text that the vectoriser splits, and the origin of each character."""
         if not self.lowercase and self.strip_accents is None:
             return text, range(len(text))
-        # each becomes what it becomes alone, or the final sigma, of one length too
-        lengths = {character: len(self._sees(character)) for character in set(text)}
+        # characters are normalized one by one, except the final sigma of equal length
+        lengths = {character: len(self._normal(character)) for character in set(text)}
         indices = (repeat(n, lengths[c]) for n, c in enumerate(text))
-        return self._sees(text), list(chain.from_iterable(indices))
+        return self._normal(text), list(chain.from_iterable(indices))
 
-    def _sees(self, text: str) -> str:
+    def _normal(self, text: str) -> str:
         lower = text.lower() if self.lowercase else text
         return _ACCENTS[self.strip_accents](lower)
 
@@ -177,21 +177,21 @@ _ACCENTS: Mapping[Accents, Callable[[str], str]] = {
 }
 
 
-# ---- Texts as people have them: lists, arrays and Series; and what is none of these
+# ---- Texts as arguments: lists, arrays and Series
 
 
 def is_documents(X: object) -> bool:
-    """Whether X is a sequence, a Series or an array with a string in it, or bytes."""
+    """Whether X is a sequence, a Series or an array with a string or bytes in it."""
     if isinstance(X, pd.DataFrame):
         return False
     if isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM":
-        return False  # as the type says, before any value is looked at
+        return False  # by the dtype alone
     texts = _sequence(X)
     return texts is not None and any(isinstance(text, str | bytes) for text in texts)
 
 
 def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
-    """The texts, and their names where they are a Series."""
+    """Read texts, and their names if they are a Series."""
     texts = _sequence(X)
     if texts is None:
         raise InvalidInput(
@@ -200,17 +200,15 @@ def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] |
     names = tuple(X.index) if isinstance(X, pd.Series) else None
     for n, text in enumerate(texts):
         if not isinstance(text, str):
-            place = f"number {n}" if names is None else f"row {names[n]!r}"
-            raise InvalidInput(
-                f"{label}: expected texts, and {place} is {_other(text)}"
-            )
+            item = f"number {n}" if names is None else f"row {names[n]!r}"
+            raise InvalidInput(f"{label}: expected texts, and {item} is {_other(text)}")
     if not texts:
         raise InvalidInput(f"{label}: there is no document")
     return [str(text) for text in texts], names
 
 
 def _sequence(X: Any) -> list[Any] | None:
-    """What X holds, in order; None where it is no sequence."""
+    """The items of X in order; None if it is no sequence."""
     if isinstance(X, str | bytes | memoryview | Mapping | pd.DataFrame):
         return None
     if isinstance(X, np.ndarray):
@@ -226,7 +224,7 @@ def _sequence(X: Any) -> list[Any] | None:
 
 
 def _kind(X: object, label: str) -> str:
-    """What came, and what would do."""
+    """A value that is no sequence of texts in words, and a remedy."""
     if isinstance(X, str):
         return "one str; for a single text give [text]"
     if isinstance(X, np.ndarray):
@@ -244,7 +242,7 @@ def _kind(X: object, label: str) -> str:
 
 
 def _other(text: object) -> str:
-    """What stands where a text should, and what would do."""
+    """An item that is no text in words, and a remedy."""
     if isinstance(text, bytes):
         return "bytes; decode them, text.decode('utf-8')"
     if text is None or text is pd.NA or (isinstance(text, float) and np.isnan(text)):
@@ -252,36 +250,36 @@ def _other(text: object) -> str:
     return f"{type(text).__name__} ({text!r:.40})"
 
 
-# ---- A text, as the words in it that can be deleted
+# ---- A text as a list of words that can be deleted
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TextDocument:
-    """A text and its d distinct words, in the order in which they first come.
+    """A text and its d distinct words, in the order of their first occurrence.
 
-    A text may have no words, d = 0: it is empty, or nothing in it is a word.
+    A text may have no words, d = 0, such as an empty one.
     """
 
     text: str = field(halves=True)
     words: tuple[str, ...] = field(halves=True)  # (d,): the distinct words
-    starts: Indices = field("T", low=0)  # (T,): where they stand
+    starts: Indices = field("T", low=0)  # (T,): of occurrences
     ends: Indices = field("T", low=0)
-    word_indices: Indices = field("T", low=0)  # (T,): which of the words each is
-    filler: str = field(default="")  # what stands where a word was deleted
+    word_indices: Indices = field("T", low=0)  # (T,): the word of each
+    filler: str = field(default="")  # replaces a deleted word
 
     @classmethod
     def of(cls, text: str, rule: WordRule) -> TextDocument:
-        """The words of a text by a rule."""
-        result = rule.find(text)
-        words = tuple(dict.fromkeys(o.word for o in result))
-        order = {word: j for j, word in enumerate(words)}
-        places = [(o.start, o.end, order[o.word]) for o in result]
-        starts, ends, indices = np.array(places, dtype=np.intp).reshape(-1, 3).T
+        """Split a text into words by a rule."""
+        occurrences = rule.find(text)
+        words = tuple(dict.fromkeys(o.word for o in occurrences))
+        index = {word: j for j, word in enumerate(words)}
+        spans = [(o.start, o.end, index[o.word]) for o in occurrences]
+        starts, ends, indices = np.array(spans, dtype=np.intp).reshape(-1, 3).T
         return cls(text, words, starts, ends, indices, rule.filler)
 
     def validate(self) -> None:
-        """Refuse words that overlap, come twice, stand beyond the text or nowhere."""
+        """Refuse words that overlap, are repeated, or are outside of the text."""
         if not len(self.starts) == len(self.ends) == len(self.word_indices):
             raise InvalidInput(
                 "starts, ends, word_indices: expected one for each occurrence"
@@ -289,16 +287,14 @@ class TextDocument:
         edges = np.stack([self.starts, self.ends], axis=1).ravel()
         ordered = (np.diff(edges) >= 0).all() and (self.starts < self.ends).all()
         if not ordered or edges.max(initial=0) > len(self.text):
-            raise InvalidInput("starts, ends: expected words one behind the other")
+            raise InvalidInput("starts, ends: expected words one after the other")
         d = self.n_words
         if len(set(self.words)) < d or set(self.word_indices.tolist()) != set(range(d)):
-            raise InvalidInput(
-                "word_indices: expected each word of a text somewhere in it"
-            )
+            raise InvalidInput("word_indices: expected an occurrence of each word")
 
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The words where they stand, (T,)."""
+        """All occurrences of words, in order, (T,)."""
         spans = self.spans
         return tuple(Occurrence(start, end, self.words[j]) for start, end, j in spans)
 
@@ -309,39 +305,39 @@ class TextDocument:
 
     @property
     def spans(self) -> list[tuple[int, int, int]]:
-        """Where words stand, and which of the words each is, (T,)."""
-        ends = self.starts.tolist(), self.ends.tolist(), self.word_indices.tolist()
-        return list(zip(*ends, strict=True))
+        """The start, end and index of the word of each occurrence, (T,)."""
+        columns = self.starts.tolist(), self.ends.tolist(), self.word_indices.tolist()
+        return list(zip(*columns, strict=True))
 
     @cached_property
     def counts(self) -> Indices:
-        """How often each word comes, (d,)."""
+        """The number of occurrences of each word, (d,)."""
         return np.bincount(self.word_indices, minlength=self.n_words)
 
     def without(self, bits: Any) -> str:
-        """The text without the words of bit 0 (d,); what stands between words stays."""
-        kept = np.asarray(bits, bool)
-        if kept.shape != (self.n_words,):
+        """The text without the words of bit 0 (d,); the text between words stays."""
+        present = np.asarray(bits, bool)
+        if present.shape != (self.n_words,):
             raise InvalidInput(
                 f"bits: expected one for each of {self.n_words} words, got an array "
-                f"of shape {kept.shape}"
+                f"of shape {present.shape}"
             )
         chosen = np.ones(len(self._parts), bool)
-        chosen[1::3] = kept[self.word_indices]
+        chosen[1::3] = present[self.word_indices]
         chosen[2::3] = ~chosen[1::3]
         return "".join(compress(self._parts, chosen.tobytes()))
 
     def texts(self, bits: Mask) -> list[str]:
-        """The texts of many bits (n, d)."""
+        """The texts without the words of bit 0, for many bits (n, d)."""
         return list(self.each(bits))
 
     def each(self, bits: Mask) -> Iterator[str]:
-        """The same, one after the other: many texts need not be held at once."""
+        """As :meth:`texts`, one after the other, which saves memory."""
         return map(self.without, np.asarray(bits, bool))
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Between words, a word, its filler, between words, ...: 3 T + 1 parts."""
+        """Text between words, a word, its filler, text between words, ...: 3 T + 1."""
         parts, end = [], 0
         for start, stop, _ in self.occurrences:
             parts += [self.text[end:start], self.text[start:stop], self.filler]
@@ -349,27 +345,26 @@ class TextDocument:
         return [*parts, self.text[end:]]
 
 
-# ---- Documents as rows of a table: how often each word of a vocabulary comes
+# ---- Documents as rows of a table with the counts of each word
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TextSchema:
-    """The words of documents as D columns: what :class:`TableSchema` is of tables.
+    """The vocabulary of documents, and their encoding as D columns of word counts.
 
-    A row of the encoded table says how often each word comes. The documents that the
-    schema was made of are known by their counts, so that ``decode`` gives them back as
-    they were written.
+    It is to documents what :class:`TableSchema` is to tables. Counts of the documents
+    of the schema decode to their original texts.
 
     Parameters
     ----------
     rule : WordRule
-        What a word is.
+        The definition of a word.
     vocabulary : tuple of str (D,)
-        All words, in the order in which they first come.
+        All words, in the order of their first occurrence.
     documents : tuple of TextDocument
-        Those that the schema was made of.
+        The documents of the schema.
 
     Examples
     --------
@@ -392,27 +387,27 @@ class TextSchema:
     def of(
         cls, documents: Any, rule: WordRule | None = None, what: str = "documents"
     ) -> TextSchema:
-        """The schema of documents.
+        """Make the schema of documents.
 
         Parameters
         ----------
         documents : sequence of str, Series or array (N,)
-            The texts; they may be alike, and have no word at all.
+            The texts; they may be equal, and may have no words.
         rule : WordRule, optional
-            What a word is; by default that of the package ``lime``.
+            The definition of a word; by default that of the package ``lime``.
         what : str
-            What errors call them.
+            Their name in errors.
 
         Raises
         ------
         InvalidInput
-            If they are no texts; the first that is none is named.
+            If an item is no text; the first one is named.
         """
-        own = PatternWords() if rule is None else rule
+        rule = PatternWords() if rule is None else rule
         texts, _ = read_texts(documents, what)
-        result = tuple(TextDocument.of(text, own) for text in texts)
+        result = tuple(TextDocument.of(text, rule) for text in texts)
         words = dict.fromkeys(word for document in result for word in document.words)
-        return cls(own, tuple(words), result)
+        return cls(rule, tuple(words), result)
 
     def __repr__(self) -> str:
         return (
@@ -426,26 +421,26 @@ class TextSchema:
         return self.vocabulary
 
     def difference(self, other: TextSchema) -> str | None:
-        """What encodes a text otherwise in another schema; None where nothing does."""
+        """How another schema encodes texts differently, in words; else None."""
         if self.rule != other.rule:
             return "rules of words"
-        own, its = ([d.text for d in x.documents] for x in (self, other))
-        return None if own == its else "documents"
+        texts, others = ([d.text for d in x.documents] for x in (self, other))
+        return None if texts == others else "documents"
 
     @cached_property
     def column_index(self) -> dict[str, int]:
-        """Where each word stands in the vocabulary."""
+        """The column of each word of the vocabulary."""
         return {word: j for j, word in enumerate(self.vocabulary)}
 
     def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """Counts of the words (N, D), with the names of rows and words.
+        """Encode texts as word counts (N, D), with the names of rows and words.
 
         Parameters
         ----------
         X : sequence of str, Series or array (N,)
             The texts.
         what : str
-            What errors call them.
+            Their name in errors.
 
         Returns
         -------
@@ -454,9 +449,9 @@ class TextSchema:
         Raises
         ------
         InvalidInput
-            If X are no texts, or one has a word that is not in the vocabulary.
+            If an item is no text, or has a word that is not in the vocabulary.
         Refused
-            If so large a table does not fit into memory.
+            If the table does not fit into memory.
         """
         texts, names = read_texts(X, what)
         result = [self.document_of(text) for text in texts]
@@ -468,27 +463,27 @@ class TextSchema:
         )
 
     def document_of(self, text: str) -> TextDocument:
-        """The words of a text, by the rule of the schema."""
+        """Split a text into words by the rule of the schema."""
         return TextDocument.of(text, self.rule)
 
     def columns_of(self, document: TextDocument) -> Any:
-        """Which column each word of a document is, (d,)."""
+        """The column of each word of a document, (d,)."""
         return np.array([self.column_index[word] for word in document.words], np.intp)
 
     def counts(self, documents: Sequence[TextDocument]) -> Points:
-        """How often each word comes in documents, (n, D)."""
+        """The word counts of documents, (n, D)."""
         n, d = len(documents), len(self.vocabulary)
         require_memory(
             8.0 * n * d,
             f"a table of {n:,} documents and {d:,} words",
-            "give fewer documents at once, or a rule that finds fewer words",
+            "give fewer documents in a call, or a rule with fewer words",
         )
         return self.in_columns(documents, [document.counts for document in documents])
 
     def in_columns(
         self, documents: Sequence[TextDocument], of_words: Sequence[Array | Indices]
     ) -> Array:
-        """Numbers (d,) of the words of each document, among those of all (n, D)."""
+        """Numbers (d,) for the words of each document as a table (n, D)."""
         table = np.zeros((len(documents), len(self.vocabulary)))
         for row, document, values in zip(table, documents, of_words, strict=True):
             row[self.columns_of(document)] = values
@@ -501,23 +496,22 @@ class TextSchema:
             if unknown:
                 raise InvalidInput(
                     f"{what}: document {n} has words that are not in `data`: "
-                    f"{listed(unknown)}; give wrap all documents that are to be "
-                    "explained, as data"
+                    f"{listed(unknown)}; give wrap all documents to explain as data"
                 )
 
     def decode(self, points: Points, labels: Labels | None = None) -> list[str]:
-        """Texts with such counts of words: a known document as it was written.
+        """Decode word counts as texts: the documents of the schema as they were.
 
-        Other rows become a bag of words: each as often as it counts, in the order of
-        the vocabulary, as it is first written in the documents, with blanks between.
+        Other rows become a bag of words: each word repeated by its count, in the order
+        of the vocabulary and the spelling of its first occurrence, with blanks.
 
         Parameters
         ----------
         points : array (n, D)
             Counts.
         labels : Labels, optional
-            Those that came with the rows: they tell documents apart that have the same
-            counts, of which the first is given else.
+            Those of the rows. They distinguish documents with equal counts; without
+            them the first of these is returned.
 
         Raises
         ------
@@ -534,18 +528,19 @@ class TextSchema:
     def matching_documents(
         self, points: Points, labels: Labels | None = None
     ) -> Iterator[list[TextDocument]]:
-        """The documents that each row of counts may be; labels tell those read last."""
+        """The documents that match each row of counts; labels have the texts."""
         texts = None if labels is None else labels.texts
-        told = texts if texts is not None and len(texts) == len(points) else None
+        if texts is not None and len(texts) != len(points):
+            texts = None
         for n, point in enumerate(points):
-            own = None if told is None else self.document_of(told[n])
-            if own is not None and self._key_of(own) == _key_of_row(point):
-                yield [own]
+            document = None if texts is None else self.document_of(texts[n])
+            if document is not None and self._key_of(document) == _key_of_row(point):
+                yield [document]
             else:
                 yield [self.documents[m] for m in self.documents_with_counts(point)]
 
     def documents_with_counts(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts (D,)."""
+        """The positions of the documents with these counts (D,)."""
         return self._positions.get(_key_of_row(point), [])
 
     @cached_property
@@ -556,7 +551,7 @@ class TextSchema:
         return results
 
     def _key_of(self, document: TextDocument) -> bytes | None:
-        """None if it has words that are not known."""
+        """The key of a document by its counts; None if it has words of no column."""
         if any(word not in self.column_index for word in document.words):
             return None
         columns = self.columns_of(document)
@@ -564,7 +559,7 @@ class TextSchema:
         return _key(columns[order], document.counts[order])
 
     def bag(self, point: Points) -> str:
-        """Words as often as they count, with blanks between."""
+        """Words repeated by their counts, with blanks between them."""
         values = np.asarray(point, float)
         bad = ~((values >= 0.0) & (values == np.floor(values)) & np.isfinite(values))
         if bad.any():
@@ -577,13 +572,13 @@ class TextSchema:
         return " ".join(self._forms[j] for j in repeated)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """``values`` (n, D), such as gradients, under the words."""
+        """``values`` (n, D), such as gradients, as a DataFrame of words."""
         columns = pd.Index(self.vocabulary, dtype=object)
         return pd.DataFrame(values, index=index, columns=columns)
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        """Each word as it is first written."""
+        """Each word in the spelling of its first occurrence."""
         forms: dict[str, str] = {}
         for document in self.documents:
             for start, end, word in document.occurrences:
@@ -592,7 +587,7 @@ class TextSchema:
 
 
 def _key_of_row(point: Points) -> bytes:
-    """The columns of the words that come, and how often."""
+    """The key of a row of counts: the columns of its words, and their counts."""
     columns = np.flatnonzero(point)
     return _key(columns, point[columns])
 
@@ -601,18 +596,18 @@ def _key(columns: Indices, counts: Points | Indices) -> bytes:
     return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 
-# ---- Where documents lie, for distances and angles between them
+# ---- Coordinates of documents, for distances and angles
 
 
 def word_counts(texts: Any) -> Points:
-    """How often each word comes in each text, (N, V), words as the package has them."""
+    """The word counts of texts, (N, V), with words as in the package ``lime``."""
     return TextSchema.of(texts).encode(texts)[0]
 
 
 def document_directions(counts: Sparse) -> Sparse:
-    """Counts (N, V), each times its :func:`rarity`, at length one, or 0 without words.
+    """Counts (N, V) times the :func:`rarity` of words, scaled to length one.
 
-    Near are documents that share their rarer words.
+    Documents that share rare words are close. A document without words is 0.
     """
     n_documents, n_words = counts.shape
     with_word = np.bincount(counts.indices, minlength=n_words)
@@ -620,7 +615,7 @@ def document_directions(counts: Sparse) -> Sparse:
 
 
 def rarity(n_documents: int, with_word: Indices) -> Array:
-    """log((1 + N) / (1 + N_v)) + 1 of words that N_v of N documents have, (V,)."""
+    """The rarity log((1 + N) / (1 + N_v)) + 1 of words in N_v of N documents, (V,)."""
     return np.asarray(1.0 + np.log((1.0 + n_documents) / (1.0 + with_word)))
 
 

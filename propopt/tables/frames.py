@@ -1,8 +1,7 @@
-"""Names of points and features, cells, and frames of any library.
+"""DataFrames of any library, their cells, and the names of their rows and columns.
 
-Attributions of whatever carries them, their rows and columns put in order by name.
-Names decide where both sides have them: another order is put right, other names are
-refused. Where one side has none, position decides.
+Two tables with names are aligned by name: another order is corrected, other names are
+refused. If one of them has no names, rows and columns are matched by position.
 """
 
 from __future__ import annotations
@@ -40,22 +39,22 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
 
-# ---- Names of points and features: read from DataFrames, written back to them
+# ---- Dtypes of columns
 
 
 def refuse_dates(column: pd.Series[Any], label: str) -> None:
-    """Refuse times, and lengths of time: what they are numbers of is not said."""
+    """Refuse dates and lengths of time, which have no unit as numbers."""
     if column.dtype.kind in "mM":
         raise InvalidInput(
             f"{label}: column {column.name!r} has dtype {column.dtype}; times are no "
             "numbers: give seconds since the first, (column - "
-            "column.min()).dt.total_seconds(), to a callable that makes times of them "
-            "for the model"
+            "column.min()).dt.total_seconds(), and a callable that converts them to "
+            "times for the model"
         )
 
 
 def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
-    """The NumPy dtype of the numbers in a column; float64 where there are none."""
+    """The NumPy dtype of the numbers in a column; float64 if it has none."""
     plain = column.dtype
     if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
         plain = column.dropna().infer_objects().to_numpy().dtype
@@ -63,33 +62,33 @@ def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
 
 
 def nullable_dtype(dtype: Any) -> Any:
-    """A dtype in which a value may be missing: the same, if it may there."""
+    """The dtype itself if it has missing values, else the next wider one that has."""
     if is_nullable(dtype) or dtype.kind in "fO":
         return dtype
     return object if dtype.kind == "b" else np.dtype(np.float64)
 
 
 def is_nullable(dtype: Any) -> bool:
-    """Whether a dtype has a missing value that need not be NaN."""
+    """Whether a dtype has a missing value other than NaN."""
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return dtype.na_value is pd.NA
     return bool(dtype == np.dtype(object))
 
 
-# ---- Tables of any dataframe library, read as those of pandas, and made again
+# ---- Tables of any library, converted to pandas and back
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TableLibrary:
-    """The library that tables of one kind come from."""
+    """The library of a table other than pandas, to which results are converted."""
 
     backend: Any  # such as polars or pyarrow
-    # those of columns of text, booleans and text categories
+    # dtypes of columns of text, booleans and text categories
     coded: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def table(self, frame: pd.DataFrame) -> Any:
-        """A table of this kind with the columns of a DataFrame of pandas."""
+        """A table of this library with the columns of a pandas DataFrame."""
         import narwhals.stable.v2 as nw
 
         columns = {str(label): _plain(frame[label]) for label in frame.columns}
@@ -104,22 +103,22 @@ class TableLibrary:
 @final
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A table with named columns."""
+    """A table with named columns, as a pandas DataFrame."""
 
-    table: pd.DataFrame  # as pandas has it
-    kind: TableLibrary | None = None  # what it was; None for pandas
-    # whether its index names rows; tables of other libraries mostly have none
+    table: pd.DataFrame
+    kind: TableLibrary | None = None  # its library; None for pandas
+    # whether its index has names of rows; most other libraries have none
     named_rows: bool = True
 
     @property
     def labels(self) -> Labels:
-        """Names of rows, if they have any, and of columns."""
+        """The names of rows, if they have any, and of columns."""
         columns = tuple(self.table.columns)
         return Labels(self.rows, tuple(map(str, columns)), columns, self.kind)
 
     @property
     def rows(self) -> tuple[Hashable, ...] | None:
-        """Names of rows, if they have any; a missing one is one NaN."""
+        """The names of rows, if they have any; missing names are one NaN object."""
         if not self.named_rows:
             return None
         return tuple(
@@ -129,70 +128,70 @@ class Frame:
 
 
 def as_frame(table: object, label: str) -> Frame | None:
-    """A table of any library that narwhals knows; None if it is no table."""
+    """Convert a table of any library that narwhals supports; None if it is no table."""
     if isinstance(table, pd.DataFrame):
         return Frame(table)
-    frame = _of_narwhals(table, label)
-    return None if frame is None else _read(frame)
+    frame = _as_narwhals(table, label)
+    return None if frame is None else _converted(frame)
 
 
 def is_frame(table: object, label: str) -> bool:
-    """Whether a table has named columns, whatever library it comes from."""
-    return isinstance(table, pd.DataFrame) or _of_narwhals(table, label) is not None
+    """Whether it is a table with named columns, of any library."""
+    return isinstance(table, pd.DataFrame) or _as_narwhals(table, label) is not None
 
 
 def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
-    """Some rows of a table or array, in the form that it has."""
+    """Select rows of a table or array; the type of the table stays."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[np.asarray(indices, dtype=np.intp)]
-    frame = _of_narwhals(table, "X")
+    frame = _as_narwhals(table, "X")
     if frame is None:
         return np.asarray(table)[np.asarray(indices, dtype=np.intp)]
-    # polars knows no integers of NumPy
-    return frame[[int(place) for place in indices]].to_native()
+    # polars does not accept integers of NumPy
+    return frame[[int(index) for index in indices]].to_native()
 
 
 def select_columns(table: Any, indices: Sequence[int]) -> Any:
-    """Some columns of a table or array, in the form that it has."""
+    """Select columns of a table or array; the type of the table stays."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[:, list(indices)]
-    frame = _of_narwhals(table, "X")
+    frame = _as_narwhals(table, "X")
     if frame is None:
         return np.asarray(table)[:, list(indices)]
-    return frame[:, [int(place) for place in indices]].to_native()
+    return frame[:, [int(index) for index in indices]].to_native()
 
 
 def with_permuted_columns(
     table: Any, indices: Sequence[int], order: NDArray[np.intp]
 ) -> Any:
-    """The same table, in some columns with the values of other rows."""
+    """A copy of a table with some columns permuted; ``order`` has the rows."""
     if isinstance(table, pd.DataFrame):
         result = table.copy(deep=False)
-        for place in indices:
-            result.isetitem(place, table.iloc[order, place].array)
+        for index in indices:
+            result.isetitem(index, table.iloc[order, index].array)
         return result
-    frame = _of_narwhals(table, "X")
+    frame = _as_narwhals(table, "X")
     if frame is None:
         array = np.array(table)
-        some = np.asarray(indices, dtype=np.intp)
-        array[:, some] = array[np.ix_(order, some)]
+        columns = np.asarray(indices, dtype=np.intp)
+        array[:, columns] = array[np.ix_(order, columns)]
         return array
-    names, rows = [frame.columns[place] for place in indices], order.tolist()
+    names, rows = [frame.columns[index] for index in indices], order.tolist()
     return frame.with_columns(*(frame[name][rows] for name in names)).to_native()
 
 
 def column_names(table: Any) -> tuple[Hashable, ...] | None:
-    """How the columns of a table are called; None of an array."""
+    """The labels of the columns of a table; None for an array."""
     if isinstance(table, pd.DataFrame):
         return tuple(table.columns)
-    frame = _of_narwhals(table, "X")
+    frame = _as_narwhals(table, "X")
     return None if frame is None else tuple(frame.columns)
 
 
-def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
-    """A table as narwhals has it, None if it knows no such table."""
+def _as_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
+    """A table as one of narwhals; None if narwhals does not support it."""
     if table is None or isinstance(table, np.ndarray | list | tuple | float):
-        return None  # without importing anything
+        return None  # narwhals is not imported
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -202,13 +201,13 @@ def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
         raise InvalidInput(f"{what}: columns appear more than once: {error}") from None
     if isinstance(frame, nw.LazyFrame):
         raise InvalidInput(
-            f"{what}: a lazy table has no rows yet; collect it first, by its collect() "
-            "or compute()"
+            f"{what}: a lazy table has no rows yet; give its collect() or compute()"
         )
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _read(table: nw.DataFrame[Any]) -> Frame:
+def _converted(table: nw.DataFrame[Any]) -> Frame:
+    """A table of narwhals as one of pandas."""
     import narwhals.stable.v2 as nw
 
     columns = {name: _column(table[name]) for name in table.columns}
@@ -229,7 +228,7 @@ def _read(table: nw.DataFrame[Any]) -> Frame:
 
 
 def _column(column: nw.Series[Any]) -> Any:
-    """Cells, categories or numbers: with nulls in the dtype that has the same name."""
+    """A column as cells, categories or numbers; with nulls in a nullable dtype."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
@@ -241,12 +240,12 @@ def _column(column: nw.Series[Any]) -> Any:
     null = column.is_null().to_numpy()
     if not null.any():
         return column.to_numpy()
-    known = pd.Series(column.fill_null(0).to_numpy())
-    return known.astype(pd.api.types.pandas_dtype(str(dtype))).mask(null)
+    numbers = pd.Series(column.fill_null(0).to_numpy())
+    return numbers.astype(pd.api.types.pandas_dtype(str(dtype))).mask(null)
 
 
 def _plain(column: pd.Series[Any]) -> Any:
-    """A column as libraries read it that do not know the dtypes of pandas."""
+    """A column as an array of numbers, or a list of cells with None if missing."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy()
     missing = column.isna().tolist()
@@ -258,24 +257,24 @@ _NULLABLE = frozenset(
     [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
     + ["Float32", "Float64"]
 )
-"""Dtypes of pandas, which narwhals calls the same."""
+"""Nullable dtypes of pandas; narwhals has the same names."""
 
 
-# ---- Cells of a DataFrame: numbers, categories, missing ones, and the place of others
+# ---- Cells of a DataFrame: numbers, categories and missing values
 
 
 _LARGEST = int(np.finfo(float).max)
 
 LARGEST_INTEGER = 2.0**53
-"""Above it float64 skips integers."""
+"""The largest integer below which float64 has all integers."""
 
 
 def holds_categories(column: pd.Series[Any], label: str) -> bool:
-    """Whether a column holds categories: text, bool, category, objects but numbers."""
+    """Whether a column holds categories: text, booleans, objects except numbers."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return True
-    if not pd.api.types.is_string_dtype(dtype):  # which objects are said to be
+    if not pd.api.types.is_string_dtype(dtype):  # true for objects too
         return False
     objects = column[column.notna()].tolist()
     for cell in objects:
@@ -284,7 +283,7 @@ def holds_categories(column: pd.Series[Any], label: str) -> bool:
         except TypeError:
             raise InvalidInput(
                 f"{label}: column {column.name!r} holds a {type(cell).__name__} in a "
-                "cell; expected numbers or categories: give each of its items a column"
+                "cell; expected numbers or categories: give a column for each item"
             ) from None
     if all(map(_is_number, objects)):
         return len(objects) == 0
@@ -294,17 +293,17 @@ def holds_categories(column: pd.Series[Any], label: str) -> bool:
             text = next(value for value in objects if isinstance(value, str))
             raise InvalidInput(
                 f"{label}: column {column.name!r} holds numbers as text, such as "
-                f"{text!r}; make them numbers by pandas.to_numeric, or declare "
-                "the column categorical"
+                f"{text!r}; convert them by pandas.to_numeric, or declare the column "
+                "categorical"
             )
     return True
 
 
 def coerce_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """Cells as numbers, NaN where they are none; infinite beyond all floats."""
+    """Cells as numbers: NaN if they are none, infinite beyond all floats."""
     try:
         return pd.to_numeric(cells, errors="coerce")
-    except OverflowError:  # whole numbers of hundreds of digits, among objects
+    except OverflowError:  # integers of hundreds of digits among objects
         plain = [
             math.inf if isinstance(cell, int) and abs(cell) > _LARGEST else cell
             for cell in cells
@@ -318,33 +317,33 @@ def _is_number(value: object) -> bool:
 
 
 def read_numbers(column: pd.Series[Any], label: str) -> Array:
-    """A column in float64, NaN where a number is missing; others must be finite."""
+    """A column in float64, NaN if missing; other numbers must be finite."""
     if column.dtype.kind in "biuf":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = _numbers_among_objects(column, label)
     _refuse_row(np.isinf(values), column, label, "a finite number")
     if column.dtype.kind in "iu":
-        vague = np.abs(values) > LARGEST_INTEGER
-        _refuse_row(vague, column, label, "an integer of at most 2^53, as floats know")
+        is_rounded = np.abs(values) > LARGEST_INTEGER
+        _refuse_row(is_rounded, column, label, "an integer of at most 2^53")
     return values
 
 
 def plain_floats(table: pd.DataFrame) -> Array | None:
-    """All columns as :func:`read_numbers` has them, at once; None where they need it.
+    """All columns as by :func:`read_numbers`; None if one needs that function.
 
-    It has no finite numbers above 2^53, and no dtypes but those of NumPy's numbers.
+    Such a column has numbers above 2^53, or another dtype than NumPy's numbers.
     """
     values = table.to_numpy()
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
         return None
     values = np.array(values, np.float64, order="C")
-    known = np.abs(values) <= LARGEST_INTEGER
-    return values if bool((known | np.isnan(values)).all()) else None
+    is_exact = np.abs(values) <= LARGEST_INTEGER
+    return values if bool((is_exact | np.isnan(values)).all()) else None
 
 
 def missing_value(column: pd.Series[Any], label: str) -> Hashable:
-    """What stands in a column where a value is missing: None, NaN or ``pandas.NA``."""
+    """The missing value of a column: None, NaN or ``pandas.NA``."""
     dtype = column.dtype
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return dtype.na_value
@@ -357,14 +356,14 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
     if len(kinds) > 1:
         raise InvalidInput(
             f"{label}: column {column.name!r} has missing values of several kinds, "
-            f"{' and '.join(sorted(kinds))}; make them one, as "
-            "column.where(column.notna(), None) does"
+            f"{' and '.join(sorted(kinds))}; replace them by one kind, as in "
+            "column.where(column.notna(), None)"
         )
     return next(iter(kinds.values()), None)
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
-    """The cells of a table as NumPy has them, NaN where one is missing; not checked."""
+    """The cells of a table as an array, NaN if missing; types are not checked."""
     plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
     if plain or not table.isna().any(axis=None):
         return table.to_numpy()
@@ -382,7 +381,7 @@ def _cells_plain(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def text_in(frame: pd.DataFrame) -> str | None:
-    """The first place in a table that is no number, in words; None if all are."""
+    """The first cell of a table that is no number, in words; None if there is none."""
     for j, dtype in enumerate(frame.dtypes):
         if dtype.kind in "biuf":
             continue
@@ -399,7 +398,7 @@ def text_in(frame: pd.DataFrame) -> str | None:
 
 
 def _has_named_categories(column: pd.Series[Any]) -> bool:
-    """Whether its dtype declares categories that are text, be it of digits."""
+    """Whether its dtype has categories that are text, including digits."""
     dtype = column.dtype
     return isinstance(dtype, pd.CategoricalDtype) and any(
         isinstance(category, str) for category in dtype.categories
@@ -407,7 +406,7 @@ def _has_named_categories(column: pd.Series[Any]) -> bool:
 
 
 def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
-    """The label of the n-th row, for messages."""
+    """The label of the n-th row as text for messages."""
     return repr(column.index[n : n + 1].tolist()[0])
 
 
@@ -432,25 +431,28 @@ def _refuse_row(
         )
 
 
+# ---- Names of rows and columns
+
+
 @dataclass(frozen=True)
 class Labels:
-    """Names of the N points and the D features of a table."""
+    """The names of the N rows and the D features of a table, if it has names."""
 
     points: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
-    # the columns as the DataFrame has them, of any type; only a table needs them
+    # the labels of a DataFrame, of any type; only :meth:`table` needs them
     columns: tuple[Hashable, ...] | None = transient(
         default=None, compare=False, repr=False
     )
-    # the library of the table, if not pandas; only a table needs it
+    # the library of the table, if not pandas; only :meth:`table` needs it
     kind: TableLibrary | None = transient(default=None, compare=False, repr=False)
-    # the N points themselves, where they are texts
+    # the N documents
     texts: tuple[str, ...] | None = transient(default=None, compare=False, repr=False)
 
     shared_in_files: ClassVar[bool] = True
 
     def table(self, values: NDArray[Any]) -> Any:
-        """``values`` (any number of rows, D) in the form that the input had."""
+        """``values`` (n, D) as a table of the library of the input, or as an array."""
         if self.features is None:
             return values
         index = self.points if self.names_rows_of(values) else None
@@ -458,28 +460,28 @@ class Labels:
         frame = pd.DataFrame(values, columns=list(columns), index=index)
         if self.kind is None:
             return frame
-        # a number that is missing is null to other libraries, and not NaN
-        misses = values.dtype.kind == "f" and bool(np.isnan(values).any())
-        return self.kind.table(frame.astype("Float64") if misses else frame)
+        # a missing number is null in other libraries, not NaN
+        has_missing = values.dtype.kind == "f" and bool(np.isnan(values).any())
+        return self.kind.table(frame.astype("Float64") if has_missing else frame)
 
     def frame(self, values: Array) -> pd.DataFrame:
-        """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
+        """A copy as a DataFrame; columns without names are ``x0, x1, ...``."""
         columns = list(self.feature_names(values.shape[1]))
         return pd.DataFrame(values, columns=columns, index=self.points, copy=True)
 
     def feature_names(self, count: int) -> tuple[str, ...]:
-        """The names of D features, ``x0, x1, ...`` where there are none."""
+        """The names of D features, ``x0, x1, ...`` without names."""
         return self.features or tuple(f"x{j}" for j in range(count))
 
     def row(self, n: int) -> Hashable:
-        """The name of the n-th point; its number where there are none."""
+        """The name of the n-th row; its number without names."""
         return n if self.points is None else self.points[n]
 
     def check(self, shape: tuple[int, ...], label: str) -> None:
-        """Refuse names that are not one for each row and column of a table."""
+        """Refuse names if their number differs from the rows or columns of a table."""
         N, D = shape
-        own = (self.points, "points", N), (self.features, "features", D)
-        for names, noun, count in own:
+        axes = (self.points, "points", N), (self.features, "features", D)
+        for names, noun, count in axes:
             if names is not None and len(names) != count:
                 raise InvalidInput(
                     f"{label}: expected {count} names of {noun}, got {len(names)}"
@@ -489,7 +491,7 @@ class Labels:
             raise InvalidInput(f"{label}: two features have one name: {twice[0]!r}")
 
     def position(self, row: Hashable, n_points: int) -> int:
-        """Where a row stands, by its name or, without names, by its number."""
+        """The position of a row, by its name or, without names, by its number."""
         names = range(n_points) if self.points is None else self.points
         if row not in names:
             raise InvalidInput(
@@ -499,7 +501,7 @@ class Labels:
         return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
 
     def or_else(self, other: Labels) -> Labels:
-        """These names, with those of ``other`` where there are none."""
+        """These names, completed by those of another table."""
         return replace(
             other if self.features is None else self,
             points=other.points if self.points is None else self.points,
@@ -507,27 +509,27 @@ class Labels:
         )
 
     def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
-        """The names of the points at these positions."""
+        """The names for some rows, by their positions."""
 
-        def some(names: Any) -> Any:
+        def selected(names: Any) -> Any:
             if names is None or isinstance(rows, slice):
                 return names and names[rows]
             return tuple(names[n] for n in rows)
 
-        return self._with(some(self.points), some(self.texts))
+        return self._with(selected(self.points), selected(self.texts))
 
     def of_columns(self) -> Labels:
-        """The names of the features alone, for other points."""
+        """The names of the features without those of the rows."""
         return self._with(None, None)
 
     def _with(
         self, points: tuple[Hashable, ...] | None, texts: tuple[str, ...] | None
     ) -> Labels:
-        """The same names of features for other points."""
+        """The same names of features with those of other rows."""
         return Labels(points, self.features, self.columns, self.kind, texts)
 
     def of_features(self, order: NDArray[np.intp]) -> Labels:
-        """The names of features in another order."""
+        """The names with the features in another order."""
         if self.features is None:
             return self
         features = tuple(self.features[j] for j in order)
@@ -535,17 +537,17 @@ class Labels:
         return replace(self, features=features, columns=columns)
 
     def names_rows_of(self, values: Array) -> bool:
-        """Whether there is one name for each row of ``values``."""
+        """Whether there is a name for each row of ``values``."""
         return self.points is not None and len(self.points) == len(values)
 
 
 def differ(names: object, others: object) -> bool:
-    """Whether both tables have names, and not the same ones in the same order."""
+    """Whether both have names, and these differ or are in another order."""
     return names is not None and others is not None and names != others
 
 
 def listed(names: Sequence[object], most: int = 8) -> str:
-    """The first names in words, and how many more there are."""
+    """The first names as text, and the number of others."""
     shown = ", ".join(repr(name) for name in names[:most])
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{shown}{more}" or "none"
@@ -554,9 +556,10 @@ def listed(names: Sequence[object], most: int = 8) -> str:
 def group_sums(
     groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
 ) -> tuple[Array, tuple[str, ...]]:
-    """Which of D features each of K groups adds up, (K, D) of ones and zeros; names.
+    """The sums of K groups of D features: a matrix (K, D) of ones and zeros, and names.
 
-    A feature in no group is one by itself; a group has the place of its first feature.
+    A feature in no group is a group by itself. Groups are in the order of their first
+    features.
     """
     columns, group_of = set(features), dict[str, str]()
     if len(columns) < len(features):
@@ -572,41 +575,41 @@ def group_sums(
             group_of[member] = name
     clashes = [name for name in groups if name in columns and name not in group_of]
     if clashes:
-        raise InvalidInput(f"groups: {listed(clashes)}: a feature is called so too")
-    own = [group_of.get(feature, feature) for feature in features]
-    names = tuple(dict.fromkeys(own))
-    return np.array([[x == name for x in own] for name in names], float), names
+        raise InvalidInput(f"groups: {listed(clashes)}: a feature has the same name")
+    group_names = [group_of.get(feature, feature) for feature in features]
+    names = tuple(dict.fromkeys(group_names))
+    return np.array([[x == name for x in group_names] for name in names], float), names
 
 
 def numbers_of_rows(
-    numbers: Any, table: Any, n_rows: int, label: str, whose: str
+    numbers: Any, table: Any, n_rows: int, label: str, table_name: str
 ) -> Array:
-    """One finite number for each row of a table (n,); a Series is put in order."""
+    """A finite number for each row of a table, (n,); a Series is aligned."""
     if isinstance(numbers, str):
         raise InvalidInput(
-            f"{label}: expected a number for each row of {whose}, got the name "
-            f"{numbers!r}; give that column itself, as {whose}[{numbers!r}]"
+            f"{label}: expected a number for each row of {table_name}, got the name "
+            f"{numbers!r}; give that column, {table_name}[{numbers!r}]"
         )
     if isinstance(numbers, pd.Series) and isinstance(table, pd.DataFrame):
-        own, index = numbers.index, table.index
-        same = own.is_unique and index.is_unique and len(own) == len(index)
-        if not own.equals(index) and not (same and index.isin(own).all()):
+        names, index = numbers.index, table.index
+        is_unique = names.is_unique and index.is_unique and len(names) == len(index)
+        if not names.equals(index) and not (is_unique and index.isin(names).all()):
             raise InvalidInput(
-                f"{label}: its index is not that of {whose}; give "
-                f"{label}.to_numpy() if the rows stand in the same order"
+                f"{label}: its index is not that of {table_name}; give "
+                f"{label}.to_numpy() if the rows are in the same order"
             )
-        numbers = numbers if own.equals(index) else numbers.loc[index]
+        numbers = numbers if names.equals(index) else numbers.loc[index]
     array = read_array(numbers, label, ndim=1)
     if len(array) != n_rows:
         raise InvalidInput(
-            f"{label}: expected one for each of the {n_rows:,} rows of {whose}, got "
-            f"{len(array):,}"
+            f"{label}: expected one for each of the {n_rows:,} rows of {table_name}, "
+            f"got {len(array):,}"
         )
     return array
 
 
 def read_table(table: object, label: str) -> tuple[Array, Labels]:
-    """A finite float64 array (N, D) and the names that came with it."""
+    """Read a table as a finite float64 array (N, D) and its names."""
     frame = as_frame(table, label)
     if frame is None:
         return read_array(table, label, ndim=2), Labels()
@@ -614,14 +617,13 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
 
 
 def read_points(table: object, label: str) -> tuple[Array, Labels]:
-    """As :func:`read_table`, but NaN where it is missing: NaN, None, NA or null."""
+    """As :func:`read_table`, but missing values (None, NA, null) become NaN."""
     frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is not None:
         if words := _columns_of_words(frame.table):
             raise InvalidInput(
-                f"{label}: expected numbers, got words in {listed(words)}; where "
-                "distances are meant, po.functions.TableSchema.of(X).coordinates(X) "
-                "has numbers for them"
+                f"{label}: expected numbers, got words in {listed(words)}; for "
+                "distances, po.functions.TableSchema.of(X).coordinates(X) encodes them"
             )
         points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
         return points, frame.labels
@@ -631,7 +633,7 @@ def read_points(table: object, label: str) -> tuple[Array, Labels]:
 
 
 def _columns_of_words(table: pd.DataFrame) -> list[Hashable]:
-    """Columns with a cell that is there and that no number can be read from."""
+    """The columns with a cell that is neither missing nor a number."""
     kinds = enumerate(table.dtypes)
     columns = (table.iloc[:, j] for j, kind in kinds if kind.kind not in "biufcmM")
     return [
@@ -643,7 +645,7 @@ def _columns_of_words(table: pd.DataFrame) -> list[Hashable]:
 
 
 def table_labels(table: object) -> Labels:
-    """The names that come with a table; none where it is no DataFrame."""
+    """The names of a table; none if it is no DataFrame."""
     frame = as_frame(table, "X")
     return Labels() if frame is None else frame.labels
 
@@ -652,7 +654,7 @@ Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
 def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder]:
-    """The same builder, whose result has as ``names`` those of the table X it takes."""
+    """Give the result of a builder the names of its argument X as ``names``."""
 
     def decorated(build: Builder) -> Builder:
         @wraps(build)
@@ -668,14 +670,14 @@ def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder
     return decorated
 
 
-# ---- Rows of a table as directions
+# ---- Rows of unit length
 
 
 def directions(rows: Sparse) -> Sparse:
-    """Rows (N, M) at length one, those of zeros as they are."""
+    """Scale rows (N, M) to length one; rows of zeros stay zero."""
     sizes = np.asarray(abs(rows).max(axis=1).toarray(), float).ravel()
-    near_one = _divided(rows, sizes)  # whose squares neither overflow nor vanish
-    return _divided(near_one, np.sqrt(near_one.power(2).sum(axis=1)))
+    scaled = _divided(rows, sizes)  # its squares neither overflow nor vanish
+    return _divided(scaled, np.sqrt(scaled.power(2).sum(axis=1)))
 
 
 def _divided(rows: Sparse, sizes: Array) -> Sparse:
@@ -683,81 +685,81 @@ def _divided(rows: Sparse, sizes: Array) -> Sparse:
     return sp.csr_array(sp.diags_array(shares) @ rows)
 
 
-# ---- Rows and columns put in order by name
+# ---- Alignment of rows and columns by name
 
 
 def orders_of(
-    own: Labels, names: Labels, label: str, whose: str, *, counted: bool = False
+    labels: Labels, names: Labels, label: str, table_name: str, *, counted: bool = False
 ) -> tuple[Any, Any]:
     """Indices of rows and of columns that put them in the order of ``names``."""
-    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
+    columns = order_of(
+        labels.features, names.features, f"{label}: its columns", table_name
+    )
     rows = order_of(
-        own.points, names.points, f"{label}: its rows", whose, counted=counted
+        labels.points, names.points, f"{label}: its rows", table_name, counted=counted
     )
     every = slice(None)
     return every if rows is None else rows, every if columns is None else columns
 
 
 def aligned_vector(
-    carrier: object, names: Sequence[Hashable] | None, label: str, whose: str
+    values: object, names: Sequence[Hashable] | None, label: str, table_name: str
 ) -> Array:
-    """Numbers (n,), those of a Series in the order of ``names``."""
-    array = read_array(carrier, label, ndim=1)
-    if not isinstance(carrier, pd.Series):
+    """Numbers (n,); those of a Series in the order of ``names``."""
+    array = read_array(values, label, ndim=1)
+    if not isinstance(values, pd.Series):
         return array
-    order = order_of(tuple(carrier.index), names, f"{label}: its labels", whose)
+    order = order_of(tuple(values.index), names, f"{label}: its labels", table_name)
     return array if order is None else array[order]
 
 
 def order_of(
-    own: Sequence[Hashable] | None,
+    names: Sequence[Hashable] | None,
     wanted: Sequence[Hashable] | None,
     label: str,
-    whose: str,
+    table_name: str,
     *,
     counted: bool = False,
 ) -> NDArray[np.intp] | None:
-    """Where each wanted name stands among one's own; None if both are in one order.
+    """The index of each wanted name; None if the order is the same, or without names.
 
-    Names are the same where a file would have the same of both: a date is its text.
-    With ``counted``, names that only count from zero are put in no other order: they
-    may be no more than the index that a DataFrame has when it has no other.
+    Names are compared as files store them: a date is its text. With ``counted``, names
+    0, 1, 2, ... are not reordered: they may be the default index of a DataFrame.
     """
-    if own is None or wanted is None or not differ(tuple(own), tuple(wanted)):
+    if names is None or wanted is None or not differ(tuple(names), tuple(wanted)):
         return None
-    have, want = ([plain_name(name) for name in names] for names in (own, wanted))
+    have, want = ([plain_name(name) for name in each] for each in (names, wanted))
     if have == want:
         return None
     index = {key: n for n, key in enumerate(have)}
-    _refuse_others(have, want, label, whose)
+    _refuse_others(have, want, label, table_name)
     if len(index) < len(have) or len(have) != len(want):
         raise InvalidInput(
-            f"{label} are not told apart by their names: some appear twice, and in "
-            f"another order than those of {whose}"
+            f"{label} have equal names, and are in another order than those of "
+            f"{table_name}; {_REMEDY}"
         )
     if counted and have == list(range(len(have))):
         raise InvalidInput(
-            f"{label} are counted, and those of {whose} have the same numbers in "
+            f"{label} are counted, and those of {table_name} have the same numbers in "
             f"another order; {_REMEDY}"
         )
     return np.array([index[key] for key in want], dtype=np.intp)
 
 
-_REMEDY = "give them the same names, or an array, which goes by position"
+_REMEDY = "give them the same names, or an array, which is matched by position"
 
 
 def _refuse_others(
-    have: Sequence[object], want: Sequence[object], label: str, whose: str
+    have: Sequence[object], want: Sequence[object], label: str, table_name: str
 ) -> None:
-    own, needed = set(have), set(want)
-    lacking = [name for name in want if name not in own]
-    unknown = [name for name in have if name not in needed]
-    parts = [
-        f"{listed(names, 3)} {verb}"
-        for names, verb in ((lacking, "missing"), (unknown, "not known"))
-        if names
-    ]
+    """Refuse names if one of two tables has others; both are sequences of names."""
+    available, needed = set(have), set(want)
+    lists = (
+        ([name for name in want if name not in available], "missing"),
+        ([name for name in have if name not in needed], "unexpected"),
+    )
+    parts = [f"{listed(names, 3)} {verb}" for names, verb in lists if names]
     if parts:
         raise InvalidInput(
-            f"{label} are not those of {whose}: {', '.join(parts)}; {_REMEDY}"
+            f"{label} are not those of {table_name}: {', '.join(parts)}; {_REMEDY}"
         )

@@ -1,9 +1,8 @@
 """Attributions from anywhere: tables, files, other packages, lists of pairs.
 
-Whatever carries them, these come out: numbers W (N, D), in the order of the rows and
-columns that are explained where these are known; the base that they are added to, where
-the carrier knows it; their units; and where they come from, in words. Names are aligned
-or refused. A class is chosen where there are several; nothing is guessed.
+Each is converted to attributions W (N, D), in the order of the explained rows and
+columns; their base, if available; their units; and their source in words. Names are
+aligned or refused. One of several classes must be selected; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ from propopt.tables.frames import (
 
 
 AttributionsLike: TypeAlias = Any
-"""What :func:`read_attributions` reads."""
+"""Attributions in any form that :func:`read_attributions` accepts."""
 
 _BASES: Final = (
     *("base_value", "base_values", "expected_value", "expected_values"),
     *("bias", "Bias", "BIAS"),
 )
-"""What the column of a base is called, where it is none that is explained."""
+"""Names of a column with base values, unless a feature has the name."""
 
 SUFFIXES: Final = (".csv", ".npz")
-"""Of files that are read."""
+"""Suffixes of files with attributions."""
 
 
 class ExplanationFields:
-    """An explanation of ours, by what is read of it."""
+    """The fields of an :class:`propopt.results.Explanation` that are used here."""
 
     attributions: Attributions
     contributions: Array | None
@@ -70,24 +69,24 @@ class ExplanationFields:
 
     @property
     def units_in_words(self) -> str:
-        """What attributions of numbers are, and of what."""
+        """The units of the attributions in words."""
         raise NotImplementedError
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImportedAttributions:
-    """Attributions as they came, in the order of rows and columns that are known."""
+    """Imported attributions, in the order of the explained rows and columns."""
 
     values: Attributions  # W (N, D)
     labels: Labels = Labels()
-    base: Array | None = None  # (N,): what they are added to; None where nobody says
-    source: str  # what carried them, in words
-    units: Any = None  # None where nobody says
+    base: Array | None = None  # (N,): base values; None if unavailable
+    source: str  # in words, such as "a table, by names"
+    units: Any = None  # None if unavailable
     quantity: Quantity | None = None
-    # (N, D): the exact contributions that came with optimized ones, and the method
+    # (N, D): the exact contributions of an optimized explanation
     exact: Attributions | None = None
-    explanation: ExplanationFields | None = None  # the explanation itself, as it came
+    explanation: ExplanationFields | None = None  # the explanation itself
 
 
 def read_attributions(
@@ -96,25 +95,25 @@ def read_attributions(
     names: Labels | None = None,
     shape: tuple[int, int] | None = None,
     *,
-    whose: str = "X",
+    table_name: str = "X",
     position: int | None = None,
     saved: Callable[[Path], ExplanationFields] | None = None,
 ) -> ImportedAttributions:
-    """Attributions of an array, a table, a file or what another package made.
+    """Read attributions from an array, a table, a file or another package.
 
     ============================== ===================================================
-    array or DataFrame (N, D)      as they stand; a column ``base_value`` is the base
+    array or DataFrame (N, D)      unchanged; a column ``base_value`` is the base
     array (N, D + 1)               the last column is the base, as ``pred_contrib`` has
-    array (N, D, K), or K arrays   those of one class; also (N, K, D + 1), and
+    array (N, D, K), or K arrays   one class is selected; also (N, K, D + 1) and
                                    (N, K (D + 1)), each class with its base
     ``shap.Explanation``           with its base values, and its axis of classes
-    ``propopt.results.Explanation``        with its base; also what holds one, an audit
+    ``propopt.results.Explanation``        with its base; also an audit, which has one
     a tensor, of torch or captum   its numbers, detached
     a path of ``.csv``             a header of names; a first column without a name has
-                                   those of rows, as ``DataFrame.to_csv`` writes
-    a path of ``.npz``             a saved explanation of ours, or arrays ``values``,
+                                   names of rows, as ``DataFrame.to_csv`` writes
+    a path of ``.npz``             a saved explanation, or arrays ``values``,
                                    ``base_values`` and ``feature_names``
-    a list of N LIME explanations, ``(name, weight)`` each; a name may be one of a bin,
+    a list of N LIME explanations, ``(name, weight)`` each; a name may be a condition
     or of their lists of pairs     such as ``1 < Age <= 4``; 0 without a pair
     ============================== ===================================================
 
@@ -123,28 +122,28 @@ def read_attributions(
     carrier : see above
         The attributions.
     label : str
-        What messages call them.
+        Their name in messages.
     names : Labels, optional
-        Of the rows and columns that are explained, in whose order they are put. By
-        default those that they come with.
+        The names of the explained rows and columns, which give the order. By default
+        those of the attributions.
     shape : (int, int), optional
-        N and D. Without it nothing is taken for a base or a class.
-    whose : str
-        What messages call that which has the names.
+        N and D. Without it no column is taken as a base, and no axis as classes.
+    table_name : str
+        The name of the table with these names in messages.
     position : int, optional
-        Of the class that is explained, where there are several.
+        The index of the explained class, if there are several.
     saved : callable, optional
-        Reads a saved explanation of ours from its path.
+        Loads a saved explanation from its path.
 
     Returns
     -------
     ImportedAttributions
-        Another shape than N and D is refused by whoever asked.
+        Its shape may differ from N and D; callers check it.
 
     Raises
     ------
     InvalidInput
-        If it is none of these, or has names that are not those of the table.
+        If it has none of these forms, or other names than the table.
 
     Examples
     --------
@@ -154,24 +153,26 @@ def read_attributions(
     >>> read_attributions(pairs, "W", names, (1, 2)).values
     array([[ 0.5 , -0.25]])
     """
-    reader = _Reader(label, names or Labels(), shape, whose, position, saved)
+    reader = _Reader(label, names or Labels(), shape, table_name, position, saved)
     return reader.read(carrier)
 
 
-def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:
-    """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
-    return read_attributions(carrier, label, names, whose=whose).values
+def aligned(
+    carrier: object, names: Labels, label: str, table_name: str
+) -> Attributions:
+    """Read attributions W (N, D) in any form, in the order of ``names``."""
+    return read_attributions(carrier, label, names, table_name=table_name).values
 
 
 def is_shap(carrier: Any) -> bool:
-    """Whether it is a ``shap.Explanation``, by what it has: shap is not imported."""
+    """Whether it has the attributes of a ``shap.Explanation``; shap is not imported."""
     if isinstance(carrier, pd.DataFrame):  # columns are attributes too
         return False
     return isinstance(carrier, _OfShap)
 
 
 def is_tensor(carrier: Any) -> bool:
-    """Whether it is a tensor of torch, by what it has: torch is not imported."""
+    """Whether it has the methods of a tensor of torch; torch is not imported."""
     return isinstance(carrier, _Tensor)
 
 
@@ -198,17 +199,17 @@ class _OfLime(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """What is explained, as far as it is known, and how each carrier is read."""
+    """The explained table, as far as it is available, and a method for each form."""
 
     label: str
     names: Labels
     shape: tuple[int, int] | None
-    whose: str
+    table_name: str
     position: int | None
     saved: Callable[[Path], ExplanationFields] | None
 
     def read(self, carrier: Any) -> ImportedAttributions:
-        """Attributions of whatever it is."""
+        """Read attributions in any form."""
         if isinstance(carrier, np.ndarray):
             return self._array(carrier)
         if isinstance(carrier, str | Path):
@@ -216,17 +217,17 @@ class _Reader:
         frame = as_frame(carrier, self.label)
         if frame is not None:
             return self._frame(frame)
-        carrier = getattr(carrier, "explanation", carrier)  # which an audit holds
+        carrier = getattr(carrier, "explanation", carrier)  # an audit has one
         if isinstance(carrier, ExplanationFields):
-            return self._ours(carrier)
+            return self._explanation(carrier)
         if is_shap(carrier):
             return self._shap(carrier)
-        if is_tensor(carrier):  # which may have a gradient
-            found = self._array(as_array(carrier.detach().cpu(), self.label))
-            return replace(found, source=found.source.replace("an array", "a tensor"))
+        if is_tensor(carrier):  # it may have a gradient
+            result = self._array(as_array(carrier.detach().cpu(), self.label))
+            return replace(result, source=result.source.replace("an array", "a tensor"))
         if isinstance(carrier, list | tuple) and carrier:
-            known = self.shape is not None or self.names.features is not None
-            if known and all(map(_is_row_of_pairs, carrier)):
+            has_columns = self.shape is not None or self.names.features is not None
+            if has_columns and all(map(_is_row_of_pairs, carrier)):
                 return self._pairs(carrier)
             if self.shape is not None and all(np.ndim(one) == 2 for one in carrier):
                 classes = [as_floats(one, self.label) for one in carrier]
@@ -237,21 +238,23 @@ class _Reader:
         raise InvalidInput(f"{self.label}: {words}")
 
     def _in_order(
-        self, W: Attributions, base: Array | None, own: Labels, source: str
+        self, W: Attributions, base: Array | None, labels: Labels, source: str
     ) -> ImportedAttributions:
-        """Rows and columns where the table has them."""
-        rows, columns = orders_of(own, self.names, self.label, self.whose, counted=True)
+        """Put rows and columns in the order of the explained table."""
+        rows, columns = orders_of(
+            labels, self.names, self.label, self.table_name, counted=True
+        )
         if not (isinstance(rows, slice) and isinstance(columns, slice)):
             W, base = (
                 read_only(W[:, columns][rows]),
                 None if base is None else base[rows],
             )
-        return ImportedAttributions(values=W, labels=own, base=base, source=source)
+        return ImportedAttributions(values=W, labels=labels, base=base, source=source)
 
     # ---- arrays and tables
 
     def _array(self, values: Any) -> ImportedAttributions:
-        """Numbers by position, with the bias column that boosters put behind them."""
+        """Numbers by position, perhaps with the bias column of boosters at the end."""
         source, base = "an array, by position", None
         if self.shape is None:
             W = read_array(values, self.label, ndim=2)
@@ -262,7 +265,7 @@ class _Reader:
         if array.shape[1:] == (D, D + 1):
             self._refuse(
                 f"shape {array.shape} has its outputs on the second axis or on the "
-                f"last; choose one, as in {self.label}[:, 1] or {self.label}[..., 1]"
+                f"last; select one, as in {self.label}[:, 1] or {self.label}[..., 1]"
             )
         if array.ndim == 3 and array.shape[2] == D + 1:
             array = array.transpose(0, 2, 1)  # (N, K, D + 1)
@@ -276,73 +279,75 @@ class _Reader:
         return ImportedAttributions(values=array, base=base, source=source)
 
     def _which(self, count: int) -> str:
-        """The class that is taken of several, in words."""
+        """The selected output in words; empty if there is one."""
         return "" if count == 1 else f"; output {self.position} of 0 to {count - 1}"
 
     def _of_class(self, values: Array) -> Array:
-        """One of K outputs (N, D, K)."""
+        """Select one of K outputs (N, D, K)."""
         count = values.shape[2]
         if count == 1:
             return values[..., 0]
         if self.position is None or self.position >= count:
             self._refuse(
-                f"there are {count} outputs, and it is not known which is explained; "
-                f"choose one, as in {self.label}[..., 1]"
+                f"there are {count} outputs, and the explained one is unknown; select "
+                f"one, as in {self.label}[..., 1]"
             )
         return values[..., self.position]
 
     def _frame(self, frame: Frame) -> ImportedAttributions:
-        """A table of names; one column may be the base, one the index of another."""
+        """A table with names; one column may be the base, and one the names of rows."""
         table, named, names = frame.table, frame.named_rows, self.names
         base, source = None, "a table, by names"
         if self.shape is not None:
-            known = {*(names.features or ()), *map(str, names.columns or ())}
-            if len(table.columns) and str(table.columns[0]) == _UNNAMED not in known:
+            features = {*(names.features or ()), *map(str, names.columns or ())}
+            if len(table.columns) and str(table.columns[0]) == _UNNAMED not in features:
                 table, named = table.set_index(table.columns[0]), True
                 table.index.name = None
             columns = {*map(str, table.columns)}
             counted = [*map(str, range(table.shape[1]))]
-            if [*map(str, table.columns)] == counted and not known & columns:
-                return self._array(plain_numbers(table))  # an array on its way
-            found = [c for c in table if str(c) in _BASES and str(c) not in known]
-            if len(found) > 1:
+            if [*map(str, table.columns)] == counted and not features & columns:
+                return self._array(plain_numbers(table))  # an array without names
+            bases = [c for c in table if str(c) in _BASES and str(c) not in features]
+            if len(bases) > 1:
                 self._refuse(
-                    f"{listed(found)} are both columns of a base; leave one out"
+                    f"{listed(bases)} are both columns of a base; leave one out"
                 )
-            base = base_values_of(table[found[0]], len(table)) if found else None
+            base = base_values_of(table[bases[0]], len(table)) if bases else None
             named = named and not _counts(table, names)
-            frame = Frame(table.drop(columns=found), frame.kind, named)
+            frame = Frame(table.drop(columns=bases), frame.kind, named)
         W = read_array(plain_numbers(frame.table), self.label, ndim=2)
         return self._in_order(W, base, frame.labels, source)
 
-    # ---- explanations of ours, of shap, and of lime
+    # ---- explanations of propopt, shap and lime
 
-    def _ours(self, own: ExplanationFields) -> ImportedAttributions:
-        told = f"an explanation, {own.method}"
-        found = self._in_order(own.attributions, own.base_value, own.labels, told)
-        found = replace(found, units=own.units, quantity=own.quantity, explanation=own)
-        if own.method != "optimized" or own.contributions is None:
-            return found
-        exact = self._in_order(own.contributions, None, own.labels, told)
-        return replace(found, exact=exact.values)
+    def _explanation(self, best: ExplanationFields) -> ImportedAttributions:
+        source = f"an explanation, {best.method}"
+        result = self._in_order(best.attributions, best.base_value, best.labels, source)
+        result = replace(
+            result, units=best.units, quantity=best.quantity, explanation=best
+        )
+        if best.method != "optimized" or best.contributions is None:
+            return result
+        exact = self._in_order(best.contributions, None, best.labels, source)
+        return replace(result, exact=exact.values)
 
-    def _shap(self, own: Any) -> ImportedAttributions:
-        """Values, base values and names, without the package."""
-        if np.ndim(own.values) == 3 and self.position is None:
+    def _shap(self, explanation: Any) -> ImportedAttributions:
+        """The values, base values and names of a ``shap.Explanation``."""
+        if np.ndim(explanation.values) == 3 and self.position is None:
             self._refuse(
                 "expected the values of one output, got the shape "
-                f"{np.shape(own.values)}; choose one, as in explanation[..., 1]"
+                f"{np.shape(explanation.values)}; select one, as in explanation[..., 1]"
             )
-        values = as_floats(own.values, self.label)
-        bases = getattr(own, "base_values", None)
+        values = as_floats(explanation.values, self.label)
+        bases = getattr(explanation, "base_values", None)
         source, bases, values = self._one_output("shap.Explanation", bases, values)
-        found = self._by_columns(values, bases, own.feature_names, source)
-        return replace(found, units="output")
+        names = explanation.feature_names
+        return replace(self._by_columns(values, bases, names, source), units="output")
 
     def _one_output(
         self, source: str, bases: Any, values: Array
     ) -> tuple[str, Any, Any]:
-        """Of K outputs one, and its base, (K,) or (N, K); another has no classes."""
+        """Select one of K outputs and its base, (K,) or (N, K)."""
         if values.ndim != 3:
             return source, bases, values
         count = values.shape[2]
@@ -353,7 +358,7 @@ class _Reader:
     def _by_columns(
         self, values: Any, bases: Any, names: Any, source: str
     ) -> ImportedAttributions:
-        """Rows by position, columns by names where there are some."""
+        """Rows by position, and columns by name if there are names."""
         W = read_array(values, self.label, ndim=2)
         features = None if names is None else tuple(map(str, names))
         if features is not None and len(features) != W.shape[1]:
@@ -361,11 +366,11 @@ class _Reader:
                 f"expected a name for each of {W.shape[1]} features, got "
                 f"{len(features)}"
             )
-        own = Labels(features=features)
-        return self._in_order(W, base_values_of(bases, len(W)), own, source)
+        labels = Labels(features=features)
+        return self._in_order(W, base_values_of(bases, len(W)), labels, source)
 
     def _pairs(self, rows: Sequence[Any]) -> ImportedAttributions:
-        """Names or conditions with weights; the first that are local intercepts."""
+        """Lists of names or conditions with weights; LIME's have local intercepts."""
         D = len(self.names.features or ()) if self.shape is None else self.shape[1]
         names = self.names.feature_names(D)
         W, bases = np.zeros((len(rows), D)), []
@@ -386,7 +391,7 @@ class _Reader:
         return ImportedAttributions(values=W, base=base, source="lists of LIME")
 
     def _column_of(self, condition: str, names: Sequence[str], n: int) -> int:
-        """The column that a name or a condition is of; refused where two could be."""
+        """The column of a name or a condition; refused if it is ambiguous."""
         if condition in names:
             return names.index(condition)
         inside = [
@@ -394,17 +399,17 @@ class _Reader:
             for name in names
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", condition)
         ]
-        # a name inside of another, such as "Use" in "Frequency of use", is not meant
+        # without names inside of others, such as "Use" in "Frequency of use"
         longest = [
             name
             for name in inside
             if not any(name != other and name in other for other in inside)
         ]
         if len(longest) != 1:
-            came = listed(longest) if longest else "no column of X"
+            columns = listed(longest) if longest else "no column of X"
             self._refuse(
-                f"row {n}: {condition!r} names {came}; give as_map(), or pairs of "
-                "names of columns"
+                f"row {n}: {condition!r} names {columns}; give as_map(), or pairs "
+                "with names of columns"
             )
         return names.index(longest[0])
 
@@ -419,18 +424,18 @@ class _Reader:
             points = self.names.points
             counted = points is None or [*points] == [*range(len(points))]
             if named and counted and {*table.index} != {*range(len(table))}:
-                named = False  # the rows of X have no names that could be meant
-            found = self._frame(Frame(table, named_rows=named))
-            return replace(found, source=_named(found.source, path))
+                named = False  # the rows of X have no such names
+            result = self._frame(Frame(table, named_rows=named))
+            return replace(result, source=_with_path(result.source, path))
         if kind == ".npz":
             return self._archive(path)
         raise InvalidInput(
             f"{self.label}: expected a .csv or .npz file, got {path.name}; "
-            "DataFrame.to_csv and numpy.savez write these"
+            "DataFrame.to_csv and numpy.savez write them"
         )
 
     def _csv(self, path: Path) -> tuple[pd.DataFrame, bool]:
-        """A table, and whether its first column, of no name, has those of rows."""
+        """The table of a file, and whether its first column has names of rows."""
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 header = next(csv.reader(file), [])
@@ -445,7 +450,7 @@ class _Reader:
                 f"{self.label}: {path} is no CSV table: {error}"
             ) from None
         text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
-        if text and len(table):  # a single name may be the first line of any file
+        if text and len(table):  # the first line of any file may be a single name
             name = f"column {text[0]!r}" if table.shape[1] > 1 else "its only column"
             self._refuse(
                 f"{path.name}: {name} holds text, and attributions are numbers"
@@ -457,7 +462,7 @@ class _Reader:
         return table.rename(columns=unescape_cell), index == 0
 
     def _archive(self, path: Path) -> ImportedAttributions:
-        """An explanation of ours, or plain arrays; nothing is unpickled."""
+        """A saved explanation, or plain arrays; nothing is unpickled."""
         try:
             with path.open("rb") as file:
                 archive = np.load(file, allow_pickle=False)
@@ -466,8 +471,8 @@ class _Reader:
                 members = {name: archive[name] for name in archive.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             reason: object = error
-            if "pickle" in str(error):  # NumPy advises to trust the file
-                reason = "it holds Python objects, or nothing of NumPy"
+            if "pickle" in str(error):  # NumPy suggests to trust the file
+                reason = "it holds Python objects, or is no file of NumPy"
             raise InvalidInput(
                 f"{self.label}: {path} is no archive of arrays: {reason}; numpy.savez("
                 "path, values=...) writes one"
@@ -478,10 +483,10 @@ class _Reader:
                     f"{path.name} is a saved result; give "
                     f"po.results.Explanation.load({path.name!r})"
                 )
-            return replace(self._ours(self.saved(path)), source=path.name)
+            return replace(self._explanation(self.saved(path)), source=path.name)
         names = members.pop("feature_names", None)
-        found = [name for name in _BASES if name in members]
-        base = members.pop(found[0]) if found else None
+        bases = [name for name in _BASES if name in members]
+        base = members.pop(bases[0]) if bases else None
         keys = [k for k in ("values", "shap_values", "attributions") if k in members]
         if len(keys) != 1:
             self._refuse(
@@ -489,21 +494,21 @@ class _Reader:
             )
         values = as_floats(members[keys[0]], self.label)
         if base is None and names is None:
-            own = self._array(values)
-            return replace(own, source=_named(own.source, path))
+            result = self._array(values)
+            return replace(result, source=_with_path(result.source, path))
         source, base, values = self._one_output(path.name, base, values)
         return self._by_columns(values, base, names, source)
 
 
 _UNNAMED: Final = "Unnamed: 0"
-"""What pandas calls the index of a table when it reads its file as a column."""
+"""The name that pandas gives to an index that was read as a column."""
 
 
 def _counts(table: pd.DataFrame, labels: Labels) -> bool:
-    """Whether its index is the one that every table has, and X has names."""
-    every = list(range(len(table)))
-    own = labels.points is None or set(labels.points) != set(every)
-    return own and table.index.tolist() == every
+    """Whether the index only counts rows, and X has other names of rows."""
+    counted = list(range(len(table)))
+    others = labels.points is None or set(labels.points) != set(counted)
+    return others and table.index.tolist() == counted
 
 
 def _is_row_of_pairs(row: Any) -> bool:
@@ -523,10 +528,10 @@ def _is_row_of_pairs(row: Any) -> bool:
     )
 
 
-def _named(source: str, path: Path) -> str:
-    """The same in words, of a file."""
-    for told in ("a table, by names", "an array, by position"):
-        source = source.replace(told, path.name)
+def _with_path(source: str, path: Path) -> str:
+    """The source in words, with the name of a file."""
+    for words in ("a table, by names", "an array, by position"):
+        source = source.replace(words, path.name)
     return source
 
 
@@ -535,15 +540,15 @@ def _named(source: str, path: Path) -> str:
 
 @final
 class NoBaseValue:
-    """What slopes have in place of a base value: whoever adds to it is refused."""
+    """The base value of slopes: refuses to be added, since slopes have no base."""
 
     def __repr__(self) -> str:
         return "None: slopes add up to no output"
 
     def _refused(self) -> NoReturn:
         raise InvalidInput(
-            "base_values: these are slopes, which add up to no output, so that there "
-            "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
+            "base_values: slopes do not add up to an output, so they have no waterfall "
+            "plot; contributions do, po.explain(model, X, data=X, "
             "kind='contributions').to_shap(X)"
         )
 
@@ -569,7 +574,7 @@ class NoBaseValue:
 
 
 def base_values_of(base: object, n_points: int) -> Array | None:
-    """One number per row from what the package has: a number, a row or a column."""
+    """Base values (n_points,) from one number or one for each row, or None."""
     if base is None or isinstance(base, NoBaseValue):
         return None
     values = as_floats(base, "base_values")

@@ -1,8 +1,8 @@
-"""What a table holds, how it is encoded, and how a schema is saved.
+"""The schema of a table: its columns, their encoding as numbers, and saved schemas.
 
-A schema as text, numbers and arrays, and back: nothing is pickled. Every value is a
-JSON value, or an object with one key that says what it is: a dtype, an index, a tuple,
-one of the missing values, an array that stands beside the text.
+A schema is saved as text, numbers and arrays; nothing is pickled. Every value is a JSON
+value, or an object with one key for its kind: a dtype, an index, a tuple, a missing
+value, or an array.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike |
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TableSchema:
-    """The columns of a DataFrame, as they are and as D numbers per row.
+    """The columns of a DataFrame, and how each row is encoded as D numbers.
 
-    Each column is a number or a category; in the encoded table a category is its code
-    0, 1, ... and the columns that one-hot encode a feature are one category. Values may
-    be missing: a number is NaN then, and a category has the last code.
+    A column has numbers or categories; a category is encoded as 0, 1, ..., and the
+    columns that one-hot encode a feature become one column of categories. A missing
+    number is NaN, and a missing category has the last code.
 
     Parameters
     ----------
     header : Index
-        The columns of the DataFrame, with labels of any hashable type.
+        The labels of the DataFrame, of any hashable type.
     columns : tuple of Column (D,)
-        Those of the encoded table: :class:`Numeric` with ``mean`` and ``std``;
+        The columns of the encoded table: :class:`Numeric` with ``mean`` and ``std``;
         :class:`Categorical` and :class:`OneHot` with ``categories`` and
         ``frequencies``.
     kind : TableLibrary or None
@@ -104,22 +104,23 @@ class TableSchema:
         *,
         what: str = "data",
     ) -> TableSchema:
-        """The schema of a table: usually the one that the model was fitted on.
+        """The schema of a table, usually of the one that the model was fitted on.
 
         Parameters
         ----------
         X : DataFrame (N, C)
-            Of pandas, polars or any library that narwhals knows. Frequencies are those
-            of its rows, means and deviations those of numbers that are not missing.
+            A table of pandas, polars or another library that narwhals supports. It
+            gives the frequencies of categories, and means and deviations of numbers
+            that are not missing.
         categorical : "auto" or sequence of column labels
-            Columns of dtype object, string, category and bool are categorical always;
-            a sequence declares others too, such as integer codes. Objects that are all
-            numbers are numbers.
+            Columns of dtype string, category and bool are always categorical, and
+            objects unless all of them are numbers. A sequence declares more, such as
+            integer codes.
         groups : mapping of a feature to its column labels, optional
-            ``{"colour": ["colour_red", "colour_blue"]}`` says that these columns are 0
-            or 1, exactly one of them 1 in each row, and encode one feature.
+            ``{"colour": ["colour_red", "colour_blue"]}`` means that these columns
+            one-hot encode a feature: exactly one of them is 1 in each row.
         what : str
-            What errors call X.
+            The name of X in errors.
 
         Raises
         ------
@@ -133,7 +134,7 @@ class TableSchema:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The labels of the D encoded columns; of a group its feature."""
+        """The labels of the D encoded columns; a group has the label of its feature."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
@@ -153,7 +154,7 @@ class TableSchema:
 
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
-        """By column of categories what its codes stand for."""
+        """The texts of the codes of each categorical column."""
         coded = [
             column for column in self.columns if isinstance(column, CategoricalColumn)
         ]
@@ -161,26 +162,26 @@ class TableSchema:
 
     @cached_property
     def observed(self) -> tuple[ObservedValues | None, ...]:
-        """The values of each column of numbers, (D,); None for others, or very many."""
+        """The observed values of numeric columns, (D,); else, or if too many, None."""
         return tuple(
             column.observed_values if isinstance(column, Numeric) else None
             for column in self.columns
         )
 
     def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """Numbers and codes, with the names of rows and columns.
+        """Encode a table as numbers and codes, with the names of rows and columns.
 
         Parameters
         ----------
         X : DataFrame (N, C)
-            With exactly the columns of the schema, in their order.
+            A table with exactly the columns of the schema, in their order.
         what : str
-            What errors call it.
+            The name of X in errors.
 
         Returns
         -------
         array (N, D), Labels
-            Numeric values, NaN where one is missing, and codes of categories.
+            Numbers, NaN if missing, and codes of categories; names.
 
         Raises
         ------
@@ -211,63 +212,63 @@ class TableSchema:
         return read_only(points), _labels(self.names, frame)
 
     def with_categories_of(self, X: Any) -> TableSchema:
-        """The same, which also takes categories of X that its table has not.
+        """The schema extended by the categories that only X has.
 
-        Codes of others stay what they are. A category that the dtype of its column does
-        not hold is none of them.
+        Codes of present categories are unchanged. Categories that do not fit the dtype
+        of the column are not added.
         """
-        if not self._coded:  # numbers take any number
+        if not self._categorical:
             return self
         frame = as_frame(X, "X")
         if frame is None or not _same_labels(frame.table.columns, self.header):
             return self
         columns = tuple(
             column.with_categories_of(frame.table[column.name])
-            if isinstance(column, Categorical) and not self._lists(column.name)
+            if isinstance(column, Categorical) and not self._is_enum(column.name)
             else column
             for column in self.columns
         )
         pairs = zip(columns, self.columns, strict=True)
-        if all(own is before for own, before in pairs):
+        if all(new is old for new, old in pairs):
             return self
         return replace(self, columns=columns)
 
-    def _lists(self, name: Hashable) -> bool:
-        """Whether a column of another library has a dtype that lists all categories."""
+    def _is_enum(self, name: Hashable) -> bool:
+        """Whether a column of another library has a fixed list of categories."""
         dtype = None if self.kind is None else self.kind.coded.get(str(name))
         return type(dtype).__name__ == "Enum"
 
     def new_categories(self, points: Points) -> NDArray[np.bool_]:
-        """Where categories are that the table of the schema has not, (n, D)."""
-        found = np.zeros(points.shape, dtype=bool)
-        for j, column in self._coded:
+        """Which entries are categories that are not in the dtype of data, (n, D)."""
+        mask = np.zeros(points.shape, dtype=bool)
+        for j, column in self._categorical:
             if isinstance(column, Categorical) and column.new_categories:
-                found[:, j] = column.is_new(points[:, j])
-        return found
+                mask[:, j] = column.is_new(points[:, j])
+        return mask
 
     def unseen(self, points: Points) -> NDArray[np.bool_]:
-        """Where categories are of which the table of the schema has no row, (n, D)."""
-        found = np.zeros(points.shape, dtype=bool)
-        for j, column in self._coded:
+        """Which entries are categories that no row of data has, (n, D)."""
+        mask = np.zeros(points.shape, dtype=bool)
+        for j, column in self._categorical:
             if not (column.frequencies > 0.0).all():
-                found[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
-        return found
+                mask[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
+        return mask
 
     def describe_new_categories(self, points: Points) -> str | None:
-        """The columns and categories of :meth:`others`, with dtypes; None of none."""
-        if not self._coded:
+        """The new categories of each column and its dtype, in words; None if none."""
+        if not self._categorical:
             return None
-        told = []
+        parts = []
         for j in np.flatnonzero(self.new_categories(points).any(axis=0)):
             column = self.columns[j]
-            assert isinstance(column, Categorical), "others have none"
+            assert isinstance(column, Categorical), "others have no new ones"
             codes = np.unique(points[column.is_new(points[:, j]), j]).astype(int)
             cells = listed([column.categories[code] for code in codes], 3)
             dtype = str(column.dtype)
             if isinstance(column.dtype, pd.CategoricalDtype):
                 dtype += f" of {listed(column.present, 5)}"
-            told.append(f"column {column.name!r} (in data of dtype {dtype}): {cells}")
-        return "; ".join(told) or None
+            parts.append(f"column {column.name!r} (in data of dtype {dtype}): {cells}")
+        return "; ".join(parts) or None
 
     def missing(self, points: Points) -> NDArray[np.bool_]:
         """Which numbers and categories are missing, shape (n, D)."""
@@ -275,7 +276,7 @@ class TableSchema:
         return np.stack([column.missing(values) for column, values in columns], axis=1)
 
     def widened(self, points: Points) -> str | None:
-        """The columns of numbers whose dtype does not hold these, in words, or None."""
+        """The numeric columns with a dtype too narrow for these, in words, or None."""
         wide = [
             f"{column.name!r} ({column.dtype})"
             for column, values in zip(self.columns, points.T, strict=True)
@@ -284,19 +285,19 @@ class TableSchema:
         return ", ".join(wide) or None
 
     def decode(self, points: Points, labels: Labels | None = None) -> Any:
-        """The DataFrame that encodes to ``points``: its columns, order and dtypes.
+        """The DataFrame that encodes to ``points``, with the columns of the schema.
 
-        A numeric column keeps its dtype where that loses nothing and is float64
-        otherwise: integers stay integers while all their values are whole. Missing are
-        what they are in the table of the schema: None, NaN, ``pandas.NA`` or null. The
-        table is of the library that the schema was made with.
+        A numeric column has its dtype if that is exact, and float64 otherwise: integers
+        stay integers if all values are whole. Missing values are those of the table of
+        the schema: None, NaN, ``pandas.NA`` or null. The library of the table is the
+        one that the schema was made with.
 
         Parameters
         ----------
         points : array (n, D)
             Numbers and codes.
         labels : Labels, optional
-            Names of the rows, used if there are n of them.
+            Names, used for the rows if there are n of them.
 
         Raises
         ------
@@ -311,8 +312,8 @@ class TableSchema:
                 for column, values in zip(self.columns, points.T, strict=True)
                 for label, part in column.decode(values).items()
             }
-            own = (series[label] for label in self.header)
-            frame = pd.DataFrame(dict(enumerate(own)))
+            ordered = (series[label] for label in self.header)
+            frame = pd.DataFrame(dict(enumerate(ordered)))
             frame.columns = self.header
         if self.kind is not None:
             return self.kind.table(frame)
@@ -321,40 +322,40 @@ class TableSchema:
         return frame.set_axis(list(labels.points or ()), axis=0)
 
     @cached_property
-    def _coded(self) -> tuple[tuple[int, CategoricalColumn], ...]:
-        """The columns of categories, with their places."""
-        places = enumerate(self.columns)
+    def _categorical(self) -> tuple[tuple[int, CategoricalColumn], ...]:
+        """The categorical columns and their indices."""
         return tuple(
-            (j, column) for j, column in places if isinstance(column, CategoricalColumn)
+            (j, column)
+            for j, column in enumerate(self.columns)
+            if isinstance(column, CategoricalColumn)
         )
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether tables are nothing but numbers, in the order of the points."""
-        return not self._coded and self.names == tuple(self.header)
+        """Whether tables have only numbers, in the order of the encoded columns."""
+        return not self._categorical and self.names == tuple(self.header)
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether tables are nothing but numbers in float64, in the same order."""
+        """Whether tables have only numbers in float64, in the same order."""
         float64 = np.dtype(np.float64)
-        own = (x for x in self.columns if isinstance(x, Numeric))
-        return self.is_numeric and all(column.dtype == float64 for column in own)
+        numeric = (x for x in self.columns if isinstance(x, Numeric))
+        return self.is_numeric and all(column.dtype == float64 for column in numeric)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """``values`` (n, D), such as gradients, under the labels of the D columns."""
+        """``values`` (n, D), such as gradients, as a DataFrame of encoded columns."""
         grouped = len(self.names) < len(self.header)
         columns = pd.Index(list(self.names)) if grouped else self.header
         return pd.DataFrame(values, index=index, columns=columns)
 
     def coordinates(self, X: Any, scale: ColumnScale = "std") -> Array:
-        """Where the rows lie, so that distances between them mean something.
+        """Coordinates of rows, such that distances between rows are comparable.
 
-        Numeric columns are divided by their scale, categories are one-hot vectors
-        divided by √2 and their scale: with ``"std"`` two rows that differ in one
-        category are at distance 1 (as in Gower 1971, with squares). A number that is
-        missing is NaN: graphs count it as a distance of 1 from any that is not. Columns
-        of scale 0, which are constant in the table of the schema, have no unit in which
-        rows could differ, and no part in distances.
+        Numeric columns are divided by their scale; categories are one-hot vectors
+        divided by √2 and their scale. With ``"std"`` two rows that differ in one
+        category have distance 1 (Gower 1971, with squares). A missing number is NaN;
+        graphs give it distance 1 to any number. Columns of scale 0, which are constant
+        in the table of the schema, do not count in distances.
 
         Parameters
         ----------
@@ -366,13 +367,14 @@ class TableSchema:
         Returns
         -------
         array (N, M)
-            For :func:`propopt.graphs.gaussian_graph` and such; M counts each category.
+            For graphs such as :func:`propopt.graphs.gaussian_graph`. M counts each
+            category.
         """
         return self.coordinates_of(self.encode(X)[0], self.scales(scale))
 
     def coordinates_of(self, points: Points, sizes: Array) -> Array:
-        """:meth:`coordinates` of points that are encoded; sizes (D,) as of `scales`."""
-        if not self._coded:
+        """:meth:`coordinates` of encoded points, with the result of :meth:`scales`."""
+        if not self._categorical:
             return per_scale(points, sizes)
         columns = zip(self.columns, points.T, sizes, strict=True)
         parts = [
@@ -381,14 +383,14 @@ class TableSchema:
         return np.concatenate(parts, axis=1)
 
     def scales(self, scale: ColumnScale = "std") -> Array:
-        """What one step of each of the D encoded columns is, shape (D,).
+        """The scale of each of the D encoded columns for distances, shape (D,).
 
         Parameters
         ----------
         scale : "std", None, mapping or array (D,)
             Standard deviations of numeric columns (0 for constant ones) and 1 for
-            categorical ones; ones; numbers for the named columns and else 1; or the
-            numbers themselves, 0 for columns that are constant.
+            categorical ones; ones; numbers for the named columns, and 1 for others; or
+            the D numbers, 0 for constant columns.
 
         Raises
         ------
@@ -396,24 +398,26 @@ class TableSchema:
             If a number is negative or a named one 0, their count is not D, or a name is
             unknown.
         """
-        own = partial(np.array, [column.spread for column in self.columns])
-        return _read_scale(scale, own, len(self.columns), self.names)
+        deviations = partial(np.array, [column.spread for column in self.columns])
+        return _read_scale(scale, deviations, len(self.columns), self.names)
 
     def difference(self, other: TableSchema) -> str | None:
-        """What encodes a row otherwise in another schema; None where nothing does."""
+        """How another schema encodes rows differently, in words; else None."""
         headers = tuple(self.header), tuple(other.header)
         for first, second in (headers, (self.names, other.names)):
             if first != second:
-                return _apart("columns", first, second)
-        for own, its in zip(self.columns, other.columns, strict=True):
-            if type(own) is not type(its):
-                return f"what column {own.name!r} is: numbers, categories, or a group"
-            if isinstance(own, CategoricalColumn) and isinstance(
+                return _difference("columns", first, second)
+        for column, its in zip(self.columns, other.columns, strict=True):
+            if type(column) is not type(its):
+                return (
+                    f"the kind of column {column.name!r}: numbers, categories or group"
+                )
+            if isinstance(column, CategoricalColumn) and isinstance(
                 its, CategoricalColumn
             ):
-                label = f"categories of column {own.name!r}"
-                if own.present != its.present:
-                    return _apart(label, own.present, its.present)
+                label = f"categories of column {column.name!r}"
+                if column.present != its.present:
+                    return _difference(label, column.present, its.present)
         return None
 
     def __repr__(self) -> str:
@@ -424,25 +428,25 @@ class TableSchema:
         )
 
     def packed_into(self, arrays: ArraysByName) -> dict[str, Any]:
-        """The schema as JSON; its arrays are put into ``arrays``."""
+        """The schema as JSON; its arrays are added to ``arrays``."""
         if self.kind is not None:
             raise InvalidInput(
-                "data: a table of pandas is saved, and this one is of another library; "
-                "fit on data.to_pandas()"
+                "data: only schemas of pandas tables can be saved; fit on "
+                "data.to_pandas()"
             )
         columns = [_packed(column, arrays) for column in self.columns]
         return {"header": _packed(self.header, arrays), "columns": columns}
 
     @classmethod
     def unpacked_from(cls, plain: Any, arrays: Mapping[str, Array]) -> TableSchema:
-        """The schema that :meth:`packed_into` packed."""
+        """Restore a schema from the result of :meth:`packed_into`."""
         try:
             columns = tuple(_unpacked(column, arrays) for column in plain["columns"])
             index = _unpacked(plain["header"], arrays)
             if not all(isinstance(column, Column) for column in columns):
-                raise TypeError("no column")
+                raise TypeError("a column is not valid")
             if not isinstance(index, pd.Index):
-                raise TypeError("no header")
+                raise TypeError("the header is no index")
             for column in columns:
                 _check_column(column)
             labels = [
@@ -452,16 +456,20 @@ class TableSchema:
             ]
             if len(labels) != len(index) or set(labels) != set(index):
                 raise ValueError("its columns are not those of its header")
-        except _NONSENSE as error:
-            raise InvalidInput(f"its schema makes no sense: {error}") from None
+        except _INVALID as error:
+            raise InvalidInput(f"its schema is not valid: {error}") from None
         return cls(index, columns)
 
 
-def _apart(noun: str, first: tuple[Hashable, ...], second: tuple[Hashable, ...]) -> str:
-    """What only one of two sequences has, or that their order is another."""
-    less = ("first", first, second), ("second", second, first)
-    apart = [(place, [x for x in own if x not in its]) for place, own, its in less]
-    only = [f"{listed(names)} only in the {place}" for place, names in apart if names]
+def _difference(
+    noun: str, first: tuple[Hashable, ...], second: tuple[Hashable, ...]
+) -> str:
+    """The items of only one of two sequences in words, or that their order differs."""
+    sides = ("first", first, second), ("second", second, first)
+    parts = [
+        (side, [x for x in items if x not in other]) for side, items, other in sides
+    ]
+    only = [f"{listed(items)} only in the {side}" for side, items in parts if items]
     return f"{noun}: {'; '.join(only) or 'in another order'}"
 
 
@@ -471,25 +479,25 @@ def read_with_schema(
     groups: Groups | None = None,
     what: str = "data",
 ) -> tuple[TableSchema, Points, Labels]:
-    """The schema of a table, and what it encodes the table to, read once."""
+    """The schema of a table, and its encoding of the table, in one pass."""
     frame = _check_frame(X, what)
     table = frame.table
     declared = _read_declared(categorical, table.columns, what)
     feature_of = _read_groups(groups or {}, table.columns, declared)
     names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
-    read = [_column(name, table, declared, groups or {}, what) for name in names]
-    columns, values = zip(*read, strict=True)
+    pairs = [_column(name, table, declared, groups or {}, what) for name in names]
+    columns, values = zip(*pairs, strict=True)
     schema = TableSchema(table.columns, columns, frame.kind)
     return schema, read_only(np.stack(values, axis=1)), _labels(schema.names, frame)
 
 
 def _labels(names: tuple[Hashable, ...], frame: Frame) -> Labels:
-    """The names of a frame's rows, and of its encoded columns."""
+    """The names of the rows of a frame, and of its encoded columns."""
     return Labels(frame.rows, tuple(map(str, names)), names, frame.kind)
 
 
 def _same_labels(columns: pd.Index, header: pd.Index) -> bool:
-    """Whether a table has these columns, in the same order."""
+    """Whether a table has these columns in the same order."""
     if columns is header or (columns.dtype == header.dtype and columns.equals(header)):
         return True
     return tuple(columns) == tuple(header)
@@ -502,7 +510,7 @@ def _check_frame(X: object, label: str) -> Frame:
         raise InvalidInput(
             f"{label}: expected a DataFrame, got {describe_type(X)}"
             f"{target_hint(label, X)}; "
-            "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
+            "pandas.DataFrame(array, columns=...) makes one, X.iloc[[0]] selects a row"
         )
     if 0 in frame.table.shape:
         raise InvalidInput(f"{label}: the table is empty, of shape {frame.table.shape}")
@@ -571,11 +579,11 @@ def _column(
 
 
 Encoding: TypeAlias = TableSchema | TextSchema
-"""From what people have to points (N, D), and back: of tables and of documents."""
+"""Encodes tables or documents as points (N, D), and decodes them."""
 
 
 def array_scales(points: Points, scale: ColumnScale) -> Array:
-    """As :meth:`TableSchema.scales`, for a table of numbers without names, (D,)."""
+    """The scales of an array of numbers, as by :meth:`TableSchema.scales`, (D,)."""
     return _read_scale(scale, lambda: _deviations(points), points.shape[1])
 
 
@@ -585,7 +593,7 @@ def _read_scale(
     count: int,
     names: tuple[Hashable, ...] | None = None,
 ) -> Array:
-    """One positive number for each column, 0 for one that is constant."""
+    """A positive number for each column, 0 for constant ones."""
     other = "'std', None" if names is None else "'std', None, a mapping"
     if scale is None:
         return np.ones(count)
@@ -601,8 +609,8 @@ def _read_scale(
         unknown = [name for name in scale if name not in names]
         if unknown:
             raise InvalidInput(f"scale: no column {listed(unknown)}")
-        own = {x: read_positive(size, f"scale[{x!r}]") for x, size in scale.items()}
-        return np.array([own.get(name, 1.0) for name in names])
+        sizes_of = {x: read_positive(v, f"scale[{x!r}]") for x, v in scale.items()}
+        return np.array([sizes_of.get(name, 1.0) for name in names])
     sizes = read_array(scale, "scale", ndim=1)
     if sizes.shape != (count,) or not (sizes >= 0).all():
         raise InvalidInput(
@@ -613,21 +621,21 @@ def _read_scale(
 
 
 def _deviations(points: Points) -> Array:
-    """Standard deviations of the numbers that are not missing, 0 for constant ones."""
+    """Standard deviations of the columns without missing numbers; 0 if constant."""
     if not np.isnan(points).any():
         return spreads(points.mean(axis=0), points.std(axis=0))
-    known = (values[~np.isnan(values)] for values in points.T)
-    some = (values if len(values) > 0 else np.zeros(1) for values in known)
-    return np.array([spreads(values.mean(), values.std()) for values in some])
+    columns = (values[~np.isnan(values)] for values in points.T)
+    filled = (values if len(values) > 0 else np.zeros(1) for values in columns)
+    return np.array([spreads(values.mean(), values.std()) for values in filled])
 
 
 def per_scale(values: Array, sizes: Array) -> Array:
-    """Values over sizes; 0 where the size is 0, NaN where the value is missing."""
+    """Values divided by sizes; 0 if the size is 0, NaN if the value is missing."""
     units: Array = values * 0.0
     return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))
 
 
-# ---- A schema as text, numbers and arrays, and back: nothing is pickled
+# ---- Saved schemas: text, numbers and arrays; nothing is pickled
 
 
 ArraysByName: TypeAlias = dict[str, Array]
@@ -638,7 +646,7 @@ _RECORDS: Mapping[str, type[Any]] = {
 _MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
 
 
-_NONSENSE = (
+_INVALID = (
     ArithmeticError,
     AttributeError,
     ImportError,  # of dtypes that need a package
@@ -647,11 +655,11 @@ _NONSENSE = (
     TypeError,
     ValueError,
 )
-"""What text, numbers and arrays that are none of a schema raise."""
+"""Errors from text, numbers and arrays that are no valid schema."""
 
 
 def _check_column(column: Column) -> None:
-    """Refuse fields that no table gives."""
+    """Refuse a column with fields that no table gives."""
     dtypes: tuple[Any, ...]
     match column:
         case Numeric():
@@ -659,7 +667,7 @@ def _check_column(column: Column) -> None:
             share, observed_values = column.missing_share, column.observed_values
             fits = type(column.mean) is type(column.std) is type(share) is float
             fits &= 0.0 <= column.std < math.inf and 0.0 <= share <= 1.0
-            fits &= observed_values is None or _are_atoms(observed_values)
+            fits &= observed_values is None or _are_valid(observed_values)
         case Categorical():
             dtypes = (column.dtype,)
             fits = isinstance(column.levels, pd.Index)
@@ -668,14 +676,14 @@ def _check_column(column: Column) -> None:
             dtypes = column.dtypes
             fits = len(dtypes) == len(column.members)
             fits &= _are_shares(column.frequencies, len(column.members))
-    known = (np.dtype, pd.api.extensions.ExtensionDtype)
-    if not (fits and all(isinstance(dtype, known) for dtype in dtypes)):
-        raise ValueError(f"column {column.name!r} is none of a table")
+    kinds = (np.dtype, pd.api.extensions.ExtensionDtype)
+    if not (fits and all(isinstance(dtype, kinds) for dtype in dtypes)):
+        raise ValueError(f"column {column.name!r} is not valid")
 
 
-def _are_atoms(observed_values: ObservedValues) -> bool:
-    """Whether these are increasing numbers, and how often each is there."""
-    values, counts = observed_values.values, observed_values.counts
+def _are_valid(observed: ObservedValues) -> bool:
+    """Whether values are ascending numbers, with a positive count for each."""
+    values, counts = observed.values, observed.counts
     return (
         values.dtype == np.float64
         and counts.dtype.kind in "iu"
@@ -687,7 +695,7 @@ def _are_atoms(observed_values: ObservedValues) -> bool:
 
 
 def _are_shares(shares: Array, count: int) -> bool:
-    """Whether these are shares of so many categories."""
+    """Whether these are relative frequencies of ``count`` categories."""
     return (
         shares.dtype == np.float64
         and shares.shape == (count,)
@@ -718,11 +726,11 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
             arrays[name] = value
             return {"array": name}
         case pd.MultiIndex():
-            raise InvalidInput("data: columns with several levels are not saved")
+            raise InvalidInput("data: columns with several levels cannot be saved")
         case pd.Index():
-            values = [_packed(one, arrays) for one in value.tolist()]
-            own = _packed(value.dtype, arrays), _packed(value.name, arrays)
-            return {"index": [values, *own]}
+            values = [_packed(item, arrays) for item in value.tolist()]
+            dtype, name = _packed(value.dtype, arrays), _packed(value.name, arrays)
+            return {"index": [values, dtype, name]}
         case np.dtype() | pd.api.extensions.ExtensionDtype():
             return _packed_dtype(value, arrays)
     if isinstance(value, float) and math.isnan(value):
@@ -730,7 +738,9 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
     for name, missing in _MISSING.items():
         if value is missing:
             return {"missing": name}
-    raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
+    raise InvalidInput(
+        f"data: {value!r} is neither text nor a number, so it cannot be saved"
+    )
 
 
 def _packed_dtype(dtype: Any, arrays: ArraysByName) -> dict[str, Any]:
@@ -741,22 +751,22 @@ def _packed_dtype(dtype: Any, arrays: ArraysByName) -> dict[str, Any]:
     if isinstance(dtype, pd.StringDtype) and pd.api.types.pandas_dtype(text) != dtype:
         text = f"string[{dtype.storage}]"
     if pd.api.types.pandas_dtype(text) != dtype:
-        raise InvalidInput(f"data: columns of dtype {dtype!r} are not saved")
+        raise InvalidInput(f"data: columns of dtype {dtype!r} cannot be saved")
     return {"dtype": text}
 
 
 def _unpacked(value: Any, arrays: Mapping[str, Array]) -> Any:
-    """What :func:`_packed` packed."""
+    """The value that :func:`_packed` packed."""
     if not isinstance(value, dict):
         return value
 
-    def again(parts: Any) -> list[Any]:
+    def unpacked(parts: Any) -> list[Any]:
         return [_unpacked(part, arrays) for part in parts]
 
     ((kind, content),) = value.items()
     match kind:
         case "tuple":
-            return tuple(again(content))
+            return tuple(unpacked(content))
         case "array":
             return arrays[content]
         case "missing":
@@ -768,7 +778,9 @@ def _unpacked(value: Any, arrays: Mapping[str, Array]) -> Any:
             return pd.CategoricalDtype(_unpacked(categories, arrays), ordered=ordered)
         case "index":
             values, dtype, name = content
-            dtype, name = again([dtype, name])
-            return pd.Index(again(values), dtype=dtype, name=name, tupleize_cols=False)
-    fields = dict(zip(content, again(content.values()), strict=True))
+            dtype, name = unpacked([dtype, name])
+            return pd.Index(
+                unpacked(values), dtype=dtype, name=name, tupleize_cols=False
+            )
+    fields = dict(zip(content, unpacked(content.values()), strict=True))
     return _RECORDS[kind](**fields)

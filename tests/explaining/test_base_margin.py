@@ -126,7 +126,7 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
         ),
         (
             {"output": "log_odds", "base_margin": "w"},
-            "give that column itself, as X['w']",
+            "give that column, X['w']",
         ),
         ({"output": "log_odds", "base_margin": [np.inf] * 5}, "not finite"),
     ],

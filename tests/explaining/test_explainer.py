@@ -458,7 +458,7 @@ CHANGED = [
     ({"seed": -1}, "seed: expected an integer >= 0"),
     ({"n_rows": None}, "n_rows: expected an integer >= 1"),
     ({"schema": 3}, "schema: expected what makes a TableSchema"),
-    ({"schema": {}}, "its schema makes no sense"),
+    ({"schema": {}}, "its schema is not valid"),
     ({"reference": {}}, "its header has no reference"),
     ({"version": 3}, "a saved explainer of format version 3; .* reads version 4"),
     ({"n_neighbors": 3}, "nearest: graph: the reference has"),

@@ -260,7 +260,7 @@ def test_explainers_with_groups_are_compared() -> None:
     [
         ({"a": ["street", "zip"], "b": ["zip"]}, "groups: 'zip' appears twice"),
         ({"a": ["stret"]}, "groups: 'a': no feature 'stret'"),
-        ({"age": ["street", "zip"]}, "'age': a feature is called so too"),
+        ({"age": ["street", "zip"]}, "'age': a feature has the same name"),
         ({"a": []}, "groups: 'a': expected a list of features"),
         ({"a": "street"}, "groups: 'a': expected a list of features"),
         ([["street", "zip"]], "expected columns by the name of their group"),

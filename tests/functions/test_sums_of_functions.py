@@ -276,7 +276,7 @@ OTHERS = [
     (DOSE_FITTED, BMI_FITTED, r"'dose'.*'bmi'"),
     (JOBS, of_table(FRAME[~COOKS]), "column 'job': 'cook' only in the first"),
     (JOBS, of_table(FRAME.assign(job=TURNED)), "column 'job': in another order"),
-    (JOBS, of_table(FRAME.assign(job=1.0 * COOKS)), "what column 'job' is"),
+    (JOBS, of_table(FRAME.assign(job=1.0 * COOKS)), "the kind of column 'job'"),
     (JOBS, po.functions.Power(degree=1), "has categories, and"),
 ]
 TEXTS = ["good food and good wine", "no food", "bad wine, no good", "food food wine"]

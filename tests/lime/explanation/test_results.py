@@ -439,7 +439,7 @@ def rolled(array):
 
 ODD_TEXTS = {
     "sources: expected one for each of 4": ("sources", ["exact"]),
-    "word_indices: expected each word": ("documents words 0 0", "food"),
+    "word_indices: expected an occurrence": ("documents words 0 0", "food"),
     "coefficients: expected finite numbers for 'p'": (
         "values",
         lambda x: np.where(x == x[0], np.nan, x),
