@@ -92,8 +92,8 @@ def honest(tmp_path_factory):
 
 
 NOT_DERIVED = {
-    "kernel": "kernel_robustness, as its graph or target is not written",
-    "largest": "max_difference_robustness, as its graph or target is not written",
+    "kernel": "kernel_robustness, because its graph or target is not saved",
+    "largest": "max_difference_robustness, because its graph or target is not saved",
     "lime": "numbers of a file of propopt lime; its digest is right",
     "patches": "quantiles of Student's law, so how wide intervals are",
 }

@@ -1,14 +1,14 @@
-"""Check a saved result with NumPy alone, by other code than that which made it.
+"""Check a saved result with NumPy alone, independently of the code that made it.
 
     python tools/verify.py results/NAME.json ...      # or NAME.npz
 
-Derived anew are digests; losses, from attributions, targets and graphs; objectives; the
-lower bound, by strong convexity, and so the gap; sums of rows; the share of clear
-signs, which is printed; what is on the front; statistics of scores of interactions.
-Archive, tables and manifest have to say the same. Not derived is what a model answers,
-what an estimated target misses, largest differences, kernels, lattices, LIME's numbers,
-the scores of interactions themselves, and losses of what is off the front.
-``results/problem_data.py`` lists the arrays. The exit code is 1 where anything contradicts.
+The script derives digests; losses, from attributions, targets and graphs; objectives;
+the lower bound, by strong convexity, and so the gap; sums of rows; the share of clear
+signs, which is printed; the points on the trade-off curve; and statistics of scores of
+interactions. Archive, tables and manifest must agree. It does not derive outputs of the
+model, errors of estimated targets, largest differences, kernels, lattices, LIME's
+numbers, the scores of interactions themselves, and losses off the curve.
+``proofs/problem_data.py`` lists the arrays. The exit code is 1 after a contradiction.
 """
 
 import csv
@@ -23,9 +23,9 @@ from statistics import NormalDist
 import numpy as np
 
 
-SUMS, SOLVED = 1e-9, 1e-6  # relative: what sums in another order, and solvers, may miss
-SMALL = 0.05  # a change of a row that a clear sign survives, of the mean square row
-DUST = 1e-12  # of the largest of a row: zero
+SUMS, SOLVED = 1e-9, 1e-6  # relative tolerances: of sums in another order, of solvers
+SMALL = 0.05  # changes of a row that turn no clear sign, of the mean square row
+DUST = 1e-12  # of the largest of a row; smaller ones count as zero
 KINDS = {f"propopt {kind}" for kind in ("audit", "block", "certain", "clear")}
 KINDS |= {f"propopt {kind}" for kind in ("comparison", "explainer", "lime", "reasons")}
 KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "main effects")}
@@ -38,72 +38,74 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Valu
 
 
 class Contradiction(Exception):
-    """What is said twice, and not the same."""
+    """Two statements of a result that contradict each other."""
 
 
-def agree(words, told, own, scale=0.0, tolerance=SUMS):
-    """Refuse numbers that differ by more than a part of the larger, or of a scale."""
-    a, b = np.asarray(told, float), np.asarray(own, float)
+def agree(words, stated, derived, scale=0.0, tolerance=SUMS):
+    """Refuse numbers that differ by more than a share of the larger, or of a scale."""
+    a, b = np.asarray(stated, float), np.asarray(derived, float)
     if a.shape != b.shape:
-        raise Contradiction(f"{words}: {a.shape} numbers are said, and {b.shape} found")
+        raise Contradiction(
+            f"{words}: {a.shape} numbers are stated, and {b.shape} derived"
+        )
     with np.errstate(invalid="ignore"):
         most = tolerance * np.maximum(np.maximum(abs(a), abs(b)), scale)
         right = (abs(a - b) <= most) | (a == b) | (np.isnan(a) & np.isnan(b))
     if not right.all():
         k = np.unravel_index(right.argmin(), right.shape)
-        raise Contradiction(f"{words}: {a[k]:.12g} is said, and {b[k]:.12g} is derived")
+        raise Contradiction(f"{words}: {a[k]:.12g} is stated, {b[k]:.12g} derived")
 
 
-def same(words, told, own):
+def same(words, stated, actual):
     """Refuse words that differ."""
-    if told != own:
-        raise Contradiction(f"{words}: {told!r} is said, and {own!r} is found")
+    if stated != actual:
+        raise Contradiction(f"{words}: {stated!r} is stated, and {actual!r} expected")
 
 
 def under(arrays, name):
-    """The arrays of one part, by the rest of their names."""
+    """The arrays of a part, by the rest of their names."""
     return {
         k[len(name) + 1 :]: x for k, x in arrays.items() if k.startswith(f"{name}.")
     }
 
 
 def read_archive(path):
-    """Header and arrays of a file whose digest is that of what it holds."""
+    """Header and arrays of a file; refused if its digest is wrong."""
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     text = str(arrays.pop("header"))
-    told = json.loads(text)["digest"]
-    digest = hashlib.sha256("".join(text.rsplit(f', "digest": "{told}"', 1)).encode())
+    stated = json.loads(text)["digest"]
+    digest = hashlib.sha256("".join(text.rsplit(f', "digest": "{stated}"', 1)).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.tobytes())
-    same("digest of the archive", told, digest.hexdigest())
+    same("digest of the archive", stated, digest.hexdigest())
     return json.loads(text), arrays
 
 
-# ---- Losses at W, and how far their sum is above the least that it can be
+# ---- Losses at W, and how far their sum is above its minimum
 
 
 def measured(problem_data, name, W):
-    """Value and slope of a loss at W (N, D); of sizes no slope; None if not written."""
-    own = under(problem_data, name)
-    if "target" in own:
-        return float(((W - own["target"]) ** 2).sum()), 2.0 * (W - own["target"])
-    if "sizes" in own:
-        return float(abs(W - own["sizes"]).sum()), None
-    if "totals" in own:
-        rest = (W * own["parts"]).sum(axis=1) - own["totals"]
-        return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
-    left = W - own.get("offset", 0.0)
-    if "near" in own:  # rows beside fixed ones
-        S = own["similarities"] * (own["near"] >= 0)
-        apart = left[:, None] - own["fixed"][own["near"]]
+    """Value and slope of a loss at W (N, D); sizes have none; None if not saved."""
+    parts = under(problem_data, name)
+    if "target" in parts:
+        return float(((W - parts["target"]) ** 2).sum()), 2.0 * (W - parts["target"])
+    if "sizes" in parts:
+        return float(abs(W - parts["sizes"]).sum()), None
+    if "totals" in parts:
+        rest = (W * parts["parts"]).sum(axis=1) - parts["totals"]
+        return float(rest @ rest), 2.0 * rest[:, None] * parts["parts"]
+    rest = W - parts.get("offset", 0.0)
+    if "near" in parts:  # rows compared with fixed ones
+        S = parts["similarities"] * (parts["near"] >= 0)
+        apart = rest[:, None] - parts["fixed"][parts["near"]]
         slope = 4.0 * (S[:, :, None] * apart).sum(axis=1)
         return float(2.0 * (S * (apart**2).sum(axis=2)).sum()), slope
-    for kind, view in (("rows", left), ("columns", W.T), ("entries", W.reshape(-1, 1))):
-        if kind in own:
-            (i, j), S = own[kind].T, own["similarities"]
+    for kind, view in (("rows", rest), ("columns", W.T), ("entries", W.reshape(-1, 1))):
+        if kind in parts:
+            (i, j), S = parts[kind].T, parts["similarities"]
             apart, slope = view[i] - view[j], np.zeros(view.shape)
             np.add.at(slope, i, 4.0 * S[:, None] * apart)
             np.add.at(slope, j, -4.0 * S[:, None] * apart)
@@ -113,9 +115,9 @@ def measured(problem_data, name, W):
 
 
 def in_metric(label, arrays, problem_data):
-    """W and the program over √ω, in the columns that move; what rounding of W leaves.
+    """W and the program over √ω, in the columns that move, and the rounding of W.
 
-    Others are those of the target.
+    Other columns are equal to the target.
     """
     W, omega = arrays["attributions"], arrays.get("metric")
     if omega is None:
@@ -129,7 +131,7 @@ def in_metric(label, arrays, problem_data):
             x = x[:, moves] / root
         elif name.endswith(".parts"):
             x = x[..., moves] * root
-        elif name.endswith(".totals"):  # less what columns add that do not move
+        elif name.endswith(".totals"):  # minus the columns that do not move
             v = problem_data[name.replace(".totals", ".parts")]
             x = x - (v * phi)[:, ~moves].sum(axis=1)
         scaled[name] = x
@@ -138,29 +140,31 @@ def in_metric(label, arrays, problem_data):
 
 
 def least_excess(problem_data, rates, W, rounding=0.0):
-    """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
-    found = {
+    """The excess of Σ rate · loss: at most ‖slope‖²/2m, and a term for sizes."""
+    losses = {
         name: measured(problem_data, name, W)
         for name, rate in rates.items()
         if rate > 0
     }
-    m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in problem_data)
-    if None in found.values() or math.inf in rates.values() or not m > 0.0:
+    m = 2.0 * sum(rates[name] for name in losses if f"{name}.target" in problem_data)
+    if None in losses.values() or math.inf in rates.values() or not m > 0.0:
         return None
     slope, more = np.zeros(W.shape), 0.0
-    for name, (_, own) in found.items():
-        slope = slope + (0.0 if own is None else rates[name] * own)
-    without = [name for name, (_, own) in found.items() if own is None]
-    if any(f"{name}.sizes" not in problem_data for name in without):
-        return None  # neither has it a slope, nor is it a sum of sizes
-    for name in without:
+    for name, (_, loss_slope) in losses.items():
+        slope = slope + (0.0 if loss_slope is None else rates[name] * loss_slope)
+    sizes_only = [
+        name for name, (_, loss_slope) in losses.items() if loss_slope is None
+    ]
+    if any(f"{name}.sizes" not in problem_data for name in sizes_only):
+        return None  # it has no slope, and is no sum of sizes
+    for name in sizes_only:
         R, c = W - problem_data[f"{name}.sizes"], rates[name]
         Y = np.clip(m * R - slope, -c, c)
         slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
     stiff = sum(
-        4.0 * rates[name] * own["similarities"].sum(axis=1, keepdims=True)
-        for name in found
-        if "near" in (own := under(problem_data, name))
+        4.0 * rates[name] * saved["similarities"].sum(axis=1, keepdims=True)
+        for name in losses
+        if "near" in (saved := under(problem_data, name))
     )
     for v in (x for name, x in problem_data.items() if name.endswith(".parts")):
         square = np.maximum((v * v).sum(axis=-1, keepdims=True), 1e-300)
@@ -172,23 +176,23 @@ def least_excess(problem_data, rates, W, rounding=0.0):
 # ---- One explanation: its losses, its bound, its sums, its signs
 
 
-def check_explanation(label, header, arrays, problem_data, told):
-    """Refuse losses, sums and a proof that attributions, targets and graphs deny."""
+def check_explanation(label, header, arrays, problem_data, report):
+    """Refuse losses, sums and a bound that contradict the arrays."""
     losses, proof, target = header["losses"], header["certificate"], problem_data
     whole = arrays["attributions"]
     W, problem_data, rounding = in_metric(label, arrays, problem_data)
     for name, loss in losses.items():
-        own, limit = (
+        derived, limit = (
             measured(problem_data, name, W),
             problem_data.get(f"{name}.limit", math.inf),
         )
-        if own is None:
-            told.add(f"not derived: {name}, as its graph or target is not written")
+        if derived is None:
+            report.add(f"not derived: {name}, because its graph or target is not saved")
             continue
         size = float((W**2).sum()) + float(
             (problem_data.get(f"{name}.target", W) ** 2).sum()
         )
-        agree(f"{label}: {name}", loss, own[0], 1e-5 * size)
+        agree(f"{label}: {name}", loss, derived[0], 1e-5 * size)
         if loss > limit + SOLVED * max(limit, SUMS * size):
             raise Contradiction(f"{label}: {name} is {loss:.9g}, and its limit {limit}")
     for name in ("gradient", "contributions"):
@@ -200,8 +204,8 @@ def check_explanation(label, header, arrays, problem_data, told):
         agree(f"{label}: sums of rows", arrays["prediction"], sums, size, SOLVED)
         totals, parts = (target.get(f"completeness.{k}") for k in ("totals", "parts"))
         if totals is not None and (parts == 1.0).all():
-            own = arrays["prediction"] - arrays["base_value"]
-            agree(f"{label}: totals", totals, own, size, SOLVED)
+            derived = arrays["prediction"] - arrays["base_value"]
+            agree(f"{label}: totals", totals, derived, size, SOLVED)
     if proof is None:
         return
     weights, prices = header["weights"], header["multipliers"]
@@ -209,7 +213,7 @@ def check_explanation(label, header, arrays, problem_data, told):
     for name in [k for k, x in rates.items() if math.isinf(x)]:
         if (
             f"{name}.parts" in problem_data
-        ):  # sums that are kept: W moves along them alone
+        ):  # fixed sums: W moves only along them
             del rates[name]
     start = (
         0 * W if "metric" not in arrays else problem_data["gradient_matching.target"]
@@ -225,131 +229,141 @@ def check_explanation(label, header, arrays, problem_data, told):
     largest = max(value * (1 + SUMS), 1e-8 * nothing)
     if not value * (1 - SUMS) <= proof["scale"] <= largest:
         raise Contradiction(f"{label}: the gap is in units of {proof['scale']}")
-    if proof["kind"] == "conic duals":  # beside losses or constraints that are not here
-        told.add("not derived: the bound, from duals of a conic program")
+    if proof["kind"] == "conic duals":  # of losses or constraints that are not saved
+        report.add("not derived: the bound, from duals of a conic program")
         return
     is_written = any(
         f"gradient_matching.{k}" in problem_data for k in ("target", "sizes")
     )
     if "gradient_matching" in weights and not is_written:
-        raise Contradiction(f"{label}: there is no target that it would be the best of")
+        raise Contradiction(f"{label}: the target of the optimum is not saved")
     excess = least_excess(problem_data, rates, W, rounding)
     if excess is None:
-        told.add("not derived: the bound, for losses such as these, or limits of zero")
+        report.add(
+            "not derived: the bound, for losses such as these, or limits of zero"
+        )
         return
     over = {k: losses[k] - problem_data.get(f"{k}.limit", losses[k]) for k in prices}
     value += max(sum(rates[k] * x for k, x in over.items() if k in rates), 0.0)
     miss = SOLVED if prices else SUMS
     if proof["lower_bound"] > value - excess + miss * proof["scale"]:
-        found = f"{value - excess:.12g} is derived"
-        raise Contradiction(f"{label}: bound {proof['lower_bound']:.12g}, and {found}")
-    told.add("derived: losses, objectives and lower bounds, so gaps")
+        raise Contradiction(
+            f"{label}: bound {proof['lower_bound']:.12g} is stated, and "
+            f"{value - excess:.12g} derived"
+        )
+    report.add("derived: losses, objectives and lower bounds, so gaps")
 
 
-def count_signs(header, arrays, told):
+def count_signs(header, arrays, report):
     """Count the signs that no small change of a row turns."""
     W, size = arrays["attributions"], header["row_size"]
     if "standard_errors" in arrays:
         return
     adds_up, s = header["units"] == "output", np.sign(W)
-    own = arrays.get("contributions" if adds_up else "gradient", W)
-    far = 2 * W - own if adds_up else W
+    exact = arrays.get("contributions" if adds_up else "gradient", W)
+    far = 2 * W - exact if adds_up else W
     size = np.sqrt((W**2).sum(axis=1).mean()) if size is None else size
     reach = SMALL * size * math.sqrt(1 - adds_up / W.shape[1])
     dust = DUST * abs(W).max(axis=1, keepdims=True)
-    clear = (s * own > dust) & (s * far > dust) & (abs(W) > reach + dust)
+    clear = (s * exact > dust) & (s * far > dust) & (abs(W) > reach + dust)
     share = clear.sum() / max((abs(W) > dust).sum(), 1)
-    told.add(f"derived: {100 * share:.3g} % of signs are clear")
+    report.add(f"derived: {100 * share:.3g} % of signs are clear")
 
 
-# ---- Tables and the manifest, beside the archive
+# ---- Tables and the manifest
 
 
 def read_table(path):
-    """The names of columns, and lines by these names."""
+    """The names of columns, and the lines as dictionaries."""
     with open(path, newline="", encoding="utf-8") as stream:
         head, *rows = csv.reader(stream)
     return head, [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def name_in(cell):
-    """A name without the apostrophes by which no spreadsheet computes it."""
+    """A name without the apostrophes against formulas."""
     return APOSTROPHES.sub(r"\1\2", cell)
 
 
 def number(cell):
-    """NaN where nothing stands."""
+    """The number of a cell; NaN if it is empty."""
     return math.nan if cell in ("", None) else float(cell)
 
 
 def check_target(where, relative, words, target, interval=None):
-    """Refuse an error of the target, or its words, that are not the archive's."""
+    """Refuse an error of the target, or its words, that differ from the archive."""
     value, scale = (target or {}).get("value"), (target or {}).get("scale")
-    own = math.nan if None in (value, scale) else float(value)
-    own = own / float(scale) if scale else math.inf if own > 0.0 else own
-    agree(f"{where}: target error", relative, own)
+    derived = math.nan if None in (value, scale) else float(value)
+    derived = (
+        derived / float(scale) if scale else math.inf if derived > 0.0 else derived
+    )
+    agree(f"{where}: target error", relative, derived)
     if target is None or not target["n_blocks"]:
-        known = "target error not known"
+        unknown = "target error not known"
         same(
-            f"{where}: target", words, f"target {target['source']}" if target else known
+            f"{where}: target",
+            words,
+            f"target {target['source']}" if target else unknown,
         )
-        ends = [own, own] if interval else []
+        ends = [derived, derived] if interval else []
     else:
         text, _, source = words.removesuffix(")").partition("; ")
         same(f"{where}: target", source, target["source"])
-        told = [float(x) / 100.0 for x in re.findall(r"[\d.]+", text)]
-        agree(f"{where}: target in words", told[0], own, 1e-12, 0.06)  # two digits
-        ends = told[-2:] if target["relation"] == "about" else [0.0, told[-1]]
+        numbers = [float(x) / 100.0 for x in re.findall(r"[\d.]+", text)]
+        agree(
+            f"{where}: target in words", numbers[0], derived, 1e-12, 0.06
+        )  # two digits
+        ends = numbers[-2:] if target["relation"] == "about" else [0.0, numbers[-1]]
     if interval is not None:
         agree(f"{where}: interval of the target error", interval, ends, 1e-12, 0.06)
 
 
-def check_claims(where, said, header, ends):
-    """Refuse losses, rates, objective, gap and shares that are not the archive's."""
+def check_claims(where, claims, header, ends):
+    """Refuse losses, rates, objective, gap and shares that differ from the archive."""
     proof, losses = header["certificate"], header["losses"]
-    same(f"{where}: losses", sorted(said["losses"]), sorted(losses))
-    if ends is None and "recorded_shares" in said:
-        same(f"{where}: shares", said["shares"], said["recorded_shares"])
-    for name, loss in said["losses"].items():
+    same(f"{where}: losses", sorted(claims["losses"]), sorted(losses))
+    if ends is None and "recorded_shares" in claims:
+        same(f"{where}: shares", claims["shares"], claims["recorded_shares"])
+    for name, loss in claims["losses"].items():
         agree(f"{where}: {name}", number(loss), losses[name], tolerance=SOLVED)
-        share = number(said["shares"].get(name))
+        share = number(claims["shares"].get(name))
         if ends and math.isfinite(share):
-            near, far = ends["at_target"][name], ends["far"][name]
+            start, end = ends["at_target"][name], ends["far"][name]
             if name in ends["roots"]:
-                near, far, loss = (math.sqrt(float(x)) for x in (near, far, loss))
-            own = (near - float(loss)) / (near - far)
-            own = 1.0 - own if name in ends["faithful"] else own
-            agree(f"{where}: share of {name}", share, own, 1.0)
+                start, end, loss = (math.sqrt(float(x)) for x in (start, end, loss))
+            derived = (start - float(loss)) / (start - end)
+            derived = 1.0 - derived if name in ends["faithful"] else derived
+            agree(f"{where}: share of {name}", share, derived, 1.0)
     rates = {**header["weights"], **header["multipliers"]}
-    for name, rate in said["weights"].items():
+    for name, rate in claims["weights"].items():
         agree(f"{where}: weight of {name}", number(rate), number(rates.get(name)))
     gap = math.nan
     if proof:
         whole = sum(rate * losses[name] for name, rate in header["weights"].items())
-        agree(f"{where}: objective", number(said["objective"]), whole, 0.0, SOLVED)
+        agree(f"{where}: objective", number(claims["objective"]), whole, 0.0, SOLVED)
         above = max(proof["value"] - proof["lower_bound"], 0.0)
         gap = above / proof["scale"] if above else 0.0
-    agree(f"{where}: gap", number(said["gap"]), gap, 1.0)
+    agree(f"{where}: gap", number(claims["gap"]), gap, 1.0)
 
 
 def check_names(header):
-    """Refuse parts of one archive that say another unit, quantity or background."""
+    """Refuse parts of part archive that say another unit, quantity or background."""
     parts = [header, *header.get("optimized", []), *header.get("baselines", [])]
     for key in ("units", "quantity"):
-        known = [one[key] for one in parts if key in one]
-        for own in known:
-            same(f"{key} of parts of the archive", own, known[0])
-    for one in parts:
-        parameters, digest = one.get("parameters", {}), one.get("background")
-        _, found, short = str(parameters.get("background", "")).partition("sha256:")
-        if found and digest:
+        values = [part[key] for part in parts if key in part]
+        for value in values:
+            same(f"{key} of parts of the archive", value, values[0])
+    for part in parts:
+        parameters, digest = part.get("parameters", {}), part.get("background")
+        _, marker, short = str(parameters.get("background", "")).partition("sha256:")
+        if marker and digest:
             same("background", short, digest[: len(short)])
-    for one in parts[1:]:
-        same("names of parts of the archive", one["labels"], parts[1]["labels"])
+    for part in parts[1:]:
+        same("names of parts of the archive", part["labels"], parts[1]["labels"])
 
 
 def check_manifest(manifest, header, arrays):
-    """Refuse what a manifest says of an explanation, or twice, and not the same."""
+    """Refuse a manifest that contradicts itself or the archive."""
     problem, quantity = manifest.get("problem", {}), header.get("quantity")
     picked, target = manifest.get("picked"), header.get("target")
     if picked and target and "gradient" in manifest and not target["n_blocks"]:
@@ -357,22 +371,24 @@ def check_manifest(manifest, header, arrays):
     for key in ("name", "seed"):
         if key in manifest and key in problem:
             same(f"manifest: {key}", manifest[key], problem[key])
-    told = manifest.get("quantity")
-    if told and quantity:
-        own = {k: x for k, x in quantity.items() if k in told}
-        same("manifest: quantity", {k: told[k] for k in own}, own)
+    stated = manifest.get("quantity")
+    if stated and quantity:
+        expected = {k: x for k, x in quantity.items() if k in stated}
+        same("manifest: quantity", {k: stated[k] for k in expected}, expected)
         for key in ("function", "units"):
-            said = str(manifest.get(key, told["in_words"]))
-            is_formula = key == "function" and said.startswith(f"{told['model']}(")
-            if told["in_words"] not in said and not is_formula:
-                raise Contradiction(f"manifest: {key} is not of {told['in_words']}")
+            text = str(manifest.get(key, stated["in_words"]))
+            is_formula = key == "function" and text.startswith(f"{stated['model']}(")
+            if stated["in_words"] not in text and not is_formula:
+                raise Contradiction(f"manifest: {key} is not of {stated['in_words']}")
     shape = [manifest.get("n_points"), manifest.get("n_features")]
     if None not in shape:
         same("manifest: its size", shape, [*arrays["attributions"].shape])
     for key in ("base_value", "prediction"):
         if key in manifest and key in arrays:
-            own = np.broadcast_to(np.array(manifest[key], float), arrays[key].shape)
-            agree(f"manifest: {key}", own, arrays[key])
+            expected = np.broadcast_to(
+                np.array(manifest[key], float), arrays[key].shape
+            )
+            agree(f"manifest: {key}", expected, arrays[key])
     if "completeness_gap" in manifest:
         missed = arrays["base_value"] + arrays["attributions"].sum(axis=1)
         missed = abs(missed - arrays["prediction"])
@@ -387,33 +403,33 @@ def check_manifest(manifest, header, arrays):
             words += ", no better than a constant"
         same("manifest: score", score["in_words"], words)
     if "units" in manifest and picked and header["format"] == "propopt explanation":
-        found = manifest["units"][: len(picked["attributions"])]
-        same("manifest: units", found, picked["attributions"])
+        units = manifest["units"][: len(picked["attributions"])]
+        same("manifest: units", units, picked["attributions"])
 
 
 def refuse_below(where, losses, best):
-    """Refuse losses that would be better than an optimum without limits can be."""
+    """Refuse losses that are smaller than the lower bound of an optimum."""
     proof, rates = best["certificate"], best["weights"]
     if proof is None or best["multipliers"]:
         return
-    own = sum(rate * losses[name] for name, rate in rates.items())
-    if own < proof["lower_bound"] * (1.0 - SOLVED):
+    value = sum(rate * losses[name] for name, rate in rates.items())
+    if value < proof["lower_bound"] * (1.0 - SOLVED):
         raise Contradiction(f"{where}: its losses are below a proved bound")
 
 
-def check_front(path, header, told):
-    """Refuse lines of the front that are not in the archive, and of others a flag."""
+def check_front(path, header, report):
+    """Refuse lines on the curve that are not in the archive, and wrong flags."""
     head, lines = read_table(path)
     names, ends = header["losses"], header["ends"]
     for start in ("loss.", "weight."):
-        found = [k.removeprefix(start) for k in head if k.startswith(start)]
-        same(f"{path.name}: columns {start}", found, names if found else [])
+        columns = [k.removeprefix(start) for k in head if k.startswith(start)]
+        same(f"{path.name}: columns {start}", columns, names if columns else [])
     if ends:
-        own = [k for k in names if k not in ends["faithful"]]
-        found = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
-        same(f"{path.name}: columns removed", found, own)
-        kept = [k for k in head if k.partition(".")[0] == "kept"]
-        same(f"{path.name}: columns kept", len(kept), len(names) - len(own))
+        expected = [k for k in names if k not in ends["faithful"]]
+        columns = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
+        same(f"{path.name}: columns removed", columns, expected)
+        retained = [k for k in head if k.partition(".")[0] == "kept"]
+        same(f"{path.name}: columns kept", len(retained), len(names) - len(expected))
     same(
         f"{path.name}: front_error", "front_error" in head, header["error"] is not None
     )
@@ -424,79 +440,87 @@ def check_front(path, header, told):
         where, optimal = f"{path.name}: line {n + 2}", line["method"] == "optimized"
         beaten = (values <= values[n]).all(axis=1) & (values < values[n]).any(axis=1)
         if front[n] == (beaten & front).any() and (optimal or front[n]):
-            raise Contradiction(f"{where}: on_front: {front[n]} is said")
+            raise Contradiction(f"{where}: on_front: {front[n]} is stated")
         if not front[n]:
             for one in header["optimized"]:
                 refuse_below(where, dict(zip(names, values[n], strict=True)), one)
-            told.add("not derived: losses of what is off the front")
+            report.add("not derived: losses off the trade-off curve")
             continue
         best = next(optima if optimal else others, {"method": "nothing"})
         same(f"{where}: method", line["method"], best["method"])
-        said = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
+        claims = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
         agree(f"{where}: seconds", number(line["seconds"]), best["seconds"])
         if best["certificate"]:
             error = number(line["target_error"])
             check_target(where, error, line["target"], best["target"])
         for key in (k for k in head if k.startswith("parameter.")):
-            own, cell = best["parameters"].get(key[10:]), line[key]
-            if isinstance(own, int | float) and not isinstance(own, bool):
-                agree(f"{where}: {key}", number(cell), own)
+            expected, cell = best["parameters"].get(key[10:]), line[key]
+            if isinstance(expected, int | float) and not isinstance(expected, bool):
+                agree(f"{where}: {key}", number(cell), expected)
             else:
-                same(f"{where}: {key}", name_in(cell), "" if own is None else str(own))
+                same(
+                    f"{where}: {key}",
+                    name_in(cell),
+                    "" if expected is None else str(expected),
+                )
         if "front_error" in head:
             agree(f"{where}: front_error", number(line["front_error"]), header["error"])
         for kind, start in (("losses", "loss."), ("weights", "weight.")):
-            said[kind] = {k: line[start + k] for k in names if start + k in head}
+            claims[kind] = {k: line[start + k] for k in names if start + k in head}
         for k in names:
             every = line.get("kept") if ends and k in ends["faithful"] else None
-            said["shares"][k] = line.get(f"kept.{k}", line.get(f"removed.{k}", every))
-        check_claims(where, said, best, ends)
+            claims["shares"][k] = line.get(f"kept.{k}", line.get(f"removed.{k}", every))
+        check_claims(where, claims, best, ends)
     if next(optima, None) or next(others, None):
-        raise Contradiction(f"{path.name}: the archive has more on the front")
+        raise Contradiction(f"{path.name}: the archive has more points on the curve")
 
 
 def check_attributions(path, header, W, shared):
-    """Refuse a table with other numbers or names than the archive."""
-    (head, lines), own = read_table(path), shared[header["labels"]]
+    """Refuse a table with numbers or names that differ from the archive."""
+    (head, lines), labels = read_table(path), shared[header["labels"]]
     columns = head[-W.shape[1] :]
     for words, named, names in (
-        ("columns", columns, own["features"]),
-        ("rows", [line[head[0]] for line in lines], own["points"]),
+        ("columns", columns, labels["features"]),
+        ("rows", [line[head[0]] for line in lines], labels["points"]),
     ):
-        if names is None:  # those of no name are counted
+        if names is None:  # rows and columns without names are counted
             counted = words == "rows"
             names = [n if counted else f"x{n}" for n in range(len(named))]
-        known = [str(name) for name in names]
-        same(f"{path.name}: {words}", [*map(name_in, named)], known)
+        expected = [str(name) for name in names]
+        same(f"{path.name}: {words}", [*map(name_in, named)], expected)
     cells = [[number(line[k]) for k in columns] for line in lines]
     agree(path.name, cells, W, tolerance=0.0)
 
 
-def check_scores(path, header, arrays, asked, told):
-    """Refuse statistics of scores that their estimates and errors do not give."""
+def check_scores(path, header, arrays, settings, report):
+    """Refuse statistics of scores that do not follow from estimates and errors."""
     head, lines = read_table(path)
-    for place, own in enumerate(arrays["sets"].T, start=1):
-        names = [name_in(line[f"feature_{place}"]) for line in lines]
-        same(path.name, names, [str(header["names"][k]) for k in own])
+    for index, values in enumerate(arrays["sets"].T, start=1):
+        names = [name_in(line[f"feature_{index}"]) for line in lines]
+        same(path.name, names, [str(header["names"][k]) for k in values])
     words = ("degenerate", "reject", "used")
     it = {k: [line[k] for line in lines] for k in words}
     for k in (k for k in head if k not in words and not k.startswith("feature_")):
         it[k] = np.array([number(line[k]) for line in lines])
-    kept = {"estimate": "estimates", "se": "standard_errors", "se_mc": "monte_carlo"}
-    kept |= {"leak": "leak", "n_patches_min": "counts"}
-    kept |= {"effective_rows": "effective_rows"}
-    for column, name in kept.items():
+    saved_as = {
+        "estimate": "estimates",
+        "se": "standard_errors",
+        "se_mc": "monte_carlo",
+    }
+    saved_as |= {"leak": "leak", "n_patches_min": "counts"}
+    saved_as |= {"effective_rows": "effective_rows"}
+    for column, name in saved_as.items():
         agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
     total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
     plain = (total > 0.0) & (np.array(it["degenerate"]) == "False")
-    null = it["leak"] if asked.get("against") == "leak" else 0.0
+    null = it["leak"] if settings.get("against") == "leak" else 0.0
     T = np.divide(estimate - null, total, out=np.zeros(len(total)), where=plain)
     tails = 2.0 * np.minimum(it["p_one"], 1.0 - it["p_one"])
     derived = {"se_total": total, "stat": T, "p_two": tails}
-    alpha = 1.0 - asked.get("level", 0.9)
-    if asked.get("side", "both") == "both":
+    alpha = 1.0 - settings.get("level", 0.9)
+    if settings.get("side", "both") == "both":
         derived["ci_low"] = 2.0 * estimate - it["ci_high"]
-    if asked.get("adjust", "bonferroni") == "bonferroni" and "ci_low" in derived:
+    if settings.get("adjust", "bonferroni") == "bonferroni" and "ci_low" in derived:
         m = header["n_candidates"]
         derived["p_adj"] = np.minimum(it["p_two"] * m, 1.0)
     if not (header["n_groups"] or header["n_row_groups"]) and "p_adj" in derived:
@@ -504,43 +528,43 @@ def check_scores(path, header, arrays, asked, told):
         wide = total * NormalDist().inv_cdf(1.0 - alpha / 2.0 / m)
         derived |= {"p_two": normal, "ci_high": estimate + wide}
     else:
-        told.add("not derived: quantiles of Student's law, so how wide intervals are")
-    for column, own in derived.items():
-        agree(f"{path.name}: {column}", it[column][plain], own[plain], 1e-6)
-    found = [str(bool(p <= alpha)) for p in it["p_adj"]]
-    same(f"{path.name}: reject", it["reject"], found)
-    told.add("derived: errors, statistics and p-values of scores, not the scores")
+        report.add("not derived: quantiles of Student's law, so widths of intervals")
+    for column, values in derived.items():
+        agree(f"{path.name}: {column}", it[column][plain], values[plain], 1e-6)
+    expected = [str(bool(p <= alpha)) for p in it["p_adj"]]
+    same(f"{path.name}: reject", it["reject"], expected)
+    report.add("derived: errors, statistics and p-values of scores, not the scores")
 
 
-# ---- A result: its archive, and what stands beside it
+# ---- A result: its archive, tables and manifest
 
 
 def is_meant(picked, header):
-    """Whether an optimum has the weights, or the losses, of what was picked."""
+    """Whether an optimum has the weights, or the losses, of the picked one."""
     if not picked:
         return False
-    told, own = picked["losses"], header["losses"]
-    alike = all(abs(told[k] - own[k]) <= SOLVED * abs(own[k]) for k in told)
+    stated, actual = picked["losses"], header["losses"]
+    agrees = all(abs(stated[k] - actual[k]) <= SOLVED * abs(actual[k]) for k in stated)
     rates = {**header["weights"], **header["multipliers"]}
-    return alike or rates.items() <= picked["weights"].items()
+    return agrees or rates.items() <= picked["weights"].items()
 
 
 def verify(path):
-    """What is derived of a result and what is not, in sentences; or a contradiction."""
-    base, told, manifest = Path(path).with_suffix(""), set(), {}
-    beside = {x: base.with_name(base.name + x) for x in (".npz", ".csv", ".json")}
-    if beside[".json"].exists():
-        manifest = json.loads(beside[".json"].read_text(encoding="ascii"))
+    """Sentences about what was derived; raises a contradiction."""
+    base, report, manifest = Path(path).with_suffix(""), set(), {}
+    files = {x: base.with_name(base.name + x) for x in (".npz", ".csv", ".json")}
+    if files[".json"].exists():
+        manifest = json.loads(files[".json"].read_text(encoding="ascii"))
         finished = manifest.get("finished") or {"files": {}}
         for suffix, digest in finished["files"].items():
             data = hashlib.sha256(base.with_name(base.name + suffix).read_bytes())
             same(f"digest of {base.name}{suffix}", digest, data.hexdigest())
-    if not beside[".npz"].exists():
-        return ["not derived: anything, as there is no archive"]
-    header, arrays = read_archive(beside[".npz"])
+    if not files[".npz"].exists():
+        return ["not derived: anything, because there is no archive"]
+    header, arrays = read_archive(files[".npz"])
     table, kind = base.with_name(f"{base.name}_attributions.csv"), header["format"]
     check_names(header)
-    picked, own = manifest.get("picked"), None
+    picked, chosen = manifest.get("picked"), None
     if kind == "propopt interactions":
         parts = (("_interactions", header, arrays),)
         check_manifest(manifest, header, arrays)
@@ -561,14 +585,20 @@ def verify(path):
             same("manifest: n_sets", manifest["n_sets"], len(arrays["sets"]))
         if header["main"]:
             parts += (("_main_effects", header["main"], under(arrays, "main")),)
-        for name, head, held in parts:
+        for name, head, part_arrays in parts:
             scores = base.with_name(f"{base.name}{name}.csv")
             if scores.exists():
-                check_scores(scores, head, held, manifest.get("settings", {}), told)
+                check_scores(
+                    scores, head, part_arrays, manifest.get("settings", {}), report
+                )
     elif kind == "propopt explanation":
-        problem_data, own, ends = under(arrays, "problem_data"), (header, arrays), None
-        check_explanation(base.name, header, arrays, problem_data, told)
-        count_signs(header, arrays, told)
+        problem_data, chosen, ends = (
+            under(arrays, "problem_data"),
+            (header, arrays),
+            None,
+        )
+        check_explanation(base.name, header, arrays, problem_data, report)
+        count_signs(header, arrays, report)
     elif kind == "propopt trade-offs":
         problem_data, ends = under(arrays, "problem_data"), header["ends"]
         target = problem_data.get("gradient_matching.target")
@@ -580,39 +610,43 @@ def verify(path):
             agree("points of parts of the archive", x, points[0], tolerance=0.0)
         for part in ("optimized", "baselines"):
             for n, one in enumerate(header[part]):
-                held = under(arrays, f"{part}.{n}")
-                check_explanation(f"{part} {n}", one, held, problem_data, told)
-                if own is None and part == "optimized" and is_meant(picked, one):
-                    own = (one, held)
-        if picked and own is None:
-            told.add("not derived: what was picked, which is off the front")
-        if beside[".csv"].exists():
-            check_front(beside[".csv"], header, told)
+                part_arrays = under(arrays, f"{part}.{n}")
+                check_explanation(f"{part} {n}", one, part_arrays, problem_data, report)
+                if chosen is None and part == "optimized" and is_meant(picked, one):
+                    chosen = (one, part_arrays)
+        if picked and chosen is None:
+            report.add("not derived: the picked point, which is off the curve")
+        if files[".csv"].exists():
+            check_front(files[".csv"], header, report)
     else:
         if kind not in KINDS:
             raise Contradiction(f"format: {kind!r} is none of propopt's")
-        told.add(f"not derived: numbers of a file of {kind}; its digest is right")
-    if own and picked:
-        known = {"recorded_shares": own[0]["recorded_shares"]} if ends is None else {}
-        check_claims("picked", {**picked, **known}, own[0], ends)
+        report.add(f"not derived: numbers of a file of {kind}; its digest is right")
+    if chosen and picked:
+        shares = (
+            {"recorded_shares": chosen[0]["recorded_shares"]} if ends is None else {}
+        )
+        check_claims("picked", {**picked, **shares}, chosen[0], ends)
         error = picked["target_error"]
         check_target(
             "picked",
             number(error["relative"]),
             error["in_words"],
-            own[0]["target"],
+            chosen[0]["target"],
             error["interval"],
         )
         for key in ("units", "solver", "parameters"):
-            same(f"picked: {key}", picked[key], own[0][key])
+            same(f"picked: {key}", picked[key], chosen[0][key])
         words = manifest["quantity"]["in_words"]
         if words not in picked["attributions"]:
             raise Contradiction(f"picked: attributions are not of {words}")
-    if own and manifest:
-        check_manifest(manifest, *own)
-    if own and table.exists():
-        check_attributions(table, own[0], own[1]["attributions"], header["shared"])
-    return sorted(told)
+    if chosen and manifest:
+        check_manifest(manifest, *chosen)
+    if chosen and table.exists():
+        check_attributions(
+            table, chosen[0], chosen[1]["attributions"], header["shared"]
+        )
+    return sorted(report)
 
 
 def main(paths):
