@@ -3,8 +3,8 @@
 ``python -m benchmarks.planted_changes [--pairs 200] [--planted 10] [--short 1.0]``
 prints two tables. Tables are synthetic, and those of scikit-learn.
 
-A table is split in two at random. The old version learns from one half of it, with ten
-split_half_refits as level, and the new version from the other, in which one of these is changed:
+A table is split in two at random. The old version learns from one half, with ten
+refits on halves as level, and the new version from the other half, with one change:
 
 ============== ====================================================================
 shuffled       a column is joined to the wrong rows

@@ -211,9 +211,7 @@ def check_explanation(label, header, arrays, problem_data, report):
     weights, prices = header["weights"], header["multipliers"]
     rates = {name: float(x) for name, x in {**weights, **prices}.items()}
     for name in [k for k, x in rates.items() if math.isinf(x)]:
-        if (
-            f"{name}.parts" in problem_data
-        ):  # fixed sums: W moves only along them
+        if f"{name}.parts" in problem_data:  # fixed sums: W moves only along them
             del rates[name]
     start = (
         0 * W if "metric" not in arrays else problem_data["gradient_matching.target"]

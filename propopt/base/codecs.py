@@ -1,8 +1,8 @@
 """Codecs: how values of an annotated type are checked, saved and loaded.
 
 The codec of a field is compiled once from its annotation and its :class:`Bounds`.
-Numbers, texts and names stand in the JSON header of a file; arrays stand beside it, by
-the path of their field, such as ``parts.0.numbers``.
+Numbers, texts and names are in the JSON header of a file. Arrays are other members of
+the archive, named by the path of their field, such as ``parts.0.numbers``.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Bounds:
 
 
 BOUNDS: Final = "propopt"
-"""Where the metadata of a field have its bounds."""
+"""The key of the bounds in the metadata of a field."""
 
 TRANSIENT: Final = object()
-"""In place of the bounds of a field that files omit."""
+"""The value in place of bounds for a field that files omit."""
 
 
 # ---- The arrays of a file, and the records that several of its objects share

@@ -191,7 +191,7 @@ class Declared:
         """Refuse fields that contradict each other; subclasses say which."""
 
     def missing_reason(self, name: str, default: str) -> str:
-        """Why a transient field is empty: what pickle said of it, or the default."""
+        """Why a transient field is empty: the error of pickle, or the default."""
         reason = vars(self).get(_UNPICKLED, {}).get(name)
         return default if reason is None else f"a pickle has lost it: {reason}"
 

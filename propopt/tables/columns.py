@@ -146,9 +146,11 @@ class Numeric:
         return self.missing_share > 0.0
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
+        """The numbers (n,) of the column in a DataFrame; NaN if missing."""
         return read_numbers(frame[self.name], what)
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
+        """Which of the encoded values are missing, (n,)."""
         return np.asarray(np.isnan(values))
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
@@ -177,6 +179,7 @@ class Numeric:
         return plain if bool((plain == numbers).all()) else None
 
     def coordinates(self, values: Array) -> Array:
+        """The encoded values as coordinates for distances, (n, 1)."""
         return values[:, None]
 
 
@@ -297,6 +300,7 @@ class Categorical(CategoricalColumn):
 
     @property
     def has_missing(self) -> bool:
+        """Whether a value is missing in the table of the schema."""
         return bool(self.frequencies[len(self.levels)] > 0.0)
 
     @property
@@ -312,6 +316,7 @@ class Categorical(CategoricalColumn):
         return (*map(str, self.present), "missing", *map(str, self.new_categories))
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
+        """The codes (n,) of the column in a DataFrame; refuses unknown categories."""
         column = frame[self.name]
         codes = self._codes_of(column)
         if (codes < 0).any():
@@ -324,9 +329,11 @@ class Categorical(CategoricalColumn):
         return codes.astype(float)
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
+        """Which of the codes are those of missing values, (n,)."""
         return np.asarray(values == len(self.levels))
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
+        """The column in its dtype, extended if missing or new values need it."""
         codes, absent = self.codes(values), self.missing(values)
         is_new = self.is_new(values)
         codes = codes - is_new  # indices among the categories without the missing value
@@ -386,9 +393,11 @@ class OneHot(CategoricalColumn):
         return np.zeros(len(values), dtype=bool)
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
+        """The codes (n,) of the feature in a DataFrame."""
         return _hot(self.name, self.members, frame, what).astype(float)
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
+        """The columns of 0 and 1 in their dtypes."""
         codes = self.codes(values)
         return {
             member: pd.Series((codes == k).astype(int)).astype(dtype)

@@ -168,7 +168,7 @@ def is_shap(carrier: Any) -> bool:
     """Whether it has the attributes of a ``shap.Explanation``; shap is not imported."""
     if isinstance(carrier, pd.DataFrame):  # columns are attributes too
         return False
-    return isinstance(carrier, _OfShap)
+    return isinstance(carrier, _ShapExplanation)
 
 
 def is_tensor(carrier: Any) -> bool:
@@ -177,7 +177,7 @@ def is_tensor(carrier: Any) -> bool:
 
 
 @runtime_checkable
-class _OfShap(Protocol):
+class _ShapExplanation(Protocol):
     values: Any
     feature_names: Any
 
@@ -189,7 +189,7 @@ class _Tensor(Protocol):
 
 
 @runtime_checkable
-class _OfLime(Protocol):
+class _LimeExplanation(Protocol):
     intercept: Any
 
     def as_map(self) -> Any: ...
@@ -376,7 +376,7 @@ class _Reader:
         W, bases = np.zeros((len(rows), D)), []
         for n, row in enumerate(rows):
             pairs: Any = row
-            if isinstance(row, _OfLime):
+            if isinstance(row, _LimeExplanation):
                 by_class = row.as_map()
                 output = self.position if self.position in by_class else min(by_class)
                 pairs = by_class[output]
@@ -513,7 +513,7 @@ def _counts(table: pd.DataFrame, labels: Labels) -> bool:
 
 def _is_row_of_pairs(row: Any) -> bool:
     """Whether it is a LIME explanation, or a list of its pairs."""
-    if isinstance(row, _OfLime):
+    if isinstance(row, _LimeExplanation):
         return True
     return (
         isinstance(row, list | tuple)
