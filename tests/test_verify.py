@@ -95,7 +95,7 @@ NOT_DERIVED = {
     "kernel": "kernel_robustness, because its graph or target is not saved",
     "largest": "max_difference_robustness, because its graph or target is not saved",
     "lime": "numbers of a file of propopt lime; its digest is right",
-    "patches": "quantiles of Student's law, so how wide intervals are",
+    "patches": "quantiles of Student's law, so widths of intervals",
 }
 
 

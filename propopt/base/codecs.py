@@ -141,7 +141,7 @@ class Codec:
     in_header: bool = True  # False: it is stored among the arrays
     axes: tuple[str, ...] | None = None  # of an array
     record: Any = None  # the class of a record
-    inner: Codec | None = None  # of an optional value: the codec of other than None
+    is_optional: bool = False
 
 
 def _refusal(name: str, expected: str, value: object) -> InvalidInput:
@@ -323,7 +323,7 @@ def _optional(codec: Codec) -> Codec:
 
     expected = f"{codec.expected}, or null"
     return Codec(
-        expected, unpack, pack, check, codec.in_header, codec.axes, inner=codec
+        expected, unpack, pack, check, codec.in_header, codec.axes, is_optional=True
     )
 
 
@@ -356,26 +356,21 @@ def _list(codec: Codec, length: int | None, bounds: Bounds) -> Codec:
 
 
 def _ragged(codec: Codec, expected: str, check: Check) -> Codec:
-    """Arrays of several lengths as one array and its sizes; −1 is the size of None."""
-    numbers, least = codec.inner or codec, -1 if codec.inner else 0
+    """Arrays of several lengths, saved as one array and their sizes."""
 
     def pack(value: Any, name: str, members: Members) -> Any:
-        arrays = [x for x in value if x is not None]
-        members[name] = np.concatenate([*arrays, numbers.check([], name)])
-        sizes = [-1 if x is None else len(x) for x in value]
-        members[f"{name}.sizes"] = np.array(sizes, dtype=np.int64)
+        members[name] = np.concatenate([*value, codec.check([], name)])
+        members[f"{name}.sizes"] = np.array(list(map(len, value)), dtype=np.int64)
 
     def unpack(_: Any, name: str, members: Members) -> Any:
         sizes = members.take(f"{name}.sizes")
-        joined = numbers.unpack(None, name, members)
-        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < least).any():
-            raise InvalidInput(f"{name}.sizes: expected integers >= {least}")
-        lengths = np.maximum(sizes, 0)
-        if joined.ndim != 1 or int(lengths.sum()) != len(joined):
+        joined = codec.unpack(None, name, members)
+        if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < 0).any():
+            raise InvalidInput(f"{name}.sizes: expected integers >= 0")
+        if joined.ndim != 1 or int(sizes.sum()) != len(joined):
             raise InvalidInput(f"{name}: expected as many numbers as its sizes say")
-        arrays = np.split(joined, np.cumsum(lengths)[:-1]) if len(sizes) else []
-        pairs = zip(arrays, sizes, strict=True)
-        return check(tuple(x if size >= 0 else None for x, size in pairs), name)
+        arrays = np.split(joined, np.cumsum(sizes)[:-1]) if len(sizes) else []
+        return check(tuple(arrays), name)
 
     return Codec(expected, unpack, pack, check, in_header=False)
 
@@ -464,12 +459,7 @@ def record_codec(cls: Any) -> Codec:
 
 def _columns(cls: Any, bounds: Bounds) -> Codec:
     """A tuple of records of one class, saved field by field."""
-    codecs = {
-        key: _columns(one.record, Bounds())
-        if one.record
-        else _list(one, None, Bounds())
-        for key, one in codecs_of(cls).items()
-    }
+    codecs = {k: _list(one, None, Bounds()) for k, one in codecs_of(cls).items()}
 
     def pack(value: Any, name: str, members: Members) -> Any:
         return _pack_fields(

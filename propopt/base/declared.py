@@ -171,7 +171,7 @@ class Declared:
         fields, sizes = self.__dict__, dict[str, int]()
         for name, codec in _arrays_of(type(self)):
             value = fields[name]
-            if value is None and codec.inner:
+            if value is None and codec.is_optional:
                 continue
             if not isinstance(value, Lazy):
                 fields[name] = value = codec.check(value, name)
