@@ -185,7 +185,17 @@ class Format:
         return version, header
 
     def write(self, path: Path, text: str, arrays: Mapping[str, Array]) -> None:
-        """Write a header and arrays with their digest; the file is whole or absent."""
+        """Write a header and arrays with their digest; the file is whole or absent.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        text : str
+            The header in JSON, with format and version.
+        arrays : mapping of str to array
+            The members of the archive by name.
+        """
         header = f'{text[:-1]}, "digest": "{digest_of(text, arrays)}"}}'
         with atomic_write(path) as draft:
             np.savez(draft, allow_pickle=False, header=np.array(header), **arrays)

@@ -56,7 +56,17 @@ class ObservedValues:
         return np.asarray(self.counts / self.counts.sum())
 
     def share_between(self, low: Array, high: Array) -> Array:
-        """The relative frequency of values in low < v ≤ high, for intervals (n,)."""
+        """The relative frequency of values within intervals.
+
+        Parameters
+        ----------
+        low, high : array (n,)
+            The ends of intervals low < v ≤ high; empty ones have frequency 0.
+
+        Returns
+        -------
+        array (n,)
+        """
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         ends = np.searchsorted(self.values, [low, np.maximum(low, high)], side="right")
         return np.asarray(below[ends[1]] - below[ends[0]])

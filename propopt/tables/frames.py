@@ -478,7 +478,20 @@ class Labels:
         return n if self.points is None else self.points[n]
 
     def check(self, shape: tuple[int, ...], label: str) -> None:
-        """Refuse names if their number differs from the rows or columns of a table."""
+        """Refuse names if their number differs from the rows or columns of a table.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            The numbers of rows N and of columns D.
+        label : str
+            The name of the table in errors.
+
+        Raises
+        ------
+        InvalidInput
+            If there are more or fewer names, or two features have one name.
+        """
         N, D = shape
         axes = (self.points, "points", N), (self.features, "features", D)
         for names, noun, count in axes:
@@ -491,7 +504,20 @@ class Labels:
             raise InvalidInput(f"{label}: two features have one name: {twice[0]!r}")
 
     def position(self, row: Hashable, n_points: int) -> int:
-        """The position of a row, by its name or, without names, by its number."""
+        """The position of a row, by its name or, without names, by its number.
+
+        Parameters
+        ----------
+        row : hashable
+            The name or number.
+        n_points : int
+            The number of rows.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
         names = range(n_points) if self.points is None else self.points
         if row not in names:
             raise InvalidInput(

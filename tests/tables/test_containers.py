@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp  # noqa: F401  # of refusals.txt
 from estimators import sk
 from refusals import refusals
-from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -166,28 +165,6 @@ def test_sparse_columns_are_columns():
         schema.encode(sparse)[0], po.functions.TableSchema.of(dense).encode(dense)[0]
     )
     pd.testing.assert_frame_equal(schema.decode(*schema.encode(sparse)), sparse)
-
-
-# arrays for models that know names
-
-
-MODELS = {
-    "exact": sk.LogisticRegression(),
-    "trees": sk.RandomForestClassifier(5, random_state=0),
-    "numerical": sk.CalibratedClassifierCV(sk.LinearSVC(), cv=2),
-    "pipeline": make_pipeline(sk.StandardScaler(), sk.SVR()),
-    "search": sk.GridSearchCV(sk.SVR(), {"C": [1.0, 2.0]}, cv=2),
-}
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
-    model = model.fit(X, Y)
-    result = po.explain(
-        model, X.to_numpy(), sampling=po.Sampling(rng=0), kind="slopes"
-    )  # and there is no warning
-    assert list(result.to_frame().columns) == list(X.columns)
-    assert isinstance(po.wrap(model, step=0.1).gradient(X.to_numpy()), np.ndarray)
 
 
 # numbers that are objects or text
