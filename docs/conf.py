@@ -62,7 +62,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 10_000,
     "notebook_extensions": set(),
     "remove_config_comments": True,
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", "gallery.apply_style"),
     "show_signature": False,
     "subsection_order": [
         f"../examples/{door}" for door in ("explain", "check", "lime", "interactions")

@@ -2,8 +2,8 @@
 SHAP values audited: one slip among 1,200 numbers
 =================================================
 
-Somebody turned one sign. The audit names the row and the column, and the number that
-should stand there. For values without the slip it says what depends on settings.
+One sign is wrong. The audit reports the row, the column and the right number. For the
+values without the slip it reports which results depend on settings.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ import propopt as po
 
 
 # %%
-# Exact SHAP values of a forest, computed for this example, and the slip.
+# Exact SHAP values of a forest, with one wrong sign.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 model = RandomForestRegressor(30, max_depth=4, random_state=0).fit(X, y)
 patients, background = X.iloc[:120], X.iloc[200:300]
@@ -26,7 +26,7 @@ given["base_value"] = model.predict(background).mean()
 given.loc[7, "bmi"] *= -1.0
 
 # %%
-# The audit asks in the order of somebody who signs for the numbers. Each answer is a
+# The audit asks the questions in the order a reviewer would. Each answer has a
 # sentence, a number with its unit, and a verdict.
 audit = po.audit(given, model, patients, data=background)
 questions = audit.to_frame()["question"]
@@ -35,27 +35,29 @@ for finding in audit.mistakes:
 assert "Row 7, bmi: +21.7 should be −21.7" in audit["exactness"].sentence
 
 # %%
-# Without the slip nothing is wrong. What remains depends on settings.
+# Without the slip nothing is wrong. The other findings depend on settings.
 right = po.audit(shap, model, patients, data=background)
 print(right["main_effects"].sentence)
 print(right["price_of_50"].sentence)
 assert not right.mistakes
 
 # %%
-# All numbers beside the exact ones. 1,199 lie on the line.
+# All values against the exact ones: 1,199 of 1,200 are on the line.
 figure, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
-exact, told = shap.attributions, given[X.columns].to_numpy()
-off = np.abs(exact - told) > 1e-9
-assert off.sum() == 1
-ax.axline((0, 0), slope=1, color="0.6", lw=1, zorder=0)
-ax.plot(exact[~off], told[~off], "o", ms=4, alpha=0.4, color="#0072b2")
-ax.plot(exact[off], told[off], "o", ms=9, color="#d55e00")
-at = exact[off][0] + 4, told[off][0]
-ax.annotate("patient 7, bmi", at, color="#d55e00", va="center")
+exact, audited = shap.attributions, given[X.columns].to_numpy()
+wrong = np.abs(exact - audited) > 1e-9
+assert wrong.sum() == 1
+ax.axline((0, 0), slope=1, color="0.6", lw=1, zorder=0, label="equal")
+right_dots = {"ms": 4, "alpha": 0.4, "color": "#0072b2", "label": "right"}
+ax.plot(exact[~wrong], audited[~wrong], "o", **right_dots)
+ax.plot(exact[wrong], audited[wrong], "o", ms=9, color="#d55e00", label="wrong")
+position = exact[wrong][0] + 4, audited[wrong][0]
+ax.annotate("patient 7, bmi", position, color="#d55e00", va="center")
 ax.set(
     xlabel="exact contribution to the predicted progression",
-    ylabel="contribution as it was given",
+    ylabel="audited contribution to the predicted progression",
 )
+ax.legend()
 
 # %%
 # Read on: :doc:`/guide/audit`.

@@ -2,9 +2,8 @@
 Four models of one table: do their explanations agree?
 ======================================================
 
-Four ensembles of trees predict about equally well. Their SHAP values agree to 0.94 to
-0.97. Explanations that are robust between similar patients agree more, for each of the
-six pairs of models.
+Four ensembles of trees predict about equally well. Their SHAP values have correlations
+of 0.94 to 0.97. Robust explanations agree more, for each of the six pairs of models.
 """
 
 from itertools import combinations
@@ -35,7 +34,7 @@ models = {
 }
 
 # %%
-# Both kinds of contributions add up to each prediction. SHAP values are exact.
+# Both explanations add up to each prediction. The SHAP values are exact.
 shap, robust = {}, {}
 for name, model in models.items():
     model.fit(X_train, y_train)

@@ -1,10 +1,10 @@
 """
-Stopped too early? The gap says so without knowing the optimum
-==============================================================
+Stopped too early? The gap shows it without the optimum
+=======================================================
 
-A solver of five lines has no stopping rule. The certificate looks at its numbers alone:
-no explanation is better by a larger share than the gap. It is never below what could be
-saved, and goes to zero with it.
+A solver of five lines has no stopping rule. The certificate uses only the attributions:
+no explanation can be better by a larger share than the gap. The gap is an upper bound
+of the true excess and goes to zero with it.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ import propopt as po
 
 
 # %%
-# Slopes of a model for 200 tumors with 30 measurements, to be robust and sparse.
+# The slopes of a model for 200 tumors with 30 measurements; the explanation should be
+# robust and sparse.
 data = load_breast_cancer(as_frame=True)
 X = (data.data - data.data.mean()) / data.data.std()
 model = KernelRidge(kernel="rbf", gamma=0.02, alpha=0.1).fit(X, data.target)
@@ -26,7 +27,8 @@ robust = po.PairwiseRobustness(po.graphs.knn_graph(tumors, n_neighbors=8))
 objective = faithful + 0.1 * robust + 0.05 * po.Sparsity()
 
 # %%
-# Gradient steps, after which numbers near zero become zero. Nothing says when to stop.
+# Proximal gradient steps: each sets small attributions to zero. There is no stopping
+# rule.
 W, values, gaps = np.zeros(tumors.shape), [], []
 for _ in range(101):
     certificate = po.proofs.certify(objective, W)
@@ -36,18 +38,19 @@ for _ in range(101):
     W = np.sign(W) * np.maximum(np.abs(W) - 0.05 * 0.05, 0.0)
 
 # %%
-# How much of the objective could have been saved is known in the end, from the optimum.
-# The certificate bounded it at each step.
+# The optimum, computed afterwards, gives the true excess of the objective at each step.
+# The certificate bounded it during the run.
 least = po.solve(objective).objective * (1 - 1e-7)
 true = np.maximum(1 - least / np.array(values), 0.0)
 for steps in (1, 10, 20, 50):
-    print(f"{steps:2} steps: gap {gaps[steps]:.1e}, could be saved {true[steps]:.1e}")
+    print(f"{steps:2} steps: gap {gaps[steps]:.1e}, true excess {true[steps]:.1e}")
 assert (np.array(gaps) >= true - 2e-7).all()
 assert gaps[50] < 1e-4
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-ax.semilogy(gaps[:51], color="#0072b2", lw=2, label="gap, proved at each step")
-ax.semilogy(true[:51], color="#d55e00", ls="--", lw=2, label="what could be saved")
+ax.semilogy(gaps[:51], color="#0072b2", lw=2, label="gap, certified at each step")
+ax.semilogy(
+    true[:51], color="#d55e00", ls="--", lw=2, label="true excess over the optimum"
+)
 ax.set(xlabel="steps of the solver", ylabel="share of the objective", ylim=(1e-6, 1))
 ax.legend()
-ax.spines[["top", "right"]].set_visible(False)

@@ -2,9 +2,9 @@
 What changed between two versions? A broken scale, and no false alarm
 =====================================================================
 
-The scale of a clinic breaks: the body mass index of new patients is random. The model
-is trained anew. One column changed more than any does by refitting, and it is that one.
-Five repetitions show how often this is seen, and how often it is said in error.
+A clinic's scale breaks: the body mass index of new patients is random, and the model is
+retrained. Only this column changes more than any column does between refits. Five
+repetitions show how often the change is detected, and how often there is a false alarm.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ learner = make_pipeline(StandardScaler(), Ridge(10.0))
 
 
 def versions(seed):
-    """Comparisons of a version with one of a broken scale, and with a sound one."""
+    """Comparisons of a version with one from a broken scale, and from a sound one."""
     X_old, X_new, y_old, y_new = train_test_split(
         X, y, test_size=0.5, random_state=seed
     )
@@ -37,30 +37,30 @@ def versions(seed):
 
 
 # %%
-# The level is that of ten refits on halves of the old table: the farthest that any
-# column moved in any of them.
+# The level is the largest change of any column in ten refits on halves of the old
+# table.
 broken, sound = versions(seed=0)
-for name, found in (("broken scale", broken), ("sound scale", sound)):
-    print(f"{name}: {found.to_frame().query('distance_flagged')['feature'].tolist()}")
+for name, comparison in (("broken scale", broken), ("sound scale", sound)):
+    print(f"{name}: {comparison.to_frame().query('distance_flagged')['feature'].tolist()}")
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
 order = [broken.features[j] for j in np.argsort(-broken.distances)]
-for ax, (title, found) in zip(
+for ax, (title, comparison) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
-    po.plots.plot_changes(found, features=order, ax=ax)
+    po.plots.plot_changes(comparison, features=order, ax=ax)
     ax.set_title(title, loc="left", fontsize="large")
 
 # %%
-# Tables of 221 patients are small, and their halves differ much. Of five divisions of
-# the patients two show the broken scale; none of five has an alarm without a fault.
+# Tables of 221 patients are small, so their halves differ much. In five divisions of
+# the patients, the broken scale is detected twice, and there is no false alarm.
 flagged = np.array(
-    [[found.distance_flagged.any() for found in versions(k)] for k in range(5)]
+    [[x.distance_flagged.any() for x in versions(seed)] for seed in range(5)]
 )
-seen, alarms = flagged.sum(axis=0)
-print(f"broken scale seen in {seen} of 5 divisions; alarms without a fault: {alarms}")
+detected, false_alarms = flagged.sum(axis=0)
+print(f"detected in {detected} of 5 divisions; false alarms: {false_alarms}")
 assert broken.features[int(np.flatnonzero(broken.distance_flagged)[0])] == "bmi"
-assert (seen, alarms) == (2, 0)
+assert (detected, false_alarms) == (2, 0)
 
 # %%
 # Read on: :doc:`/guide/compare`.

@@ -2,8 +2,8 @@
 Digits as images: pixels that agree with their neighbours
 =========================================================
 
-Which pixels make a handwritten 3 an 8? Gradients flicker from pixel to pixel. A quarter
-of the faithfulness buys maps in which four fifths of that are gone.
+Which pixels make a handwritten 3 an 8? Gradients change from pixel to pixel. Smooth
+maps remove four fifths of these changes for a quarter of the faithfulness.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,7 @@ import propopt as po
 
 
 # %%
-# A network for images of 8 × 8 pixels. Explained are threes and eights that it has not
-# seen.
+# A neural network for images of 8 × 8 pixels; unseen threes and eights are explained.
 X, y = load_digits(return_X_y=True)
 X_train, X_new, y_train, y_new = train_test_split(X / 16, y, random_state=0)
 model = MLPClassifier((32,), alpha=0.1, early_stopping=True, random_state=0)
@@ -27,8 +26,8 @@ digits = X_new[np.isin(y_new, [3, 8])][:64]
 function = po.wrap(model, target=8, output="log_odds")
 
 # %%
-# Two losses beside faithfulness: neighboring pixels agree, and so do similar digits. Of
-# each 80 % are to go.
+# Two losses in addition to faithfulness: neighbouring pixels agree, and similar digits
+# agree. The aim is to remove 80 % of each.
 shape = po.functions.ImageShape(channels=1, height=8, width=8)
 objective = (
     po.GradientMatching(function.estimate(digits))
@@ -43,14 +42,14 @@ print(f"gap {best.gap:.0e}")
 assert best.loss_shares[faithful.name] > 0.7
 
 # %%
-# Red pixels speak for an 8, blue ones against it. Both columns have one scale.
-shown = [0, 1, 3]
+# Orange pixels raise the log-odds of an 8, blue pixels lower it, on one scale.
+rows = [0, 1, 3]
 figure, axes = plt.subplots(3, 3, figsize=(6, 5.4), layout="constrained")
 po.plots.plot_image_maps(
-    [faithful.G[shown], best.attributions[shown]],
+    [faithful.G[rows], best.attributions[rows]],
     shape,
-    titles=["gradient", "neighbours agree"],
-    images=digits[shown],
+    titles=["gradient", "smooth and robust"],
+    images=digits[rows],
     axes=axes,
 )
 

@@ -3,8 +3,8 @@ How much robustness does a fifth of the faithfulness buy?
 =========================================================
 
 It removes three quarters of the squared differences between similar patients. The front
-has every best trade-off of both. SmoothGrad lies above it. The knee is where one more
-step costs more than it brings.
+shows every optimal trade-off of the two; SmoothGrad lies above it. Beyond the knee,
+more robustness costs more faithfulness than it gains.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ patients = X.iloc[:80]
 function = po.wrap(model, outcome="progression")
 
 # %%
-# Faithful is what is near to the gradients. Robust is what is alike for each patient
-# and the six who are most similar.
+# Faithful attributions are close to the gradients. Robust attributions are similar for
+# each patient and the six most similar patients.
 objective = po.GradientMatching(function.estimate(patients)) + po.PairwiseRobustness(
     po.graphs.knn_graph(patients, n_neighbors=6)
 )
@@ -36,12 +36,12 @@ rough = objective.losses[1].value(objective.losses[0].G)
 removed = 1 - best.losses["pairwise_robustness"] / rough
 print(f"faithfulness kept: {best.loss_shares['gradient_matching']:.1%}")
 print(f"squared differences removed: {removed:.1%}")
-print(f"gap: {best.gap:.0e}, so nothing better of this kind exists")
+print(f"gap: {best.gap:.0e}: no explanation is better by a larger share")
 assert removed > 0.75
 
 # %%
-# The whole front, and SmoothGrad with four widths of its noise. Each run of SmoothGrad
-# costs more than the best possible one, for the weights that suit it most.
+# The whole front, and SmoothGrad with four noise widths. Each run of SmoothGrad has a
+# larger objective than the optimum, even for the weights that suit it best.
 smoothgrad = [
     po.explainers.SmoothGrad(scale=scale).explain(function, patients, rng=0)
     for scale in (0.005, 0.01, 0.02, 0.04)
@@ -55,14 +55,14 @@ assert above.min() > 0.02
 # %%
 figure, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 front.plot(ax=ax)
-at = best.losses["gradient_matching"], best.losses["pairwise_robustness"]
-ax.plot(*at, "D", color="#d55e00", zorder=6)
+position = [1 - best.loss_shares[loss.name] for loss in objective.losses]
+ax.plot(*position, "D", color="#d55e00", zorder=6)
 arrow = {"arrowstyle": "-", "color": "0.4"}
-where = {"xytext": (-75, -40), "textcoords": "offset points", "arrowprops": arrow}
-ax.annotate("80 % as faithful", at, **where)
+offset = {"xytext": (-75, -40), "textcoords": "offset points", "arrowprops": arrow}
+ax.annotate("80 % as faithful", position, **offset)
 
 # %%
-# The knee needs no number to be chosen.
+# The knee needs no chosen number.
 print(front)
 
 # %%

@@ -1,9 +1,10 @@
 """
-An explanation function for rows to come, which says where it guesses
-=====================================================================
+An explanation function for new rows that reports its uncertainty
+=================================================================
 
-It is fitted once, to patients of usual weight. Then it explains others without asking
-the model. Of heavier patients it knows less, says so, and errs more.
+The function is fitted once, to patients of usual weight. It then explains other
+patients without evaluating the model. For heavier patients it reports larger standard
+deviations, and its errors are larger.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ import propopt as po
 
 
 # %%
-# The model, and its slopes at all patients: changes of the predicted progression per
+# The model and its slopes for all patients: changes of the predicted progression per
 # standard deviation of a measurement.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 Z = (X - X.mean()) / X.std()
@@ -23,42 +24,43 @@ model = KernelRidge(kernel="rbf", gamma=0.1, alpha=0.3).fit(Z, y - y.mean())
 slopes = po.wrap(model).gradient(Z)
 
 # %%
-# The function knows the slopes of patients with a body mass index below 28, but for a
-# third of them. Those and all heavier ones are explained.
+# The function is fitted to two thirds of the patients with a body mass index below 28.
+# It explains the remaining third and all heavier patients.
 usual = X["bmi"] < 28
-known = usual & (np.random.default_rng(0).random(len(X)) < 2 / 3)
+fitted = usual & (np.random.default_rng(0).random(len(X)) < 2 / 3)
 explainer = po.inductive.GaussianProcessExplainer(robustness=0.003, lengthscale=2.0)
-explainer.fit(Z[known], slopes[known])
-found = explainer.explain(Z[~known], return_std=True)
-doubt = found.details["standard_deviation"].mean(axis=1)
-error = np.sqrt(((found.attributions - slopes[~known]) ** 2).mean(axis=1)).to_numpy()
-heavy = ~usual[~known].to_numpy()
+explainer.fit(Z[fitted], slopes[fitted])
+new = explainer.explain(Z[~fitted], return_std=True)
+deviation = new.details["standard_deviation"].mean(axis=1)
+error = np.sqrt(((new.attributions - slopes[~fitted]) ** 2).mean(axis=1)).to_numpy()
+heavy = ~usual[~fitted].to_numpy()
 
-for name, who in (("usual", ~heavy), ("heavier", heavy)):
-    print(f"{who.sum()} {name} patients: their mean standard deviation is", end=" ")
-    print(f"{doubt[who].mean():.1f}, their mean error {error[who].mean():.1f}")
-assert doubt[heavy].mean() > 1.5 * doubt[~heavy].mean()
+for name, group in (("usual", ~heavy), ("heavier", heavy)):
+    print(f"{group.sum()} {name} patients: mean standard deviation", end=" ")
+    print(f"{deviation[group].mean():.1f}, mean error {error[group].mean():.1f}")
+assert deviation[heavy].mean() > 1.5 * deviation[~heavy].mean()
 assert error[heavy].mean() > 1.5 * error[~heavy].mean()
 
 # %%
-# The standard deviation orders patients by how wrong the function may be. Its unit is
-# that of slopes whose noise is one, so that it ranks, and does not measure.
-order = np.corrcoef(doubt.argsort().argsort(), error.argsort().argsort())[0, 1]
+# The standard deviation ranks patients by their error. Its scale is arbitrary (slopes
+# with unit noise), so it is not an estimate of the error.
+order = np.corrcoef(deviation.argsort().argsort(), error.argsort().argsort())[0, 1]
 print(f"rank correlation of standard deviation and error: {order:.2f}")
 assert order > 0.7
 
 # %%
 figure, ax = plt.subplots(figsize=(6, 4.4), layout="constrained")
-for label, who, color in (
-    ("bmi below 28", ~heavy, "#0072b2"),
-    ("bmi of 28 or more", heavy, "#d55e00"),
+for label, group, color in (
+    ("body mass index below 28", ~heavy, "#0072b2"),
+    ("body mass index of 28 or more", heavy, "#d55e00"),
 ):
-    ax.plot(doubt[who], error[who], "o", ms=5, alpha=0.7, color=color, label=label)
+    dots = {"ms": 5, "alpha": 0.7, "color": color, "label": label}
+    ax.plot(deviation[group], error[group], "o", **dots)
 ax.set(
-    xlabel="standard deviation that the function gives",
-    ylabel="error beside the model's slopes,\nprogression per standard deviation",
+    xlabel="standard deviation reported by the function (arbitrary scale)",
+    ylabel="rms error of the slopes,\nprogression per standard deviation",
 )
-ax.legend(title="patients that it does not know")
+ax.legend(title="new patients")
 
 # %%
 # Read on: :doc:`/guide/inductive`.

@@ -1,10 +1,10 @@
 """
-Two patients nearly alike: which explanation tells them one story?
-==================================================================
+Two similar patients: which method gives them similar reasons?
+==============================================================
 
 Two tumors differ by less than half a standard deviation in each of ten measurements.
 The model gives them nearly the same log-odds of malignancy. LIME and SHAP give them
-different reasons. The robust explanation gives them nearly the same ones.
+different reasons; the robust explanation gives them nearly the same.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ import propopt as po
 
 
 # %%
-# The model is good: 95 % of the tumors that it has not seen are classified correctly.
+# The model classifies 95 % of unseen tumors correctly.
 data = load_breast_cancer(as_frame=True)
 X = data.data.filter(like="mean").rename(columns=lambda name: name[5:])
 y = data.target_names[data.target]
@@ -27,8 +27,8 @@ model.fit(X_train, y_train)
 print(f"correct of {len(X_new)} unseen tumors: {model.score(X_new, y_new):.1%}")
 
 # %%
-# Contributions add up to the log-odds of each tumor, as SHAP values do. All tumors are
-# explained together, at the knee of the trade-off. The default moves values less.
+# Robust contributions add up to the log-odds of each tumor, as SHAP values do. This
+# example uses the knee of the trade-off; the default changes SHAP values less.
 function = po.wrap(model, target="malignant", output="margin", data=X_train)
 shap = po.explainers.ExactShap(data=X_train).explain(function, X_new)
 plain = {"contributions": shap, "offset": None, "robustness": "knee"}
@@ -38,21 +38,21 @@ explanations = {
     "SHAP, exact": best.contributions,
     "robust": best.attributions,
 }
-print(f"gap {best.gap:.0e}: no other explanation is better by a larger share")
+print(f"gap {best.gap:.0e}: no explanation is better by a larger share")
 
 # %%
-# The pair is chosen by a rule. Each measurement differs by less than 0.5 standard
-# deviations, and the log-odds by less than 0.3. Of these pairs it is the one whose SHAP
-# values differ most.
+# A rule selects the pair: each measurement differs by less than 0.5 standard
+# deviations, and the log-odds by less than 0.3. Among these pairs, its SHAP values
+# differ most.
 Z, margins = (X_new / X_train.std()).to_numpy(), best.prediction
-near = np.abs(Z[:, None] - Z).max(axis=2) < 0.5
-near = np.triu(near & (np.abs(margins[:, None] - margins) < 0.3), k=1)
-apart = {k: np.abs(W[:, None] - W).sum(axis=2) for k, W in explanations.items()}
-a, b = np.unravel_index(np.argmax(near * apart["SHAP, exact"]), near.shape)
-print(f"{near.sum()} pairs; log-odds of this one {margins[a]:.2f}, {margins[b]:.2f}")
+similar = np.abs(Z[:, None] - Z).max(axis=2) < 0.5
+similar = np.triu(similar & (np.abs(margins[:, None] - margins) < 0.3), k=1)
+distances = {k: np.abs(W[:, None] - W).sum(axis=2) for k, W in explanations.items()}
+a, b = np.unravel_index(np.argmax(similar * distances["SHAP, exact"]), similar.shape)
+print(f"{similar.sum()} pairs; log-odds of this one {margins[a]:.2f}, {margins[b]:.2f}")
 
 # %%
-# Each bar joins what a measurement contributes for one patient and for the other.
+# Each line joins the contributions of a measurement for the two patients.
 same = {"sharex": True, "sharey": True}
 figure, axes = plt.subplots(1, 3, figsize=(8, 5), layout="constrained", **same)
 order = np.argsort(np.abs(best.attributions[a]))
@@ -63,17 +63,17 @@ for ax, (name, W) in zip(axes, explanations.items(), strict=True):
     ax.plot(W[a, order], rows, "o", color="#0072b2", label="patient A")
     ax.plot(W[b, order], rows, "o", color="#0072b2", mfc="white", label="patient B")
     ax.axvline(0, color="0.6", lw=1, zorder=0)
-    ax.set_title(f"{name}\nA and B differ by {apart[name][a, b]:.1f}")
+    ax.set_title(f"{name}\nA and B differ by {distances[name][a, b]:.1f}")
 axes[0].set_yticks(rows, X.columns[order])
 axes[1].set_xlabel("contribution to the log-odds of malignant")
 labels = axes[0].get_legend_handles_labels()
 figure.legend(*labels, loc="outside lower center", ncols=3)
 
 # %%
-# The same holds for all pairs that the rule allows, and not for the worst alone.
-means = {name: difference[near].mean() for name, difference in apart.items()}
+# The same holds on average over all pairs that the rule allows.
+means = {name: distance[similar].mean() for name, distance in distances.items()}
 print({name: round(float(mean), 2) for name, mean in means.items()})
-assert apart["robust"][a, b] < apart["SHAP, exact"][a, b] / 3
+assert distances["robust"][a, b] < distances["SHAP, exact"][a, b] / 3
 assert means["robust"] < min(means["LIME, its limit"], means["SHAP, exact"]) / 2
 
 # %%

@@ -1,9 +1,9 @@
 """
-Sparse and robust at once: the second costs almost nothing
-==========================================================
+Sparse and robust: the second property costs almost nothing
+===========================================================
 
-Half of the sparsity loss is removed for a fifth of the faithfulness. To remove half of
-the robustness loss as well costs half a per cent more.
+Halving the sparsity loss costs a fifth of the faithfulness. Halving the robustness loss
+as well costs half a per cent more.
 """
 
 import matplotlib.pyplot as plt
@@ -31,35 +31,38 @@ robust = po.PairwiseRobustness(po.graphs.knn_graph(tumors / deviations, 8))
 sparse = po.Sparsity()
 
 # %%
-# An aim says how much of a loss has to go; the weights follow from it.
+# An aim states how much of a loss to remove; the weights follow from it.
 half = "-50%"
-found = {
+solutions = {
     "robust": po.solve(faithful + robust, aim={robust.name: half}),
     "sparse": po.solve(faithful + sparse, aim={sparse.name: half}),
     "both": po.solve(
         faithful + robust + sparse, aim={robust.name: half, sparse.name: half}
     ),
 }
-kept = {}
-for name, best in found.items():
-    kept[name] = best.loss_shares[faithful.name]
+shares = {}
+for name, best in solutions.items():
+    shares[name] = best.loss_shares[faithful.name]
     used = (best.attributions != 0).sum(axis=1).mean()
-    print(f"{name:6} keeps {kept[name]:.1%} of the faithfulness, gap {best.gap:.0e};")
-    print(f"       {used:.0f} of 30 columns in a row are not zero")
-assert kept["sparse"] - kept["both"] < 0.01 < 1 - kept["robust"]
+    print(f"{name:6} {shares[name]:.1%} as faithful, gap {best.gap:.0e};", end=" ")
+    print(f"{used:.0f} of 30 attributions of a row are not zero")
+assert shares["sparse"] - shares["both"] < 0.01 < 1 - shares["robust"]
 
 # %%
-# Each column of a picture is a tumor, in one order in all of them. White is zero.
+# Each column of a panel is a tumor, sorted by its log-odds. White is zero.
 figure, axes = plt.subplots(1, 3, figsize=(8, 5.4), sharey=True, layout="constrained")
-pictures = {"slopes": faithful.G} | {name: x.attributions for name, x in found.items()}
+maps = {name: best.attributions for name, best in solutions.items()}
+maps["slopes"] = faithful.G
 order = np.argsort(-np.abs(faithful.G).mean(axis=0))
 rows = np.argsort(function.value(tumors))
 for ax, name in zip(axes, ("slopes", "sparse", "both"), strict=True):
-    picture = pictures[name][np.ix_(rows, order)].T
-    image = ax.imshow(picture, cmap="RdBu_r", vmin=-3, vmax=3, aspect="auto")
+    values = maps[name][np.ix_(rows, order)].T
+    image = ax.imshow(values, cmap="propopt", vmin=-3, vmax=3, aspect="auto")
     ax.set(title=name, xlabel="100 tumors, by log-odds")
+    ax.grid(False)
 axes[0].set_yticks(range(30), X.columns[order], fontsize=6)
-figure.colorbar(image, ax=axes, label="log-odds per standard deviation")
+label = "change of the log-odds of malignant per standard deviation"
+figure.colorbar(image, ax=axes, label=label)
 
 # %%
 # Read on: :doc:`/guide/aims`.

@@ -1,10 +1,10 @@
 """
-Text: words that count alike wherever they stand
-================================================
+Text: words with similar contributions in similar reviews
+=========================================================
 
-Some reviews are near-duplicates. How much a word counts should then depend little on
-which of them it stands in. Shapley values vary; the robust explanation varies less, and
-the words of each review still add up to its prediction.
+Some reviews are near-duplicates, so a word should contribute nearly the same to each.
+Shapley values vary. The robust explanation varies less, and the words of each review
+still add up to its prediction.
 """
 
 import matplotlib.pyplot as plt
@@ -41,21 +41,21 @@ model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0))
 model.fit(reviews, ["good"] * len(good) + ["bad"] * len(bad))
 
 # %%
-# Contributions of words to the probability of "good". Shapley values are exact here, as
-# reviews have few words.
+# Contributions of words to the probability of "good". Shapley values are exact here,
+# because reviews have few words.
 best = po.explain(model, reviews, target="good", kind="contributions")
 total = best.prediction - best.base_value
-missed = np.abs(best.attributions.sum(axis=1) - total).max()
-print(f"words miss f(review) - f(no word) by at most {missed:.0e}")
+error = np.abs(best.attributions.sum(axis=1) - total).max()
+print(f"words add up to f(review) - f(no word), with an error of {error:.0e}")
 po.plots.highlight(best, reviews, rows=[0, 1, 8, 9], n_words=4)
 
 # %%
-# A dot is a review in which the word stands.
+# Each dot is a review that contains the word.
 names = best.to_frame().columns
-shown = ["hot", "kind", "good", "breakfast", "staff", "and", "the", "rude", "cold"]
+words = ["hot", "kind", "good", "breakfast", "staff", "and", "the", "rude", "cold"]
 inside = {
     word: [n for n, text in enumerate(reviews) if word in text.split()]
-    for word in shown
+    for word in words
 }
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 spread = {}
@@ -63,17 +63,17 @@ for label, W, shift, color in (
     ("Shapley values", best.contributions, -0.15, "0.55"),
     ("robust", best.attributions, 0.15, "#0072b2"),
 ):
-    parts = {word: W[inside[word], names.get_loc(word)] for word in shown}
+    parts = {word: W[inside[word], names.get_loc(word)] for word in words}
     spread[label] = np.mean([np.ptp(values) for values in parts.values()])
     x = np.concatenate(list(parts.values()))
-    y = np.repeat(np.arange(len(shown)), [len(values) for values in parts.values()])
+    y = np.repeat(np.arange(len(words)), [len(values) for values in parts.values()])
     ax.plot(x, y + shift, "o", ms=5, alpha=0.8, color=color, label=label)
 ax.axvline(0, color="0.6", lw=1, zorder=0)
-ax.set_yticks(range(len(shown)), [f'"{word}"' for word in shown])
+ax.set_yticks(range(len(words)), [f'"{word}"' for word in words])
 ax.invert_yaxis()
-ax.set_xlabel("contribution to the probability of good")
+ax.set_xlabel('contribution to the probability of "good"')
 ax.legend()
-print({label: f"{width:.3f} from least to most" for label, width in spread.items()})
+print({label: f"mean range {width:.3f}" for label, width in spread.items()})
 assert spread["robust"] < 0.7 * spread["Shapley values"]
 
 # %%

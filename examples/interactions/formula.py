@@ -1,10 +1,10 @@
 """
-A formula found again: which pair of columns makes up a third?
-==============================================================
+A formula rediscovered: which two columns determine a third?
+============================================================
 
-The compactness of a tumor is its perimeter squared over its area. Of fifteen pairs of
-columns one is clearly joint beyond chance, with intervals that hold for all at once: it
-is perimeter and area.
+The compactness of a tumor is its perimeter squared over its area. Among fifteen pairs
+of columns, only perimeter and area have a clear joint contribution. The confidence
+intervals hold for all pairs simultaneously.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ import propopt as po
 
 
 # %%
-# Compactness is predicted from six other columns, in its standard deviations.
+# Compactness, in standard deviations, is predicted from six other columns.
 data = load_breast_cancer(as_frame=True)
 X = data.data.filter(like="mean").rename(columns=lambda name: name[5:])
 y = X["compactness"] / X["compactness"].std()
@@ -26,9 +26,9 @@ X = X[["radius", "texture", "perimeter", "area", "smoothness", "symmetry"]]
 learner = make_pipeline(StandardScaler(), PolynomialFeatures(2), Ridge(1.0))
 
 # %%
-# How much worse are predictions without both columns than the losses of each alone add
-# up to? The model is fitted again without each set, and judged by rows that it has not
-# seen. The intervals assume that rows are independent, and nothing of the model.
+# The score of a pair is err(−j) + err(−k) − err(−jk) − err: the joint part of the two
+# columns. The model is refitted without each set and evaluated on unseen rows. The
+# intervals assume only independent rows.
 half = po.interactions.DataSplit()
 pairs = po.interactions.ILOCO(learner, half, progress=False).fit(X, y).result_
 table = pairs.to_frame()
@@ -41,7 +41,7 @@ figure, ax = plt.subplots(figsize=(6.8, 5), layout="constrained")
 po.plots.interaction_intervals(pairs, ax=ax)
 
 # %%
-# Another half of the rows, another seed: the same pair, five times.
+# Five other divisions of the rows give the same pair.
 for seed in range(5):
     again = po.interactions.ILOCO(learner, half, random_state=seed, progress=False)
     first = again.fit(X, y).result_.top(1)[columns]

@@ -2,9 +2,9 @@
 Petal length or petal width? Each stands in for the other
 =========================================================
 
-Without the petal length an iris is recognized almost as well as with it, as if it did
-not matter. The pair has a clearly negative score: without one column the other does its
-work, and only without both does the model suffer.
+Without the petal length, irises are classified almost as well, as if it did not matter.
+But the pair has a clearly negative score: each column replaces the other, and only the
+loss of both hurts the model.
 """
 
 import matplotlib.pyplot as plt
@@ -17,23 +17,23 @@ import propopt as po
 
 
 # %%
-# Half of 150 flowers fit the model, once with all columns and once without each set of
-# one and two. The other half judges.
+# The model is fitted to half of 150 flowers, with all columns and without each set of
+# one or two columns. It is evaluated on the other half.
 data = load_iris(as_frame=True)
 X = data.data.rename(columns=lambda name: name.removesuffix(" (cm)"))
 y = data.target_names[data.target]
 learner = make_pipeline(StandardScaler(), LogisticRegression())
 scheme = po.interactions.DataSplit()
-found = po.interactions.ILOCO(learner, scheme, progress=False).fit(X, y)
+iloco = po.interactions.ILOCO(learner, scheme, progress=False).fit(X, y)
 
 # %%
-# What is lost without each column alone, in the probability of the true species:
-alone = found.main_effects_.to_frame().set_index("feature_1")["estimate"]
+# The loss without each column, in the probability of the true species:
+alone = iloco.main_effects_.to_frame().set_index("feature_1")["estimate"]
 print(alone.map("{:+.3f}".format).to_string())
 
 # %%
-# What is lost without each of a pair, added up, less what is lost without both:
-pairs = found.result_
+# The score of a pair: the losses without each column, minus the loss without both:
+pairs = iloco.result_
 columns = ["feature_1", "feature_2", "estimate", "ci_low", "ci_high"]
 least = pairs.most_negative(1)[columns].iloc[0]
 print(least.to_string())
@@ -42,15 +42,15 @@ assert least["ci_high"] < 0
 
 both = alone["petal length"] + alone["petal width"] - least["estimate"]
 times = both / alone["petal length"]
-print(f"lost without both: {both:+.3f}, {times:.1f} times as much as without length")
+print(f"loss without both: {both:+.3f}, {times:.1f} times that without petal length")
 
 # %%
-# Blue pairs stand in for each other; red ones matter jointly.
+# Blue pairs stand in for each other; orange pairs contribute jointly.
 figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 po.plots.interaction_heatmap(pairs, ax=ax)
 
 # %%
-# The same with intervals, which hold for all six pairs at once.
+# The same scores with intervals that hold for all six pairs simultaneously.
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 po.plots.interaction_intervals(pairs, ax=ax)
 

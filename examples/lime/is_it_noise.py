@@ -1,10 +1,10 @@
 """
-Is LIME's sign noise? Ask its limit
-===================================
+Is the sign of LIME's coefficient noise? Compute its limit
+==========================================================
 
-Twenty runs of LIME with 5,000 samples do not agree on the sign of the blood pressure.
-Their limit, computed without a sample, is negative. The model only rises with the blood
-pressure: so it is not noise, and more samples would make the wrong sign certain.
+Twenty runs of LIME with 5,000 samples disagree on the sign of blood pressure. Their
+limit, computed without sampling, is negative, although the model can only rise with
+blood pressure. So the wrong sign is not noise: more samples would confirm it.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,8 @@ import propopt as po
 
 
 # %%
-# By its constraint the model rises with body mass index, blood pressure and s5.
+# The model has monotonic constraints: it rises with body mass index, blood pressure and
+# s5.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_new, y_train, _ = train_test_split(X, y, random_state=0)
 rising = {"bmi": 1, "bp": 1, "s5": 1}
@@ -31,7 +32,7 @@ model = HistGradientBoostingRegressor(
 
 
 # %%
-# A patient whose blood pressure is in the third quarter of all.
+# A patient with blood pressure between the median and the upper quartile.
 third = X_train["bp"].quantile([0.5, 0.75])
 patient = X_new.index[X_new["bp"].between(*third, inclusive="right")][0]
 limit = po.lime.limits(model, X_new, data=X_train, outcome="progression")
@@ -42,14 +43,14 @@ print(f"limit {exact:.2f}, standard deviation of a run {noise:.2f}")
 function = po.wrap(model, data=X_train)
 package = po.explainers.LimePackage(data=X_train)
 row = X_new.loc[[patient]]
-found = [package.explain(function, row, rng=seed) for seed in range(20)]
-runs = np.array([run.attributions[0, bp] for run in found])
+explanations = [package.explain(function, row, rng=seed) for seed in range(20)]
+runs = np.array([run.attributions[0, bp] for run in explanations])
 print(f"{(runs > 0).sum()} of 20 runs are positive, and {(runs < 0).sum()} negative")
 assert 0 < (runs > 0).sum() < 20
 assert exact < 0
 
 # %%
-# The diagnosis says why: LIME compares the bin of the row with the other three.
+# The diagnosis gives the reason: LIME compares the bin of the row with the other three.
 for item in limit.diagnose().of("sign against the profile"):
     if (item.row, item.column) == (n, bp):
         print(item.sentence)
@@ -58,15 +59,18 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), layout="constrained")
 band = {"color": "0.9", "label": "limit ± 2 standard deviations of a run"}
 axes[0].axvspan(exact - 2 * noise, exact + 2 * noise, **band)
 axes[0].plot(runs, range(1, 21), "o", color="0.55", label="run of 5,000 samples")
-axes[0].axvline(exact, color="#d55e00", lw=2, label="limit, without a sample")
-axes[0].axvline(0, color="0.4", lw=1, ls="--", label="no effect")
-axes[0].set(xlabel="LIME's coefficient of the blood pressure", ylabel="seed of the run")
+axes[0].axvline(exact, color="#d55e00", lw=2, label="limit, without sampling")
+axes[0].axvline(0, color="0.4", lw=1, ls="--", label="zero")
+axes[0].set(
+    xlabel="LIME's coefficient of blood pressure,\nin units of the prediction",
+    ylabel="seed of the run",
+)
 axes[0].set_yticks([1, 5, 10, 15, 20])
-axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
+axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
 po.plots.lime_profile(limit, "bp", patient, ax=axes[1])
 
 # %%
-# One patient is no exception.
+# This patient is not an exception.
 negative = (limit.coefficients[:, bp] < 0).mean()
 print(f"limit below zero for {negative:.0%} of {len(X_new)} patients")
 assert negative > 0.5

@@ -1,9 +1,9 @@
 """
-Which of LIME's signs hang on the kernel width?
-===============================================
+Which of LIME's signs depend on the kernel width?
+=================================================
 
-One in four changes at some width, one in fifty within a factor of two of the usual one.
-That is proved, not searched for: all widths at which a sign changes are known.
+One in four changes at some width, and one in fifty within a factor of two of the
+default. These numbers are exact: all widths at which a sign changes are computed.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ model = RandomForestClassifier(50, max_depth=5, random_state=0).fit(X_train, y_t
 print(f"correct of {len(X_new)} unseen wines: {model.score(X_new, y_new):.1%}")
 
 # %%
-# The limit of each coefficient is a polynomial in one number, which the width decides.
-# So all its roots can be found.
+# The limit of each coefficient is a polynomial in one number that depends on the width,
+# so all its roots can be computed.
 limit = po.lime.limits(model, X_new, data=X_train, target="class_1")
 paths = {wine: limit.path(wine) for wine in X_new.index}
 turns = {
@@ -32,25 +32,26 @@ turns = {
 }
 assert all(path.sign_changes.complete for path in paths.values())
 
-usual = limit.law.kernel_width
+default = limit.law.kernel_width
 every = [widths for wine in turns.values() for widths in wine]
 often = np.mean([len(widths) > 0 for widths in every])
-near = np.mean([any((usual / 2 < w) & (w < 2 * usual)) for w in every])
+nearby = np.mean([any((default / 2 < w) & (w < 2 * default)) for w in every])
 print(f"coefficients that change their sign at some width: {often:.0%}")
-assert near < 0.05 < 0.2 < often < 0.3
-print(f"within a factor of two of the usual width, {usual:.2f}: {near:.0%}")
+assert nearby < 0.05 < 0.2 < often < 0.3
+print(f"within a factor of two of the default width, {default:.2f}: {nearby:.0%}")
 
 # %%
-# Each line is a measurement, for one wine; a circle is a change of sign.
+# The coefficients of one wine at each width; circles are changes of sign.
 wine = max(turns, key=lambda wine: sum(len(widths) > 0 for widths in turns[wine]))
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 po.plots.lime_path(limit, wine, ax=ax)
 
 # %%
+# All changes of sign of 45 wines and 13 coefficients.
 figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.hist(np.concatenate(every), bins=np.geomspace(0.3, 30, 41), color="#0072b2")
-ax.axvline(usual, color="#d55e00", label="usual width")
-ax.set(xscale="log", xlabel="kernel width", ylabel="changes of sign, 45 wines")
+ax.axvline(default, color="#d55e00", label="default width")
+ax.set(xscale="log", xlabel="kernel width", ylabel="number of sign changes")
 ax.legend()
 
 # %%

@@ -254,6 +254,7 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
         interpolation="none",  # else colours of neighbouring features are mixed
         rasterized=True,
     )
+    axes.grid(False)
     for edge in np.arange(1, len(picture)) - 0.5:
         axes.axhline(edge, color="white", linewidth=1.5)
     beyond = "both" if np.abs(picture).max() > reach else "neither"

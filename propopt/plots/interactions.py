@@ -194,6 +194,7 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
         interpolation="none",
         rasterized=True,
     )
+    axes.grid(False)
     positions = np.arange(len(scores))
     axes.hlines(positions - 0.5, -0.5, positions + 0.5, color="white", linewidth=1.5)
     axes.vlines(positions + 0.5, positions - 0.5, len(scores) - 0.5, color="white")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -115,10 +116,11 @@ def plot_row(
     widths = np.array([bar.value for bar in bars])
     steps = None if base is None else base + np.cumsum(widths[::-1])[::-1] - widths
     axes = draw_bars(Bars(bars, along), ax, steps)
-    for patch in axes.patches:
-        index = round(patch.get_y() + 0.5 * patch.get_height())
-        if index < len(order) and doubtful[order[index]]:
-            patch.set(hatch=HATCH, edgecolor="white")
+    for container in axes.containers:
+        for bar in container.get_children():
+            index = round(bar.get_y() + 0.5 * bar.get_height())
+            if index < len(order) and doubtful[order[index]]:
+                bar.set(hatch=HATCH, edgecolor="white")
     if base is not None:
         _mark_base_and_prediction(axes, base, widths)
     axes.set_title(title_of(result, f"row {row}"), fontsize="medium")
@@ -131,7 +133,7 @@ def _names_with_values(explanation: Explanation, X: object, row: int) -> list[st
     names = feature_names(explanation)
     if X is not None:
         numbers, originals = inputs_of(X, explanation)
-        values = numbers if originals is None else originals
+        values: Any = numbers if originals is None else originals
         return [
             f"{name} = {cell_text(value)}"
             for name, value in zip(names, values[row], strict=True)
