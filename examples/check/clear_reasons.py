@@ -50,7 +50,7 @@ for k, (delta, color) in enumerate(deltas.items()):
     ax.bar(x, heights, 0.25, color=color, label=f"{delta} log-odds")
 ax.set_xticks(range(4), ["first", "second", "third", "fourth"])
 ax.set(xlabel="rank of the reason", ylabel="patients with a clear reason, %")
-ax.legend(title="after changes by")
+ax.legend(title="after changes by", ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
 
 # %%
 # Signs of one patient's contributions: a small change of the row may reverse the

@@ -55,7 +55,7 @@ assert above.min() > 0.02
 # %%
 figure, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 front.plot(ax=ax)
-position = [1 - best.loss_shares[loss.name] for loss in objective.losses]
+position = [1 - share for share in front.ends.shares(best.losses).values()]
 ax.plot(*position, "D", color="#d55e00", zorder=6)
 arrow = {"arrowstyle": "-", "color": "0.4"}
 offset = {"xytext": (-75, -40), "textcoords": "offset points", "arrowprops": arrow}

@@ -71,8 +71,9 @@ def styled(axes: Axes) -> Axes:
 
 
 def legend_below(axes: Axes, columns: int = 1) -> None:
-    """Put the legend below the axes, at the same distance for any figure size."""
-    down = ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
+    """Put the legend below the label of the x axis, for any figure size."""
+    inches = 0.33 + 0.17 * len(axes.get_xlabel().split("\n"))
+    down = ScaledTranslation(0.0, -inches, axes.figure.dpi_scale_trans)
     axes.legend(
         loc="upper right",
         bbox_to_anchor=(1.0, 0.0),
@@ -136,11 +137,9 @@ def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
     )
 
 
-def label_hatching(axes: Axes, signs: SignConclusions | None) -> None:
-    """Add below the axes what hatching means, if anything on them is hatched."""
-    if any(patch.get_hatch() for patch in axes.patches):
-        word = "clear" if isinstance(signs, Clear) else "certain"
-        axes.set_xlabel(f"{axes.get_xlabel()}\nhatched: sign not {word}")
+def hatching_label(signs: SignConclusions | None) -> str:
+    """The meaning of hatched bars and cells."""
+    return f"sign not {'clear' if isinstance(signs, Clear) else 'certain'}"
 
 
 # ---- Names and units
@@ -235,8 +234,10 @@ def plot_heatmap(
     ticks = [matplotlib_text(result.labels.row(rows[index])) for index in labelled]
     axes.set_xticks(labelled, ticks, rotation=90, fontsize="x-small")
     some = "" if len(labelled) == len(rows) else f", {len(labelled)} of them labelled"
-    axes.set_xlabel(f"{len(rows)} rows, similar ones next to each other{some}")
-    label_hatching(axes, certain)
+    label = f"{len(rows)} rows, similar ones next to each other{some}"
+    if doubtful.any():
+        label += f"\nhatched: {hatching_label(certain)}"
+    axes.set_xlabel(label)
     axes.set_title(title_of(result), fontsize="medium")
     return axes
 

@@ -68,6 +68,7 @@ def draw_bars(
     axes = axes_or_new(ax, 6.4, 1.3 + 0.3 * len(bars.rows))
     positions = np.arange(len(bars.rows))
     starts = np.zeros(len(positions)) if starts is None else starts
+    largest = max((abs(row.value) for row in bars.rows), default=0.0)
     sides = np.array([row.reach for row in bars.rows]).reshape(-1, 2).T
     axes.use_sticky_edges = False  # bars have room on both sides
     for widths, colour, label in zip(
@@ -82,7 +83,7 @@ def draw_bars(
             axes.plot((low, high), (position, position), color="0.25", linewidth=1.2)
         side = -1.0 if row.value < 0.0 else 1.0
         axes.annotate(
-            minus(row.number),
+            "0" if abs(row.value) < 1e-3 * largest else minus(row.number),
             (start + (min(ends) if side < 0.0 else max(ends)), position),
             xytext=(4.0 * side, 0.0),
             textcoords="offset points",
@@ -90,7 +91,7 @@ def draw_bars(
             ha="right" if side < 0.0 else "left",
             va="center",
         )
-    axes.margins(x=0.16)  # room for the numbers
+    axes.margins(x=0.18)  # room for the numbers
     axes.set_yticks(positions, [matplotlib_text(row.name) for row in bars.rows])
     axes.invert_yaxis()
     axes.set_xlabel(fill(matplotlib_text(bars.caption), 60))

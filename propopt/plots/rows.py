@@ -11,16 +11,18 @@ from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
-from propopt.base.document import Bar, Bars, Table, cell_text
+from propopt.base.document import Bar, Bars, Table, cell_text, minus
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.plots.attributions import (
     HATCH,
+    OTHERS,
     SignConclusions,
     feature_names,
-    label_hatching,
+    hatching_label,
     largest,
+    legend_below,
     title_of,
     uncertain,
     units_label,
@@ -124,7 +126,10 @@ def plot_row(
     if base is not None:
         _mark_base_and_prediction(axes, base, widths)
     axes.set_title(title_of(result, f"row {row}"), fontsize="medium")
-    label_hatching(axes, certain)
+    if doubtful[order].any():
+        style = {"hatch": HATCH, "edgecolor": "white", "facecolor": OTHERS}
+        axes.fill_between([], [], label=hatching_label(certain), **style)
+        legend_below(axes, 3)
     return axes
 
 
@@ -146,21 +151,15 @@ def _names_with_values(explanation: Explanation, X: object, row: int) -> list[st
 def _mark_base_and_prediction(axes: Axes, base: float, widths: Array) -> None:
     """Lines at the base and the prediction, with their values above and below."""
     prediction, last = base + float(widths.sum()), len(widths) - 0.5
-    rising = prediction >= base
+    sides = ("left", "right") if prediction >= base else ("right", "left")
     for x, y, text, style, side in (
-        (base, last + 0.15, f"base {base:.4g}", ":", "left" if rising else "right"),
-        (
-            prediction,
-            -0.7,
-            f"prediction {prediction:.4g}",
-            "-",
-            "right" if rising else "left",
-        ),
+        (base, last + 0.15, f"base {base:.4g}", ":", sides[0]),
+        (prediction, -0.7, f"prediction {prediction:.4g}", "-", sides[1]),
     ):
         axes.axvline(x, color="0.4", linewidth=0.8, linestyle=style)
         gap = 4.0 if side == "left" else -4.0
         axes.annotate(
-            text,
+            minus(text),
             (x, y),
             xytext=(gap, 0.0),
             textcoords="offset points",
