@@ -111,7 +111,7 @@ CALLED = {
 
 @pytest.mark.parametrize("name", CALLED)
 def test_an_unknown_argument_is_refused_with_those_that_there_are(name):
-    words = r"has no argument 'colour'.*; known here: "
+    words = r"has no argument 'colour'.*; expected one of: "
     with pytest.raises(errors.UnknownArgument, match=words) as raised:
         CALLED[name](colour=1)
     assert isinstance(raised.value, TypeError)  # as Python says it

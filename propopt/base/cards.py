@@ -1,7 +1,7 @@
-"""Documents in a terminal and in a notebook.
+"""Documents as text for a terminal and as a card for a notebook.
 
-Both show what was found, then how far to trust it; settings are folded. HTML is escaped
-and without scripts, and takes the colours of the page around it, light or dark.
+Both show findings, then how far to trust them; settings are folded. The HTML of cards
+is escaped, has no scripts, and takes the colours of the page around it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from propopt.base.text import in_html, printable
 
 
 N_ON_CARD: Final = 10
-"""Bars on a card, the largest."""
+"""The number of bars on a card, the largest ones."""
 
 N_PRINTED: Final = 5
-"""Bars that ``print`` shows."""
+"""The number of bars that ``print`` shows."""
 
 N_LINES: Final = 20
-"""Lines of a table in a terminal."""
+"""The number of table rows in a terminal."""
 
 BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
-"""Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
+"""Colours of bars, with a contrast of at least 3 to white and to black."""
 
 _WIDE: Final = 88  # characters of a line in a terminal
 
@@ -43,14 +43,18 @@ _WIDE: Final = 88  # characters of a line in a terminal
 
 
 def to_text(document: Document, *, details: bool = False) -> str:
-    """Lines for a terminal, without settings.
+    """A document as lines of text, without settings.
 
     Parameters
     ----------
     document : Document
-        Of a result.
+        The document of a result.
     details : bool
-        Whether all chapters of the page are printed too.
+        Whether to add all chapters of the page.
+
+    Returns
+    -------
+    str
     """
     lines = [printable(x) for x in (document.title, document.subtitle) if x]
     for block in document.blocks:
@@ -69,7 +73,7 @@ def _chapter_lines(chapter: Chapter) -> Iterator[str]:
 
 
 def _lines(block: Block) -> Iterator[str]:
-    """A block as lines."""
+    """The lines of a block."""
     match block:
         case Finding():
             yield from _wrapped(block.text)
@@ -84,14 +88,14 @@ def _lines(block: Block) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Lines of at most 88 characters, which break at no hyphen and before no %."""
+    """Lines of at most 88 characters, not broken at hyphens or before a %."""
     whole = printable(text).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(whole, _WIDE, subsequent_indent="  ", break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _joined(parts: Iterable[str]) -> list[str]:
-    """Parts set off by dots, each whole on one line of at most 88 characters."""
+    """Parts separated by dots, on lines of at most 88 characters if they fit."""
     lines = [""]
     for part in parts:
         both = f"{lines[-1]} · {part}" if lines[-1] else part
@@ -114,11 +118,11 @@ def _bar_lines(bars: Bars) -> Iterator[str]:
 
 
 def _table_lines(table: Table) -> Iterator[str]:
-    """Columns of words begin below each other, columns of numbers end there."""
+    """Lines with words aligned left and numbers aligned right."""
     table = table.first(N_LINES)
     columns = [
-        ([printable(x) for x in (head, *cells)], is_words or not place)
-        for place, (head, cells, is_words) in enumerate(table.columns())
+        ([printable(x) for x in (head, *cells)], is_words or not index)
+        for index, (head, cells, is_words) in enumerate(table.columns())
     ]
     padded = [
         [f"{x:{'<' if is_words else '>'}{max(map(len, cells))}}" for x in cells]
@@ -159,7 +163,7 @@ _SPANS: Final = {
 
 
 def to_card(document: Document) -> str:
-    """HTML for notebooks, in the colours of the page around it."""
+    """A document as HTML for notebooks, in the colours of the page around it."""
     title = element("div", "font-weight:600;font-size:1.08em", in_html(document.title))
     trust = " · ".join(x.sentence for x in document.trust)
     parts = [
@@ -191,7 +195,7 @@ def _block_html(block: Block) -> str:
 
 
 def element(kind: str, style: str, inside: str) -> str:
-    """An element of a page, of what is HTML already."""
+    """An HTML element around escaped HTML."""
     return f'<{kind} style="{style}">{inside}</{kind}>'
 
 
@@ -204,32 +208,32 @@ def _row(*cells: str) -> str:
 
 
 def _table_html(rows: str) -> str:
-    """Rows in a table that scrolls on narrow screens."""
+    """Rows of HTML in a table that scrolls on narrow screens."""
     table = element("table", f"{_TABLE};margin:.6em 0 0", rows)
     return element("div", "overflow-x:auto", table) if rows else ""
 
 
 def _bar_html(bars: Bars, row: Bar) -> str:
-    """A name, a bar, a number, a note or the interval."""
+    """A table row with the name, bar, value, and note or interval."""
     spans = "".join(
         element("span", f"left:{left:.1f}%;width:{width:.1f}%;{_SPANS[kind]}", "")
         for kind, left, width in bars.spans(row)
     )
-    place = "position:relative;width:clamp(3em,16vw,14em);height:.85em"
+    frame = "position:relative;width:clamp(3em,16vw,14em);height:.85em"
     quiet = f"{_CELL};{_QUIET};min-width:min(9.5em,24vw)"
     return _row(
         element("td", _CELL, in_html(row.name)),
-        element("td", _CELL, element("div", place, spans)),
+        element("td", _CELL, element("div", frame, spans)),
         element("td", _NUMBER, in_html(minus(row.number))),
         element("td", quiet, in_html(minus(row.note_or_interval))),
     )
 
 
 def _rows_html(table: Table) -> str:
-    """Head and lines of a table; columns of numbers end below each other."""
+    """The head and rows of a table, with numbers aligned right."""
     styles, columns = [], []
-    for place, (head, cells, is_words) in enumerate(table.columns()):
-        styles.append(_CELL if is_words or not place else _FIGURE)
+    for index, (head, cells, is_words) in enumerate(table.columns()):
+        styles.append(_CELL if is_words or not index else _FIGURE)
         columns.append([head, *cells])
     styles[:1] = [f"{_CELL};max-width:26em"] * len(styles[:1])
     lines = []

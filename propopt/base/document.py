@@ -1,8 +1,8 @@
-"""What a result says to people, once: typed blocks, most important first.
+"""Documents: the statements of a result as typed blocks, most important first.
 
-A result makes one :class:`Document`; renderers make of it the text of a terminal, the
-card of a notebook (:mod:`propopt.base.cards`), a page (:mod:`propopt.results.report`)
-and pictures (:mod:`propopt.plots.blocks`).
+Each result makes one :class:`Document`. Renderers turn it into text for a terminal and
+a card for a notebook (:mod:`propopt.base.cards`), a page
+(:mod:`propopt.results.report`) and plots (:mod:`propopt.plots.blocks`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from propopt.base.text import plural
 
 
 Basis: TypeAlias = Literal["proved", "checked", "estimated", "chosen", "not said"]
-"""What a sentence rests on."""
+"""The basis of a statement."""
 
 BASES: Final[Mapping[Basis, str]] = {
-    "proved": "Holds for certain, by a bound or an identity.",
-    "checked": "Computed without draws, or compared with another way.",
-    "estimated": "From samples, refits or a fit: others give other numbers.",
-    "chosen": "By whoever asked, or by default: other choices give other numbers.",
-    "not said": "What nobody should read into the rest.",
+    "proved": "Certain, by a bound or an identity.",
+    "checked": "Computed without sampling, or verified by a second computation.",
+    "estimated": "From samples, refits or a fit: repetitions give other numbers.",
+    "chosen": "A setting or a default: other choices give other numbers.",
+    "not said": "A limit of the result, which supports no conclusion.",
 }
-"""By basis what it means, as a page says it."""
+"""The meaning of each basis, as pages show it."""
 
 
 # ---- Blocks
@@ -39,7 +39,7 @@ BASES: Final[Mapping[Basis, str]] = {
 @final
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, and what it rests on; perhaps the answer to a question.
+    """A sentence with its basis, perhaps as the answer to a question.
 
     Parameters
     ----------
@@ -48,12 +48,13 @@ class Finding:
     basis : str
         One of ``BASES``.
     question, answer : str
-        Of a sentence about a number or a word, which a page shows in large letters.
+        A question and a short answer, which pages show in large letters; the sentence
+        explains the answer.
 
     Raises
     ------
     InvalidInput
-        If there is no such basis.
+        If the basis is not one of ``BASES``.
     """
 
     sentence: str
@@ -78,44 +79,44 @@ class Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A name, a number, and what is said of it."""
+    """One bar with its name, its value and a note."""
 
     name: str
     value: float
     note: str = ""  # such as "raises in all rows"
-    parts: tuple[float, float] | None = None  # of the bar; by default to the value
+    parts: tuple[float, float] | None = None  # ends of the bar; by default 0 and value
     interval: tuple[float, float] | None = None  # a line across the bar
-    sign: Literal["+", "-"] = "+"  # of format(): a distance has no plus
+    sign: Literal["+", "-"] = "+"  # format of the sign: distances have no plus
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Both ends of the bar, the first at most zero and the second at least."""
+        """The ends of the bar: the first at most zero, the second at least zero."""
         value = self.value if math.isfinite(self.value) else 0.0
         return self.parts or (min(value, 0.0), max(value, 0.0))
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """The interval, where both of its ends are finite."""
+        """The interval, if both of its ends are finite."""
         ends = self.interval
         return ends if ends is not None and all(map(math.isfinite, ends)) else None
 
     @property
     def note_or_interval(self) -> str:
-        """The note, or else the interval."""
+        """The note, or the interval of a bar without a note."""
         if self.note or self.line is None:
             return self.note
         return "{:+.3g} to {:+.3g}".format(*self.line)
 
     @property
     def printed_note(self) -> str:
-        """The note, with both ends of the bar where nothing is drawn."""
+        """The note for printing, with the ends of a bar that has two sides."""
         low, high = self.reach
         ends = f"({low:+.3g} down, {high:+.3g} up)" if low and high else ""
         return " ".join(filter(None, [self.note_or_interval, ends]))
 
     @property
     def number(self) -> str:
-        """The value with its sign, in three digits; a dash where it is not known."""
+        """The value with its sign in three digits; a dash if it is not finite."""
         if not math.isfinite(self.value):
             return "–"
         return f"{self.value:{self.sign}.3g}" if self.value else "0"
@@ -124,18 +125,18 @@ class Bar:
 @final
 @dataclass(frozen=True)
 class Bars:
-    """Numbers as bars, the largest first; of those without a bar the sizes.
+    """Numbers as bars, the largest first, and the sizes of numbers without a bar.
 
     Parameters
     ----------
     rows : sequence of Bar
-        As many as a page has room for; renderers show the first of them.
+        The bars of a page; other renderers show the first of them.
     caption : str
-        What the numbers are of, and in which unit.
+        What the numbers measure, with their unit.
     others : sequence of float
-        The numbers that have no row, of which the count and the largest are said.
+        The numbers without a bar; renderers show their count and the largest size.
     rest : str
-        What else is said of them.
+        A remark on the numbers without a bar.
     """
 
     rows: Sequence[Bar]
@@ -144,34 +145,34 @@ class Bars:
     rest: str = ""
 
     def first(self, count: int) -> Bars:
-        """The first rows; the values of the others count among the others."""
+        """The first rows; the other values are counted among ``others``."""
         rest = [row.value for row in self.rows[count:]]
         return Bars(self.rows[:count], self.caption, [*rest, *self.others], self.rest)
 
     @property
     def others_in_words(self) -> str:
-        """How many numbers have no row, and how large they are at most."""
+        """The count and the largest size of numbers without a bar."""
         sizes = [abs(float(number)) for number in self.others]
-        known = [size for size in sizes if math.isfinite(size)]
-        text = f"{len(sizes)} more, not known" if sizes else ""
-        if known:
+        finite = [size for size in sizes if math.isfinite(size)]
+        text = f"{len(sizes)} more, not available" if sizes else ""
+        if finite:
             start = "1 other, " if len(sizes) == 1 else f"{len(sizes)} others, at most "
-            text = f"{start}{max(known):.3g} in size"
+            text = f"{start}{max(finite):.3g} in size"
         return "; ".join(filter(None, [text, self.rest]))
 
     @property
     def has_directions(self) -> bool:
-        """Whether bars go to both sides, so that a legend has to say what that is."""
+        """Whether bars have two directions, which a legend must explain."""
         return any(row.sign == "+" or row.parts is not None for row in self.rows)
 
     def spans(self, row: Bar) -> Iterator[tuple[str, float, float]]:
-        """What is drawn of a row: kind, left end and width in per cent of the room.
+        """The parts of a drawn bar: kind, left end, and width in per cent of the plot.
 
-        Kinds are ``lowers``, ``raises``, ``range`` and ``zero``, which has no width.
+        Kinds are ``lowers``, ``raises``, ``range`` and ``zero`` (without width).
         """
         ends = [end for one in self.rows for end in (*one.reach, *(one.line or ()))]
         low, high = -min(ends, default=0.0), max(ends, default=0.0)
-        size = max(low, high) or 1.0  # so that no sum overflows
+        size = max(low, high) or 1.0  # avoids overflow of sums
         whole = low / size + high / size or 1.0
         zero = 100.0 * (low / size) / whole
         below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
@@ -188,16 +189,16 @@ class Bars:
 @final
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table, whose columns of numbers have as many decimals as they need.
+    """A table with a caption, whose columns of numbers have aligned decimals.
 
     Parameters
     ----------
     frame : DataFrame
-        Its index is the first column, unless it only counts.
+        The cells. The index is the first column, unless it is a range.
     caption : str
-        What it is of, and in which unit.
+        What the table shows, with its unit.
     rest : str
-        What is said of lines that have no room.
+        A remark on rows that are not shown.
     """
 
     frame: pd.DataFrame
@@ -208,21 +209,21 @@ class Table:
     def of(
         cls, head: Sequence[str], rows: Sequence[Sequence[object]], rest: str = ""
     ) -> Self:
-        """A table of cells that are words already."""
+        """A table of cells that are strings."""
         return cls(pd.DataFrame([*map(list, rows)], columns=[*head]), rest=rest)
 
     def columns(self) -> Iterator[tuple[str, list[str], bool]]:
-        """Each column: its name, its cells, and whether these are words."""
+        """The name and cells of each column, and whether the cells are words."""
         frame = self.frame
         if not isinstance(frame.index, pd.RangeIndex):
             name = "" if frame.index.name is None else str(frame.index.name)
             yield name, [*map(cell_text, frame.index)], True
-        for place in range(frame.shape[1]):
-            cells = column_texts(frame.iloc[:, place])
-            yield str(frame.columns[place]), cells, any(map(_WORDS.search, cells))
+        for index in range(frame.shape[1]):
+            cells = column_texts(frame.iloc[:, index])
+            yield str(frame.columns[index]), cells, any(map(_WORDS.search, cells))
 
     def first(self, count: int) -> Table:
-        """The first lines, and how many there are."""
+        """The first rows, with a remark on the number of the other rows."""
         rest = f"{len(self.frame) - count:,} more lines"
         if len(self.frame) <= count:
             return self
@@ -232,17 +233,17 @@ class Table:
 @final
 @dataclass(frozen=True)
 class Markup:
-    """HTML that is escaped already, and the text that a terminal shows for it."""
+    """Escaped HTML, with a text for the terminal."""
 
     html: str
     text: str = ""
 
 
 class PageBlock(Protocol):
-    """A block that only a page can draw: elsewhere its table stands for it."""
+    """A block that only pages can draw; other renderers show its table."""
 
     def as_table(self) -> Table:
-        """What other renderers show of it."""
+        """The table that other renderers show."""
         ...
 
 
@@ -254,35 +255,35 @@ Block: TypeAlias = Finding | Bars | Table | Markup | PageBlock
 
 @dataclass(frozen=True)
 class Chapter:
-    """A part of a page, with a title of its own."""
+    """A part of a page with a title."""
 
     title: str
     blocks: Sequence[Block] = ()
-    lead: str = ""  # what is shown here, before all else
-    signatures: Sequence[str] = ()  # for what people sign, at the end of the page
+    lead: str = ""  # an introduction below the title
+    signatures: Sequence[str] = ()  # titles of signature fields at the end of the page
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What a result says: what was found, how far to trust it, how it was made.
+    """All statements of a result: findings, how far to trust them, and settings.
 
     Parameters
     ----------
     title : str
-        What was found, of whom.
+        The main finding.
     subtitle : str
-        Of what the numbers are, and in which unit.
+        What the numbers measure, with their unit.
     blocks : sequence of Block
-        What was found, most important first.
+        The findings, most important first.
     trust : sequence of Finding
-        What is proved and what is estimated; a terminal has them on one line.
+        Statements on what is proved and what is estimated.
     settings : mapping
-        How it was made, by name; folded.
+        Settings by name, in a folded list.
     chapters : callable
-        Makes the chapters that only a page has, when a page is made.
+        A function that makes the chapters of a page.
     names : collection
-        Names of columns and rules, in which words of the glossary mean nothing.
+        Names of columns and rules, in which the glossary does not look for terms.
     """
 
     title: str
@@ -295,12 +296,12 @@ class Document:
 
     @property
     def findings(self) -> list[Finding]:
-        """Its sentences on what was found."""
+        """The findings among the blocks."""
         return [block for block in self.blocks if isinstance(block, Finding)]
 
 
 def basis_of_note(note: str) -> Basis:
-    """What a note about the target, or about what is not known, rests on."""
+    """The basis of a note about the target or about unavailable values."""
     if "not " in note or "no " in note:
         return "not said"
     return "estimated" if "error" in note else "checked"
@@ -310,7 +311,7 @@ def basis_of_note(note: str) -> Basis:
 
 
 _WORDS: Final = re.compile(r"[^\W\d_]{2}")
-"""Two letters: no number has them, with its unit in per cent."""
+"""Two letters, which numbers and percentages do not contain."""
 
 _MINUS: Final = re.compile(r"(?<![^\W_])-(?=\d|\.\d|inf)|(?<=\de)-(?=\d)")
 
@@ -319,12 +320,12 @@ _ALIGNED: Final = 100.0
 
 
 def minus(text: str) -> str:
-    """Numbers in it with a minus of their own; words keep their hyphens."""
+    """Replace the hyphens of negative numbers by minus signs."""
     return _MINUS.sub("−", text)
 
 
 def cell_text(value: Any) -> str:
-    """A cell: four digits of a number, nothing of what is missing."""
+    """The text of a cell: numbers in four digits, missing values empty."""
     if value is None or value is pd.NA or value != value:  # NaN
         return ""
     if isinstance(value, bool | np.bool_):
@@ -335,7 +336,7 @@ def cell_text(value: Any) -> str:
 
 
 def column_texts(column: pd.Series[Any]) -> list[str]:
-    """Cells of a column; numbers of one size have as many decimals as each other."""
+    """The texts of a column; numbers of similar size have the same decimals."""
     sizes = np.abs(column.to_numpy(float)) if column.dtype.kind == "f" else np.zeros(0)
     sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
     if not sizes.size or sizes.max() > _ALIGNED * sizes.min():
@@ -349,23 +350,23 @@ def column_texts(column: pd.Series[Any]) -> list[str]:
 
 
 def sentence(text: str) -> str:
-    """Words that begin with a capital and end with a full stop, as sentences do."""
-    if not text or text.endswith((".", "?")):  # it may begin with a name
+    """The text as a sentence, with a capital letter and a full stop."""
+    if not text or text.endswith((".", "?")):  # which may begin with a name
         return text
     return f"{text[:1].upper()}{text[1:]}."
 
 
 CELLS_ON_PAGE: Final = 12_000
-"""The cells of one table that a page has room for; the CSV file has all."""
+"""The most cells of one table on a page; CSV files have all."""
 
 
 def rows_on_page(table: pd.DataFrame) -> int:
-    """How many rows of a table a page has room for."""
+    """The number of rows of a table that fit on a page."""
     return max(CELLS_ON_PAGE // max(table.shape[1] + 1, 1), 1)
 
 
 def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter:
-    """All rows of a table, or as many as there is room for."""
+    """A chapter with a table, cut to the rows that fit on a page."""
     room = rows_on_page(table)
     rest = f"The first {room:,} of {plural(len(table), 'row')}; the CSV file has all."
     words = [caption, rest if len(table) > room else ""]

@@ -1,9 +1,8 @@
-"""Pages of texts with highlighted words: shades tell how large a number is.
+"""Pages of texts with words highlighted in shades of their numbers.
 
-Orange and blue stay apart for readers who do not tell red from green, larger numbers
-are further from the page in lightness too, and the ink has a contrast of 4.5 at least
-on each shade (WCAG 2, level AA), whatever the page is. HTML is escaped and without
-scripts.
+Orange and blue differ for colour-blind readers, larger numbers also differ more in
+lightness from the page, and text has a contrast of at least 4.5 on each shade (WCAG 2,
+level AA), on light and dark pages. HTML is escaped and has no scripts.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from propopt.base.files import atomic_write
 from propopt.base.text import HIDDEN, in_html
 
 
-# ---- Characters and numbers as a page shows them: what acts has a visible escape
+# ---- Characters and numbers on a page: control characters have visible escapes
 
 
 _ACTS: Final = re.compile(
     f"(?![\n\t])(?:{HIDDEN.pattern}|[\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f])"
 )
-"""What :mod:`propopt.base.text` escapes, and characters of no width of no script."""
+"""Characters escaped by :mod:`propopt.base.text`, and those without a width."""
 
 _LINES: Final = re.compile("\r\n|\r|\n")
 
 
 def visible(text: str) -> str:
-    r"""A text as HTML, with its lines; characters that act are shown as escapes."""
+    r"""A text as HTML with its line breaks; control characters appear as escapes."""
     return _ACTS.sub(_seen, escape(_LINES.sub("\n", text)))
 
 
@@ -48,7 +47,7 @@ def _seen(sign: re.Match[str]) -> str:
 
 
 def signed(number: float) -> str:
-    """A number with its sign, in four digits."""
+    """A number with its sign in four digits."""
     if math.isnan(number):
         return "–"
     sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
@@ -63,26 +62,26 @@ def signed(number: float) -> str:
 class MarkedText:
     """A text, the words in it, and a number for each."""
 
-    name: str  # what the document is called
-    facts: tuple[str, ...]  # what is said of it, a line each
+    name: str  # the name of the document
+    facts: tuple[str, ...]  # remarks, one line each
     text: str
-    # where words stand, from the first, and which of the words each is
+    # start, end and word index of each occurrence of a word, in the order of the text
     spans: Sequence[tuple[int, int, int]]
     words: tuple[str, ...]  # (d,): the distinct words
-    weights: Array  # (d,): their numbers; NaN where there is none
-    # (d,): standard errors; a word whose number is within two of them of zero is plain
+    weights: Array  # (d,): their numbers; NaN if a word has none
+    # (d,): standard errors; numbers within two of them of zero are not highlighted
     errors: Array | None = None
 
     @property
     def certain(self) -> Mask:
-        """Whether the sign of a number is known, (d,)."""
+        """Whether each number is certain to differ from zero, (d,)."""
         if self.errors is None:
             return np.isfinite(self.weights)
         return np.asarray(np.abs(self.weights) > 2.0 * self.errors)
 
     @property
     def reach(self) -> float:
-        """The largest size of a number; 0 where there is none."""
+        """The largest |number|; 0 without numbers."""
         return float(np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0))
 
 
@@ -90,7 +89,7 @@ class MarkedText:
 
 
 def _theme(ink: str, above: Sequence[str], below: Sequence[str]) -> dict[str, str]:
-    """Colours by name: of words on all shades, and of shades, the plainest first."""
+    """CSS variables: the text colour, and shades from weak to strong."""
     shades = [("a", k, colour) for k, colour in enumerate(above, start=1)]
     shades += [("b", k, colour) for k, colour in enumerate(below, start=1)]
     named = {f"--po-{sign}{level}": colour for sign, level, colour in shades}
@@ -109,7 +108,7 @@ DARK: Final = _theme(
 )
 
 EDGES: Final = (0.05, 0.2, 0.4, 0.6, 0.8)
-"""Shades begin at these parts of the largest number; what is smaller has none."""
+"""Lower limits of the shades, as shares of the largest number."""
 
 
 def levels(values: Array, reach: float) -> Indices:
@@ -120,10 +119,10 @@ def levels(values: Array, reach: float) -> Indices:
 
 
 def style_of(level: int) -> str:
-    """The declarations of a word of one shade; nothing for 0.
+    """The CSS declarations of a word with one shade; empty for 0.
 
-    Underlines tell the sign too: one line of positive numbers, dots of negative ones.
-    Without the style sheet of :func:`style_sheet` the light shades are there.
+    Positive numbers are also underlined, and negative ones dotted. Without the style
+    sheet of :func:`style_sheet` the light shades apply.
     """
     if level == 0:
         return ""
@@ -137,26 +136,26 @@ def style_of(level: int) -> str:
 
 
 def style_sheet(name: str) -> str:
-    """The shades of a class of elements, on light pages and on dark ones.
+    """The style sheet of the shades for a CSS class, on light and dark pages.
 
-    What a notebook or a page says of itself goes before what the system prefers.
+    The theme that a notebook or page declares overrides the preference of the system.
     """
     light, dark = (
         ";".join(f"{shade}:{colour}" for shade, colour in theme.items())
         for theme in (LIGHT, DARK)
     )
-    said_dark, said_light = (
-        ",".join(f"{where.format(theme, is_light)} .{name}" for where in _SAID)
+    declared_dark, declared_light = (
+        ",".join(f"{page.format(theme, is_light)} .{name}" for page in _DECLARED_THEMES)
         for theme, is_light in (("dark", "false"), ("light", "true"))
     )
     return (
         f".{name}{{{light}}}"
         f"@media (prefers-color-scheme:dark){{.{name}{{{dark}}}}}"
-        f"{said_dark}{{{dark}}}{said_light}{{{light}}}"
+        f"{declared_dark}{{{dark}}}{declared_light}{{{light}}}"
     )
 
 
-_SAID: Final = (
+_DECLARED_THEMES: Final = (
     'body[data-jp-theme-light="{1}"]',
     "body.vscode-{0}",
     "html[theme={0}]",
@@ -170,22 +169,22 @@ _SAID: Final = (
 
 CLASS: Final = "propopt-words"
 WORDS_LISTED: Final = 10
-"""In the table below a text."""
+"""The number of words in the table below a text."""
 
 
 @final
 @dataclass(frozen=True)
 class HighlightedText:
-    """Highlighted texts: what a notebook shows, and a page of it as a file."""
+    """Highlighted texts as HTML, which notebooks show and ``to_html`` writes."""
 
-    html: str  # a part of a page, with its own style sheet and without scripts
-    title: str  # of the page
+    html: str  # a part of a page with its style sheet, without scripts
+    title: str  # the title of the page
 
     def _repr_html_(self) -> str:
         return self.html
 
     def page(self) -> str:
-        """A whole page, light or dark as the reader prefers; it loads nothing."""
+        """A self-contained page, light or dark as the reader prefers."""
         return (
             '<!DOCTYPE html><html><head><meta charset="utf-8">'
             '<meta name="color-scheme" content="light dark">'
@@ -198,7 +197,7 @@ class HighlightedText:
         )
 
     def to_html(self, path: str | Path) -> None:
-        """Write the page, the whole file or none of it."""
+        """Write the page to a file, completely or not at all."""
         with atomic_write(path) as draft:
             draft.write_text(self.page(), encoding="utf-8")
 
@@ -210,7 +209,7 @@ def highlighted(
     facts: Iterable[str] = (),
     n_words: int = WORDS_LISTED,
 ) -> HighlightedText:
-    """Texts with shades on one scale, a legend, and tables of the largest numbers."""
+    """Highlighted texts with one scale, a legend and tables of the largest numbers."""
     head = f"<b>{in_html(title)}</b>", "<br>".join(map(in_html, facts))
     return HighlightedText(marked_html(texts, units, head, n_words), title)
 
@@ -221,7 +220,7 @@ def marked_html(
     head: Iterable[str] = (),
     n_words: int = 0,
 ) -> str:
-    """Texts with shades on one scale behind a legend, as HTML; tables if asked for."""
+    """Highlighted texts with a legend as HTML, and tables of ``n_words`` numbers."""
     reach = max((text.reach for text in texts), default=0.0)
     parts = [*head, _legend(reach, units, any(t.errors is not None for t in texts))]
     for text in texts:
@@ -234,18 +233,18 @@ def marked_html(
 
 
 def _shown(text: MarkedText, reach: float) -> str:
-    """The text, with its words in their shades."""
+    """The text with its words in shades."""
     steps = np.where(text.certain, levels(text.weights, reach), 0)
     parts, end = [], 0
-    for start, stop, place in text.spans:
+    for start, stop, index in text.spans:
         shown = visible(text.text[start:stop])
-        if style := style_of(int(steps[place])):
-            number = signed(text.weights[place])
+        if style := style_of(int(steps[index])):
+            number = signed(text.weights[index])
             shown = f'<span style="{style}" title="{number}">{shown}</span>'
         parts += [visible(text.text[end:start]), shown]
         end = stop
     parts.append(visible(text.text[end:]))
-    # of the text itself the direction: the first letter that has one
+    # dir="auto": the writing direction is that of the text
     return (
         '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere;'
         f'line-height:1.8">{"".join(parts)}</div>'
@@ -253,7 +252,7 @@ def _shown(text: MarkedText, reach: float) -> str:
 
 
 def _legend(reach: float, units: str, estimated: bool) -> str:
-    """The shades, with the numbers at which they begin."""
+    """The legend of the shades, with the lower limit of each."""
     if reach == 0.0:
         return in_html(f"no word has a number, in {units}")
     edges = [(k, edge * reach) for k, edge in enumerate(EDGES, start=1)]
@@ -269,7 +268,7 @@ def _legend(reach: float, units: str, estimated: bool) -> str:
 
 
 def _table(text: MarkedText, n_words: int) -> str:
-    """The largest numbers in words, for readers who see no shades."""
+    """A table of the largest numbers, for readers who cannot see shades."""
     if len(text.words) == 0:
         return ""
     head = ["word", "times", "number"]
@@ -284,9 +283,9 @@ def _table(text: MarkedText, n_words: int) -> str:
 
 
 def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
-    known = np.nan_to_num(np.abs(text.weights), nan=-1.0)
-    order = np.argsort(-known, kind="stable")
-    times = np.bincount([place for *_, place in text.spans], minlength=len(order))
+    sizes = np.nan_to_num(np.abs(text.weights), nan=-1.0)
+    order = np.argsort(-sizes, kind="stable")
+    times = np.bincount([index for *_, index in text.spans], minlength=len(order))
     for j in order[:n_words].tolist():
         word = f'<th scope="row" {TEXT_CELL}><bdi>{visible(text.words[j])}</bdi></th>'
         numbers = [str(times[j]), signed(float(text.weights[j]))]
@@ -295,6 +294,6 @@ def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
         yield [word, *(f"<td {NUMBER_CELL}>{number}</td>" for number in numbers)]
     rest = order[n_words:]
     if len(rest):
-        largest = f"at most {known[rest].max():.4g}" if known[rest[0]] >= 0 else "–"
+        largest = f"at most {sizes[rest].max():.4g}" if sizes[rest[0]] >= 0 else "–"
         others = f"{len(rest)} others"
         yield [f"<td {TEXT_CELL}>{cell}</td>" for cell in (others, "", largest)]

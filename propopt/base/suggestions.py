@@ -1,4 +1,4 @@
-"""Words of other libraries, by kind, and what is meant by them here."""
+"""Names from other libraries, and suggestions for what to write instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from propopt.base.errors import NoSuchName, UnknownArgument
 
 
 NameKind: TypeAlias = Literal["argument", "explanation", "explainer", "name", "key"]
-"""Arguments of calls, attributes of results and of explainers, names of modules, and
+"""Arguments of functions, attributes of results and explainers, names in modules, and
 keys of problem files."""
 
 _BACKGROUND: Final = ("data=, the table of background rows",)
@@ -28,11 +28,11 @@ _SEED: Final = (
 _DRAWS: Final = (
     "n_samples=",
     "n_patches=",
-    "max_evaluations=, the most rows that the model is given; models that are read "
-    "need no samples",
+    "max_evaluations=, the most rows that the model is given; models that are "
+    "computed exactly need no samples",
     "sampling=po.Sampling(max_evaluations=...), the most rows that the model is given; "
-    "models that are read need no samples",
-    "nothing: models that are read need no samples",
+    "models that are computed exactly need no samples",
+    "nothing, models that are computed exactly need no samples",
 )
 _CATEGORIES: Final = ("data=po.functions.TableSchema.of(X, categorical=[...])",)
 _CLASS: Final = ("target=, one class at a time",)
@@ -41,7 +41,7 @@ _WEIGHT: Final = (
     "a number before a loss, as in po.GradientMatching(G) + 0.5 * po.Sparsity()",
 )
 _PRECISION: Final = ("tolerance=, the certified gap that is wanted", "precision=")
-_QUIET: Final = ("progress=", "nothing: warnings say what went wrong")
+_QUIET: Final = ("progress=", "nothing, warnings report problems")
 _TO_SHAP: Final = "shap.plots of best.to_shap(X)"
 _ROW: Final = f"po.plots.plot_row(best, row), or {_TO_SHAP}"
 _ROWS: Final = "explain(X), with one row or more"
@@ -52,7 +52,7 @@ Meaning = TypeVar("Meaning")
 
 
 def _by_word(*groups: tuple[str, Meaning]) -> dict[str, Meaning]:
-    """The meaning of each of some words."""
+    """The suggestion for each word of several groups."""
     return {word: meaning for words, meaning in groups for word in words.split()}
 
 
@@ -70,7 +70,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ),
     ("class_names", ("outcome=, the name of what is predicted, and target=, a class",)),
     ("class_index labels top_labels", _CLASS),
-    ("num_features", ("nothing: all columns are explained; see best.top()",)),
+    ("num_features", ("nothing, all columns are explained; see best.top()",)),
     ("categorical categorical_features", _CATEGORIES),
     ("n_neighbors n_reference same_pattern", (_NEAREST,)),
     ("neighbors", (_NEAREST,)),
@@ -90,12 +90,12 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ("constraints", ("subject_to=, as in subject_to=[loss <= 1.0]",)),
     ("eps abstol reltol max_iter max_iters", _PRECISION),
     ("verbose silent", _QUIET),
-    ("show", ("nothing: pictures take ax=, and plt.show() shows them",)),
-    ("check_additivity", ("nothing: contributions add up to the prediction",)),
-    ("feature_perturbation", ("nothing: values are interventional, against data=",)),
+    ("show", ("nothing, plots take ax=, and plt.show() shows them",)),
+    ("check_additivity", ("nothing, contributions add up to the prediction",)),
+    ("feature_perturbation", ("nothing, values are interventional, against data=",)),
     ("random_state seed", _SEED),
 )
-"""By argument what would do: the first that the call has, or that names none."""
+"""Suggestions by argument; the first that the function accepts is used."""
 
 WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
     "explanation": _by_word(
@@ -112,7 +112,10 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("as_pyplot_figure waterfall force_plot bar", _ROW),
         ("summary_plot beeswarm", f"po.plots.plot_heatmap(best), or {_TO_SHAP}"),
         ("show_in_notebook", "the explanation as the last line of a cell"),
-        ("status", "gap, the proved share by which it could be better"),
+        (
+            "status",
+            "gap, the certified share by which a better explanation could exist",
+        ),
         ("value", "objective, a number, and attributions, the minimizer"),
         ("dual_value", "multipliers, of bounds by name"),
         ("solver_stats", "solver, seconds and gap"),
@@ -177,28 +180,28 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("unit units", "output"),
     ),
 }
-"""By kind: what is asked for, and what would do."""
+"""Suggestions by kind and name."""
 
 
 def suggestion(kind: NameKind, word: object) -> str:
-    """What a word of another library means here, behind a sentence; else nothing."""
+    """The end of a message with a suggestion for a name of another library, or ""."""
     meaning = WORDS[kind].get(str(word))
-    return "" if meaning is None else f"; what would do: {meaning}"
+    return "" if meaning is None else f"; instead: {meaning}"
 
 
 def suggested_argument(word: str, names: Sequence[str]) -> str:
-    """What an unknown argument means in a call that has these; else a near name."""
+    """A suggestion for an unknown argument: of another library, or a similar name."""
     for meaning in ARGUMENTS.get(word, ()):
         argument, sign, _ = meaning.partition("=")
         if not (sign and argument.isidentifier()) or argument in names:
-            return f"; what would do: {meaning}"
+            return f"; instead: {meaning}"
     return did_you_mean(word, names)
 
 
 def missing_attribute(
     owner: object, name: str, kind: NameKind | None
 ) -> AttributeError:
-    """The error of an attribute that is not there, which other packages may have."""
+    """The error for a missing attribute, with a suggestion if there is one."""
     called = type(owner).__name__
     if kind is not None and name in WORDS[kind]:
         return NoSuchName(f"{called} has no {name!r}{suggestion(kind, name)}")
@@ -206,28 +209,28 @@ def missing_attribute(
 
 
 def missing_module_name(
-    module: str, name: str, known: Sequence[str], error: Exception | None = None
+    module: str, name: str, names: Sequence[str], error: Exception | None = None
 ) -> AttributeError:
-    """The error of a name that a module has not, which other packages may have."""
+    """The error for a missing name of a module, with a suggestion."""
     if name.startswith("_"):  # Python looks for these itself
         return AttributeError(error or f"module {module!r} has no attribute {name!r}")
-    meaning = suggestion("name", name) or did_you_mean(name, known)
+    meaning = suggestion("name", name) or did_you_mean(name, names)
     return NoSuchName(f"{module} has no {name!r}{meaning}")
 
 
 def suggesting_getattr(
-    module: str, known: Sequence[str], load: Callable[[str], object] | None = None
+    module: str, names: Sequence[str], load: Callable[[str], object] | None = None
 ) -> Callable[[str], object]:
-    """A module's ``__getattr__``: what is loaded when used, and words of others."""
+    """A module's ``__getattr__`` that loads names lazily and makes suggestions."""
 
     def loaded(name: str) -> object:
         try:
             return load(name) if load is not None else None
         except AttributeError as error:
-            raise missing_module_name(module, name, known, error) from None
+            raise missing_module_name(module, name, names, error) from None
 
     def missing(name: str) -> object:
-        raise missing_module_name(module, name, known)
+        raise missing_module_name(module, name, names)
 
     return loaded if load is not None else missing
 
@@ -236,19 +239,16 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def suggests_arguments(called: Called) -> Called:
-    """Have a function or class refuse arguments that it has not, in words of ours.
-
-    Of a class this is its ``__init__``; it stays the same class.
-    """
+    """Make a function, or a class in its ``__init__``, suggest arguments on errors."""
     if isinstance(called, type):
-        own: Any = called
-        own.__init__ = _checked(unwrap(own.__init__))
+        kind: Any = called
+        kind.__init__ = _checked(unwrap(kind.__init__))
         return called
     return cast(Called, _checked(called, getattr(called, "__name__", "")))
 
 
 def _checked(function: Any, name: str = "") -> Any:
-    """Without a name that of a class, whose ``__init__`` it is."""
+    """The function with suggestions; without ``name`` it is an ``__init__``."""
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
@@ -264,33 +264,35 @@ def _checked(function: Any, name: str = "") -> Any:
 
 
 def _misfit(function: Any, args: tuple[Any, ...], named: Any) -> str | None:
-    """Why a call does not fit the arguments of a function; None if it does."""
+    """Why arguments do not match a signature; None if they match."""
     if function is object.__init__:
         function = _takes_nothing
-    own = signature(function)
+    accepted = signature(function)
     try:
-        own.bind(*args, **named)
+        accepted.bind(*args, **named)
     except TypeError as error:
         reason = str(error)
     else:
         return None
-    bound = {"self", "cls"}.intersection(own.parameters)
-    kinds = {key: one.kind for key, one in own.parameters.items() if key not in bound}
+    bound = {"self", "cls"}.intersection(accepted.parameters)
+    kinds = {
+        key: one.kind for key, one in accepted.parameters.items() if key not in bound
+    }
     names = [key for key, kind in kinds.items() if kind is not Parameter.VAR_KEYWORD]
-    placed = [key for key in names if kinds[key] is not Parameter.KEYWORD_ONLY]
+    positional = [key for key in names if kinds[key] is not Parameter.KEYWORD_ONLY]
     given = args[1:] if bound else args
     for word in named:
         if word not in names and len(names) == len(kinds):
             reason = f"has no argument {word!r}{suggested_argument(word, names)}"
             break
     else:
-        if len(given) > len(placed):
-            extra = reprlib.repr(given[len(placed)])
-            reason = f"got {extra} as argument {len(placed) + 1}, and has "
-            reason += f"{len(placed) or 'none'} without a name"
+        if len(given) > len(positional):
+            extra = reprlib.repr(given[len(positional)])
+            reason = f"got {extra} as argument {len(positional) + 1}, and has "
+            reason += f"{len(positional) or 'none'} without a name"
             reason += getattr(type(args[0]), "_too_many", "")
-    return f"{reason}; known here: {', '.join(names) or 'none'}"
+    return f"{reason}; expected one of: {', '.join(names) or 'none'}"
 
 
 def _takes_nothing(self: Any) -> None:
-    """What the constructor of a class without an own one takes."""
+    """The signature of a class without ``__init__``."""

@@ -1,4 +1,4 @@
-"""What a terminal shows while work goes on: lines, bars, silence."""
+"""Output in a terminal during work: a console, progress bars and log lines."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from propopt.base.text import printable, printable_lines
 
 
 class PlainConsole(Console):
-    """A console on which text is text: no markup, no emoji, no control characters.
+    """A console for plain text, without markup, emoji and control characters.
 
-    It goes silent, and lets work go on, when nobody reads any more.
+    If the reader closes the stream, the console becomes silent and work continues.
     """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         super().__init__(
-            file=PatientStream(sys.stderr if stderr else sys.stdout),  # type: ignore[arg-type]  # rich asks for all that IO has
+            file=PatientStream(sys.stderr if stderr else sys.stdout),  # type: ignore[arg-type]  # rich declares all methods of IO
             quiet=quiet,
             markup=False,
             emoji=False,
@@ -53,7 +53,7 @@ _SILENT: Final = ContextVar("silent", default=False)
 
 @contextmanager
 def silent(wanted: bool = True) -> Iterator[None]:
-    """Within, nothing is said of work unless it is asked for: no costs, no bars."""
+    """Suppress progress bars and log lines in a block, unless they are requested."""
     token = _SILENT.set(wanted or _SILENT.get())
     try:
         yield
@@ -62,40 +62,40 @@ def silent(wanted: bool = True) -> Iterator[None]:
 
 
 def is_silent() -> bool:
-    """Whether work is done in silence, see :func:`silent`."""
+    """Whether output during work is suppressed by :func:`silent`."""
     return _SILENT.get()
 
 
 def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress:
-    """A bar with one task, named ``label``; None shows it only on a terminal."""
+    """A progress bar with one task; ``wanted=None`` shows it only on a terminal."""
     console = PlainConsole(stderr=True)
     terminal = console.file.isatty()
     shown = terminal and not is_silent() if wanted is None else wanted
-    console.quiet = not shown  # a bar that is not shown ends with a blank line else
+    console.quiet = not shown  # else a hidden bar ends with a blank line
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=console,
-        transient=terminal,  # a log keeps the last state, a terminal none
+        transient=terminal,  # only logs keep the last state
         disable=not shown,
     )
     bar.add_task(printable(label), total=total)
     return bar
 
 
-_LOOKED_AT, _FIRST_SAID, _SAID_EVERY = 2.0, 10.0, 60.0
-"""Seconds of work that tell its speed; seconds in all from which a log has its cost;
-seconds between its lines."""
+_MEASURED_SECONDS, _MIN_LOGGED_SECONDS, _LOG_INTERVAL = 2.0, 10.0, 60.0
+"""Seconds to measure the speed; the least seconds of work that is logged; seconds
+between log lines."""
 
 
 @final
 class LoggedProgress:
-    """Lines on standard error where no bar is shown, as in a pipe or a log.
+    """Log lines on standard error in place of a progress bar, for pipes and logs.
 
-    The first, after two seconds of work, has what all will take; one a minute has what
-    is done and left. Of work of less than ten seconds nothing is said.
+    The first line, after two seconds of work, has the estimated total; later ones,
+    every minute, have the progress. Work of less than ten seconds is not logged.
     """
 
     label: str
@@ -105,33 +105,33 @@ class LoggedProgress:
     console: PlainConsole
     is_shown: bool
     start: float
-    said: float | None
+    logged_at: float | None
 
     def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
         self.label, self.first, self.done, self.total = label, done, done, total
         self.console = PlainConsole(stderr=True)
         is_log = wanted is None and not is_silent() and not self.console.file.isatty()
         self.is_shown = is_log
-        self.start, self.said = perf_counter(), None if is_log else inf
+        self.start, self.logged_at = perf_counter(), None if is_log else inf
 
     def advance(self, count: int) -> None:
-        """So many more are done."""
+        """Count more finished items, and log a line if it is due."""
         self.done += count
         if not self.is_shown:
             return
         now = perf_counter()
         spent = now - self.start
         left = spent * (self.total - self.done) / (self.done - self.first)
-        due = self.said is not None and now - self.said >= _SAID_EVERY
+        due = self.logged_at is not None and now - self.logged_at >= _LOG_INTERVAL
         if self.done < self.total and (
             due
             or (
-                self.said is None
-                and spent >= _LOOKED_AT
-                and spent + left >= _FIRST_SAID
+                self.logged_at is None
+                and spent >= _MEASURED_SECONDS
+                and spent + left >= _MIN_LOGGED_SECONDS
             )
         ):
-            self.said = now
+            self.logged_at = now
             self.console.print(
                 f"{self.label}: {self.done:,} of {self.total:,} done in {spent:.0f} s, "
                 f"about {max(left, 1.0) / 60.0:.1f} min left"

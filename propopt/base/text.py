@@ -1,8 +1,8 @@
-r"""Words: names as text, numbers in words, and what is explained.
+r"""Names as safe text, numbers in words, and the explained quantity.
 
-Names come from tables, files and users. Wherever one is shown, control characters, the
-escape codes made of them, marks that turn the direction of writing, and bytes that are
-no UTF-8 become visible escapes such as ``\x1b``.
+Names come from tables, files and users. Where a name is shown, control characters,
+marks that change the writing direction, and invalid UTF-8 become visible escapes such
+as ``\x1b``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numbers import Integral
 from typing import Final, Literal, Self, TypeAlias, final
 
 
-# ---- Names as text: what a column is called is no command to a terminal or a page
+# ---- Names as text: no name is a command to a terminal or a page
 
 
 HIDDEN = re.compile(
@@ -29,7 +29,7 @@ HIDDEN = re.compile(
 
 
 def plain_name(name: object) -> int | float | str:
-    """A name as a file has it: numbers stay numbers, anything else becomes text."""
+    """A name for a file: numbers stay numbers, anything else becomes text."""
     if isinstance(name, Integral):
         return int(name)
     if not isinstance(name, float):
@@ -38,49 +38,49 @@ def plain_name(name: object) -> int | float | str:
 
 
 def printable(name: object) -> str:
-    r"""The name on one line, with a visible escape for each character that acts."""
+    r"""The name on one line, with visible escapes for control characters."""
     return HIDDEN.sub(_escaped, str(name))
 
 
 def printable_lines(text: object) -> str:
-    """The same for a message of several lines, whose ends of lines are meant."""
+    """The text with its line breaks, and visible escapes for control characters."""
     return "\n".join(map(printable, str(text).split("\n")))
 
 
 def matplotlib_text(name: object) -> str:
-    r"""The name for matplotlib, to which a pair of ``$`` would be a formula."""
+    r"""The name for matplotlib, with ``$`` escaped so that it is not a formula."""
     return printable(name).replace("$", r"\$")
 
 
 def in_html(text: object) -> str:
-    """The text for an HTML page."""
+    """The text for an HTML page, with all markup escaped."""
     return escape(printable(text))
 
 
 def enumerated(words: Sequence[str], last: str) -> str:
-    """Words as a part of a sentence: ``"a, b or c"``."""
+    """Words joined for a sentence: ``"a, b or c"``."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def in_percent(share: float) -> str:
-    """A share; a dash where it is not defined."""
+    """A share in per cent with one decimal; a dash if it is not finite."""
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
 def rounded_percent(share: float) -> str:
-    """A share in whole per cent; 0 and 100 are none and all, and never rounded to."""
+    """A share in whole per cent; only exact shares are 0 % or 100 %."""
     if share in (0.0, 1.0):
         return f"{share:.0%}".replace("%", " %")
     return f"{min(max(round(100.0 * share), 1), 99)} %"
 
 
 def in_short(value: object) -> str:
-    """A setting: four digits of a number with a fraction."""
+    """The value of a setting; floats have four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def value_in_words(value: float, categories: Sequence[str] | None) -> str:
-    """A value of a column, by the name of its code where that is a category."""
+    """A value of a column, or the name of its category."""
     if math.isnan(value):
         return "missing"
     if categories is not None:
@@ -92,18 +92,18 @@ def _escaped(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 
 
-# ---- Why something is not had: no error, as nobody was promised that it is there
+# ---- Reasons for unavailable values, which are no errors
 
 
 @final
 @dataclass(frozen=True)
 class Reason:
-    """Why something is not had, in its place: ``Thing | Reason``."""
+    """The reason why a value is unavailable, returned in its place."""
 
-    reason: str  # half a sentence, which names what would do where something would
+    reason: str  # half a sentence, with a remedy if there is one
 
     def in_words(self) -> str:
-        """As what is had says itself."""
+        """The reason as text, like the description of an available value."""
         return self.reason
 
 
@@ -111,16 +111,16 @@ class Reason:
 
 
 _ROUNDING: Final = 1e-12
-"""Gaps, and errors in per cent: smaller ones are those of rounding."""
+"""Gaps and percentages below this are rounding."""
 
 
 def gap_cell(gap: float) -> str:
-    """Two digits; 0 where it is less than rounding."""
+    """A gap in two digits; 0 below rounding."""
     return "0" if gap <= _ROUNDING else f"{gap:.1e}"
 
 
 def percent(share: float) -> str:
-    """Two digits, without an exponent; what is less than rounding is zero."""
+    """A share in per cent with two digits, without an exponent; 0 below rounding."""
     number = 100.0 * share
     if number < _ROUNDING:
         return "0"
@@ -129,7 +129,7 @@ def percent(share: float) -> str:
     return f"{number:.0f}"
 
 
-# ---- What is explained: one output of a model, in words that a reader can check
+# ---- The explained quantity: one output of a model in words
 
 
 QuantityKind: TypeAlias = Literal["value", "probability", "log_odds", "margin"]
@@ -147,78 +147,78 @@ _NOUNS: Final[Mapping[str, str]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """One number that a model gives for each row, such as the log-odds of a class."""
+    """One output of a model for each row, such as the log-odds of a class."""
 
     model: str  # the model's name, such as that of its class
-    # what the number is; a margin that equals the log-odds is log-odds
+    # the kind of output; a margin that equals the log-odds is log-odds
     kind: QuantityKind = "value"
     label: ClassLabel | None = None  # the class, of a classifier; None for other models
-    # which of several numbers, or of several labels, of a model that gives several
+    # the position among several outputs or labels
     position: int | None = None
-    # the name of the column that the model was taught to predict
+    # the name of the predicted column
     outcome: str | None = None
-    words: str | None = None  # of a sum of such numbers: what it is
+    words: str | None = None  # the description of a sum of outputs
 
     @classmethod
     def sum_of(
         cls, parts: Sequence[tuple[float, Quantity]], base: float = 0.0
     ) -> Quantity:
         """Base + Σ weight · quantity, such as the difference of two predictions."""
-        ordered = sorted(parts, key=lambda part: part[0] < 0.0)  # what is added first
+        ordered = sorted(parts, key=lambda part: part[0] < 0.0)
         weights, first = [weight for weight, _ in ordered], ordered[0][1]
         names = [quantity.model for _, quantity in ordered]
         by = " and ".join(dict.fromkeys(names))
-        alike = len({replace(quantity, model="") for _, quantity in ordered}) == 1
+        is_uniform = len({replace(quantity, model="") for _, quantity in ordered}) == 1
         is_mean = all(math.isclose(weight * len(parts), 1.0) for weight in weights)
         if weights == [1.0, -1.0]:
-            sort, by = "difference", " less ".join(names)
+            noun, by = "difference", " minus ".join(names)
         elif set(weights) == {1.0}:
-            sort = "sum"
+            noun = "sum"
         elif is_mean:
-            sort = "mean"
+            noun = "mean"
         else:
-            sort = "weighted sum"
-            # names tell which weight is whose, where they are in the words
-            alike &= len(parts) > MOST_WRITTEN or not first.is_by_name
-        words = f"{sort} of {first.of_several}{_constant(base)}"
-        if len(parts) == 1 or not alike:
+            noun = "weighted sum"
+            # few terms with names are written as a formula with their weights
+            is_uniform &= len(parts) > MOST_WRITTEN or not first.is_by_name
+        words = f"{noun} of {first.of_several}{_constant(base)}"
+        if len(parts) == 1 or not is_uniform:
             words = _formula(ordered, base)
-        known = first if alike or len(parts) == 1 else cls(model=by)
-        return replace(known, model=by, words=words)
+        shared = first if is_uniform or len(parts) == 1 else cls(model=by)
+        return replace(shared, model=by, words=words)
 
     @property
     def is_by_name(self) -> bool:
-        """Whether the model's name is all that tells what it is."""
+        """Whether only the model's name describes the quantity."""
         return self.kind == "value" and self.outcome is None
 
     @property
     def of_several(self) -> str:
-        """What it is, of several models."""
+        """The description for several models."""
         if not self.is_by_name:
             return self.in_words()
         return "predictions" + ("" if self.position is None else f" {self.position}")
 
     @property
     def noun(self) -> str:
-        """What the number is, without of what: for units."""
+        """The kind of output as a noun, for units."""
         return _NOUNS.get(self.kind, "prediction")
 
     @property
     def unit(self) -> str:
-        """What numbers are of, behind a number: log-odds, euros."""
+        """The unit of the output, such as log-odds or euros."""
         if self.words is None and self.kind == "value":
             return self.outcome or "units of the prediction"
         return self.noun if self.words is None else self.in_words()
 
     def in_words(self) -> str:
-        """What is explained, without the model where it is clear without."""
+        """The quantity in words, with the model only where it is necessary."""
         if self.words is not None:
             return self.words
         if self.kind == "value":
-            place = "" if self.position is None else f" {self.position}"
+            number = "" if self.position is None else f" {self.position}"
             if self.outcome is None:
-                return f"prediction{place} of {self.model}"
-            return f"predicted {self.outcome}{place}"
+                return f"prediction{number} of {self.model}"
+            return f"predicted {self.outcome}{number}"
         return f"{_NOUNS[self.kind]} of {self._event}"
 
     def __str__(self) -> str:
@@ -227,31 +227,31 @@ class Quantity:
         return words if named else f"{words}, by {self.model}"
 
     def of_outcome(self, outcome: str | None) -> Self:
-        """The same of a column that is known by name; None changes nothing."""
+        """The quantity with the name of the predicted column; None changes nothing."""
         return self if outcome is None else replace(self, outcome=str(outcome))
 
     @property
     def _event(self) -> str:
-        """What is probable, such as ``"churn = 1"``."""
+        """The event of a probability, such as ``"churn = 1"``."""
         label, position = self.label, self.position
         if label is None:  # a torch module has scores without names
             label = 1 if position is None else position
         if self.outcome is not None:
-            # "a flare" is what happens, and "churn" the name of a column
-            happens = self.outcome.lower().startswith(("a ", "an ", "the "))
+            # "a flare" is an event, and "churn" the name of a column
+            is_event = self.outcome.lower().startswith(("a ", "an ", "the "))
             is_yes = str(label) in ("1", "1.0", "True")
-            return self.outcome if happens and is_yes else f"{self.outcome} = {label}"
+            return self.outcome if is_event and is_yes else f"{self.outcome} = {label}"
         event = label if isinstance(label, str) else f"class {label}"
         several = self.label is not None and self.position is not None
         return f"{event} of output {self.position}" if several else event
 
 
 MOST_WRITTEN: Final = 4
-"""Terms of a sum that are written one by one."""
+"""The most terms that are written as a formula."""
 
 
 def _formula(parts: Sequence[tuple[float, Quantity]], base: float) -> str:
-    """Such as ``"prediction of Ridge − 2 × prediction of SVR + 1"``."""
+    """A formula such as ``"prediction of Ridge − 2 × prediction of SVR + 1"``."""
     if len(parts) > MOST_WRITTEN:
         return f"sum of {len(parts)} functions"
     terms = [(weight, quantity.in_words()) for weight, quantity in parts]
@@ -265,7 +265,7 @@ def _constant(base: float) -> str:
 def linear_sum(
     terms: Iterable[tuple[float, str]], *, sign: str = "-", times: str = " * "
 ) -> str:
-    """A sum as it is written: ``"a - 2 * b"``."""
+    """A weighted sum as a formula: ``"a - 2 * b"``."""
     result = ""
     for weight, term in terms:
         size = "" if abs(weight) == 1.0 else f"{abs(weight):.6g}{times}"
@@ -277,10 +277,10 @@ def linear_sum(
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
+    """A count with its noun, such as ``"3 rows"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def for_quantity(quantity: Quantity | None) -> str:
-    """Of what something is found, to end a headline."""
+    """The quantity as the end of a title: ``", for the log-odds of …"``."""
     return "" if quantity is None else f", for the {quantity}"

@@ -509,7 +509,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         shared: dict[str, Any] = {"best": self.explanation, "neighbours": similar}
         shared["first_rows"] = first
         yield Explorer(
-            title="One row, and the most similar one" if similar else "One row",
+            title="One row and its most similar row" if similar else "One row",
             lead=f"Bars are the audited values, in {self._unit}.",
             reference=self.exact,
             dashed="" if self.exact is None else "Dashed: exact values.",

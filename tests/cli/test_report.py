@@ -21,7 +21,7 @@ JOBS = {
 }
 SAID = {
     "sweep": "What more alike explanations cost",
-    "explain": "One row, and the most similar one",
+    "explain": "One row and its most similar row",
     "lime": "LIME with ever more samples",
     "interactions": "Scores",
 }

@@ -107,9 +107,9 @@ def test_errors_are_lines_and_uncertain_signs_are_hatched():
     axes = po.plots.plot_row(contributions(), 0, certain=SIGNS, ax=ax())
     hatched = {bar.get_width() for bar in axes.patches if bar.get_hatch()}
     assert hatched == {-1.0}
-    assert texts(axes.get_legend().get_texts())[-1] == "sign not certain"
+    assert "sign not certain" in texts(axes.get_legend().get_texts())
     axes = po.plots.plot_row(contributions(), 0, certain=contributions().clear(9.0))
-    assert texts(axes.get_legend().get_texts())[-1] == "sign not clear"
+    assert "sign not clear" in texts(axes.get_legend().get_texts())
     axes = po.plots.plot_heatmap(contributions(), certain=SIGNS, ax=ax())
     assert axes.get_xlabel().endswith("hatched: sign not certain")
     cells = [p for p in axes.patches if p.get_hatch()]

@@ -1,1 +1,1 @@
-"""Results as one page: chapters of each, and the templates that lay them out."""
+"""Pages of results: their chapters, and the templates that lay them out."""

@@ -1,4 +1,4 @@
-"""Chapters of an explanation: rows beside similar ones, reasons, every value."""
+"""Chapters of an explanation: rows with similar rows, reasons, every value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from propopt.results.report.review_sheet import ReviewSheet
 
 
 def explanation_chapters(best: Optimum) -> list[Chapter]:
-    """All chapters of an explanation that stands by itself."""
+    """All chapters of an explanation on its page."""
     return [
         *rows_and_pairs(best, Neighbours.of(best)),
         *_reasons(best),
@@ -27,42 +27,41 @@ def explanation_chapters(best: Optimum) -> list[Chapter]:
 
 
 def _every_value(best: Optimum) -> Iterator[Chapter]:
-    """Rows with base and prediction, and values beside those that they are near to."""
-    base, prediction, known = best.base_value, best.prediction, best.contributions
-    ends = base, prediction, known
+    """Every value with its target value, and every row with base and prediction."""
+    base, prediction, target = best.base_value, best.prediction, best.contributions
+    arrays = base, prediction, target
     if (
         base is None
         or prediction is None
-        or not (best.units == "output" and all(map(_is_known, ends)))
+        or not (best.units == "output" and all(map(_is_finite, arrays)))
     ):
-        words = f"{best.units_in_words}."
-        yield table_chapter("Attributions", best.to_frame(), words)
+        unit = f"{best.units_in_words}."
+        yield table_chapter("Attributions", best.to_frame(), unit)
         return
     yield from ReviewSheet(
         result=best,
         noun="optimized",
         unit=best.units_in_words,
-        exact=known,
+        exact=target,
         other="sampled" if is_sampled(best) else "exact",
         base=base,
         prediction=prediction,
     ).chapters()
 
 
-def _is_known(array: Array | None) -> bool:
+def _is_finite(array: Array | None) -> bool:
     return array is not None and bool(np.isfinite(array).all())
 
 
 def _reasons(best: Optimum) -> Iterator[Chapter]:
-    """Reasons of the first rows, for contributions."""
+    """Reasons of the first rows, if the attributions are contributions."""
     if best.units != "output":
         return
-    N, shown = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
-    found = Reasons.of(best, rows=range(shown)).document()
-    lead = f"Reasons of the first {shown} of {plural(N, 'row')}." if shown < N else ""
-    blocks = [*found.trust, *found.blocks]
-    yield Chapter(found.title, blocks, lead)
-    yield from found.chapters()
+    N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
+    document = Reasons.of(best, rows=range(n)).document()
+    lead = f"Reasons of the first {n} of {plural(N, 'row')}." if n < N else ""
+    yield Chapter(document.title, [*document.trust, *document.blocks], lead)
+    yield from document.chapters()
 
 
 _ROWS_WITH_REASONS: Final = 500
@@ -73,13 +72,13 @@ def rows_and_pairs(
     neighbours: Neighbours | None,
     front_path: FrontPath | None = None,
 ) -> Iterator[Chapter]:
-    """The part that moves, and the pairs of similar rows that differ most."""
+    """The interactive chapter, and the pairs of similar rows that differ most."""
     pairs, first = None, list[int]()
     if neighbours is not None and best.shape[0] > 1:
         pairs, first = neighbours.worst(best)
     explorer = Explorer(
-        title="One row, and the most similar one" if neighbours else "One row",
-        lead=f"Numbers are attributions: {best.units_in_words}.",
+        title="One row and its most similar row" if neighbours else "One row",
+        lead=f"Attributions: {best.units_in_words}.",
         best=best,
         neighbours=neighbours,
         front_path=front_path,
@@ -88,9 +87,9 @@ def rows_and_pairs(
     yield explorer.chapter()
     if pairs is not None and neighbours is not None:
         caption = (
-            f"The {min(WORST_PAIRS, len(pairs))} worst of {len(neighbours.edges):,} "
-            "pairs, and the column in which they differ most."
+            f"The {min(WORST_PAIRS, len(pairs))} of {len(neighbours.edges):,} pairs "
+            "that differ most, with the column of the largest difference."
         )
-        lead = "These pairs of similar rows have the least alike explanations."
+        lead = "These pairs of similar rows have the most different explanations."
         title = "Similar rows that differ most"
         yield Chapter(title, [Table(pairs, caption)], lead)

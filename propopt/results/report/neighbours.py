@@ -1,4 +1,4 @@
-"""Which rows are similar, by a graph or by their values, and which differ most."""
+"""Pairs of similar rows, and the pairs whose attributions differ most."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from propopt.proofs.optimum import Optimum
 
 
 _NEAREST: Final = 8
-"""Rows that are neighbours by their values, where no graph says who is."""
+"""The number of nearest rows, for explanations without a graph."""
 
 WORST_PAIRS: Final = 10
 
@@ -25,25 +25,27 @@ WORST_PAIRS: Final = 10
 @final
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Pairs of similar rows, how similar they are, and by what."""
+    """Pairs of similar rows with their similarities and distances."""
 
     edges: Edges  # (E, 2)
     similarity: Array  # (E,)
-    distance: Array  # (E,): between their values; zero where these are not known
-    source: str  # half a sentence
+    distance: Array  # (E,): between the values of rows; zero without values
+    source: str  # the definition of similarity, half a sentence
 
     @classmethod
     def of(cls, best: Optimum) -> Neighbours | None:
-        """By the graph that it was optimized for, or else by the values of rows."""
+        """Neighbours by the graph of the objective, or else by the values of rows."""
         graph = graph_of(best)
         X = _standardised(best)
         if graph is not None and graph.n_edges:
-            return cls._of(graph, X, f"as the {graph.kind} graph of its loss has it")
+            return cls._of(
+                graph, X, f"those of the {graph.kind} graph in the objective"
+            )
         return cls.by_values(best)
 
     @classmethod
     def by_values(cls, best: Optimum) -> Neighbours | None:
-        """The nearest rows, where the values of rows are known."""
+        """Nearest rows by their values; None if the explanation has no values."""
         X = _standardised(best)
         if X is None or len(X) < 2:
             return None
@@ -53,32 +55,35 @@ class Neighbours:
 
     @classmethod
     def _of(cls, graph: Graph, X: Array | None, words: str) -> Neighbours:
-        apart = np.zeros(graph.n_edges) if X is None else pair_distances(X, graph.edges)
-        return cls(graph.edges, graph.strengths, apart, words)
+        distances = np.zeros(graph.n_edges)
+        if X is not None:
+            distances = pair_distances(X, graph.edges)
+        return cls(graph.edges, graph.strengths, distances, words)
 
     def nearest(self, row: int, among: Collection[int] | None = None) -> int | None:
-        """The most similar row, or the nearest of equally similar ones."""
+        """The most similar row, by distance among equally similar ones."""
         at = np.flatnonzero((self.edges == row).any(axis=1))
         ends = self.edges[at].sum(axis=1) - row
         if among is not None:
-            at, ends = at[kept := np.isin(ends, list(among))], ends[kept]
+            allowed = np.isin(ends, list(among))
+            at, ends = at[allowed], ends[allowed]
         if not len(at):
             return None
         return int(ends[np.lexsort((ends, self.distance[at], -self.similarity[at]))[0]])
 
     def differences(self, W: Array) -> Array:
-        """S ‖w_n − w_n'‖² of each pair, (E,)."""
+        """The squared difference S ‖w_n − w_n'‖² of each pair, (E,)."""
         i, j = self.edges.T
         parts = [
-            ((W[i[some]] - W[j[some]]) ** 2).sum(axis=1)
-            for some in np.array_split(
+            ((W[i[block]] - W[j[block]]) ** 2).sum(axis=1)
+            for block in np.array_split(
                 np.arange(len(i)), len(i) * W.shape[1] // 10**6 + 1
             )
         ]
         return np.asarray(self.similarity * np.concatenate(parts))
 
     def worst(self, best: Optimum) -> tuple[pd.DataFrame, list[int]]:
-        """The pairs that differ most, as a table, and the rows in them."""
+        """The pairs that differ most as a table, and the rows in these pairs."""
         W = best.attributions
         cost = self.differences(W)
         total = float(cost.sum()) or 1.0
@@ -90,16 +95,16 @@ class Neighbours:
             self.edges[order].tolist(), (cost[order] / total).tolist(), strict=True
         ):
             j = int(np.abs(W[n] - W[m]).argmax())
-            own = [named(W[x, j], best.value_of(x, j)) for x in (n, m)]
+            cells = [named(W[x, j], best.value_of(x, j)) for x in (n, m)]
             pair = [str(best.labels.row(x)) for x in (n, m)]
             lines.append(
                 {
                     "row": pair[0],
                     "similar row": pair[1],
                     "share of all differences": in_percent(share),
-                    "largest in": str(names[j]),
-                    "attribution": own[0],
-                    "of the similar row": own[1],
+                    "largest difference in": str(names[j]),
+                    "attribution": cells[0],
+                    "of the similar row": cells[1],
                 }
             )
             rows += [n, m]
@@ -107,7 +112,7 @@ class Neighbours:
 
 
 def graph_of(best: Optimum) -> Any:
-    """The graph over points of one of its losses; None where there is none."""
+    """The graph over rows of a loss in the objective; None without such a loss."""
     program = best.program
     losses = () if program is None else program.all_losses
     graphs = (getattr(loss, "graph", None) for loss in losses)
@@ -119,19 +124,19 @@ def graph_of(best: Optimum) -> Any:
 
 
 def _standardised(best: Optimum) -> Array | None:
-    """Values of rows over the deviation of each column; missing ones are its mean."""
+    """Standardised values of rows, with missing ones at the mean of their column."""
     X = best.points
     if X is None:
         return None
-    known = np.isfinite(X)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, X, 0.0).sum(axis=0) / count
-    centred = np.where(known, X - mean, 0.0)
+    observed = np.isfinite(X)
+    count = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, X, 0.0).sum(axis=0) / count
+    centred = np.where(observed, X - mean, 0.0)
     scale = np.sqrt((centred**2).mean(axis=0))
     return np.asarray(centred / np.where(scale > 0.0, scale, 1.0))
 
 
 def named(attribution: float, value: str) -> str:
-    """An attribution with its sign, and the value that it is of."""
+    """An attribution with its sign, and the value of its column."""
     number = minus(f"{attribution:+.3g}")
     return f"{number} (value {minus(value)})" if value else number

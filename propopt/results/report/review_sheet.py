@@ -1,7 +1,4 @@
-"""Chapters for somebody who signs: the record, every row, every value, a tolerance.
-
-What values are compared with is None where exact values are not known.
-"""
+"""Chapters for a reviewer: the record, every row, every value, and a tolerance."""
 
 from __future__ import annotations
 
@@ -27,23 +24,23 @@ from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
 
 
-_DUST: Final = 1e-9
-"""Of the largest value: a smaller difference is rounding, and shown as 0."""
+_ROUNDING: Final = 1e-9
+"""Differences below this share of the largest value are rounding, shown as 0."""
 
 _COLUMNS: Final = 10
-"""Columns of a table; of wider ones each row has its largest values, line by line."""
+"""The most columns of a table; wider ones list the largest values of each row."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReviewSheet:
-    """Numbers of all rows beside the exact ones, and what somebody sets for them."""
+    """All values compared with exact ones, with a tolerance and a decision rule."""
 
     result: Optimum
     noun: Literal["audited", "optimized"]
     unit: str  # such as "in log-odds"
-    exact: Array | None  # (N, D)
-    other: Literal["exact", "sampled"] = "exact"  # what these are
+    exact: Array | None  # (N, D); None if exact values are unavailable
+    other: Literal["exact", "sampled"] = "exact"  # the kind of these values
     base: Array  # (N,)
     prediction: Array  # (N,)
     tolerance: float | None = None
@@ -54,60 +51,63 @@ class ReviewSheet:
         return np.asarray(self.result.attributions)
 
     @cached_property
-    def _apart(self) -> Array | None:
-        """|w − exact|, (N, D); rounding is 0."""
+    def _differences(self) -> Array | None:
+        """Absolute differences from the exact values, (N, D), without rounding."""
         if self.exact is None:
             return None
-        apart = np.abs(self._values - self.exact)
-        return np.where(apart > self._dust, apart, 0.0)
+        differences = np.abs(self._values - self.exact)
+        return np.where(differences > self._rounding, differences, 0.0)
 
     @cached_property
-    def _missed(self) -> Array:
-        """Σ w − (prediction − base), (N,); rounding is 0."""
-        missed = self._values.sum(axis=1) - (self.prediction - self.base)
-        return np.where(np.abs(missed) > self._dust, missed, 0.0)
+    def _sum_errors(self) -> Array:
+        """Errors of the sums, Σ w − (prediction − base), (N,), without rounding."""
+        errors = self._values.sum(axis=1) - (self.prediction - self.base)
+        return np.where(np.abs(errors) > self._rounding, errors, 0.0)
 
     @cached_property
-    def _dust(self) -> float:
+    def _rounding(self) -> float:
+        """The size of rounding errors, in the unit of the values."""
         sizes = [np.abs(self._values).max(), np.abs(self.prediction).max()]
-        return _DUST * float(max(sizes))
+        return _ROUNDING * float(max(sizes))
 
     @cached_property
     def _fails(self) -> Mask:
-        """Which rows do not keep the tolerance, (N,)."""
-        wrong = np.abs(self._missed) > (self.tolerance or 0.0)
-        if self._apart is not None:
-            wrong |= (self._apart > (self.tolerance or 0.0)).any(axis=1)
+        """Rows with a difference or a sum error beyond the tolerance, (N,)."""
+        wrong = np.abs(self._sum_errors) > (self.tolerance or 0.0)
+        if self._differences is not None:
+            wrong |= (self._differences > (self.tolerance or 0.0)).any(axis=1)
         return np.asarray(wrong)
 
     # ---- the verdict
 
     def verdict(self) -> Iterator[Finding]:
-        """Whether all numbers keep the tolerance, where one is set."""
+        """The finding on the tolerance, if one is set."""
         if self.tolerance is None:
             return
         wrong, N = int(self._fails.sum()), len(self._fails)
         words = f"{plural(wrong, 'row')} of {N:,} {'fails' if wrong == 1 else 'fail'}."
         if not wrong:
             words = f"All {plural(N, 'row')} pass."
-        asked = f"Within the tolerance of {self.tolerance:g}?"
-        yield Finding(words, "checked", asked, "fail" if wrong else "pass")
+        question = f"Within the tolerance of {self.tolerance:g}?"
+        yield Finding(words, "checked", question, "fail" if wrong else "pass")
 
     def _findings(self) -> Iterator[Finding]:
-        """How far numbers are from exact ones and sums from predictions."""
-        if self._apart is None:
+        """Findings on the differences from exact values, tolerance and decision."""
+        if self._differences is None:
             yield Finding(
-                "Exact values are not known: only the sums are checked.", "not said"
+                "Exact values are unavailable: only the sums are checked.", "not said"
             )
         else:
-            apart = self._apart
-            n, j = np.unravel_index(int(apart.argmax()), apart.shape)
+            differences = self._differences
+            index = int(differences.argmax())
+            n, j = np.unravel_index(index, differences.shape)
             yield Finding(
                 f"The largest difference from {self._kind} value is "
-                f"{apart[n, j]:.3g}, in row {self._row(int(n))}, {self._names[int(j)]}."
-                if apart.any()
-                else f"All {apart.size:,} values equal the {self.other} ones up to "
-                "rounding.",
+                f"{differences[n, j]:.3g}, in row {self._row(int(n))}, "
+                f"{self._names[int(j)]}."
+                if differences.any()
+                else f"All {differences.size:,} values equal the {self.other} ones up "
+                "to rounding.",
                 "checked",
             )
         if self.tolerance is not None:
@@ -127,7 +127,7 @@ class ReviewSheet:
     # ---- tables
 
     def chapters(self) -> Iterator[Chapter]:
-        """Every row with its sum, then every value with the exact one."""
+        """A chapter with the sums of rows, and a chapter with all values."""
         yield self._of_rows()
         yield self._of_values()
 
@@ -138,61 +138,62 @@ class ReviewSheet:
         if self.decision is not None:
             columns["decision"] = [*map(self.decision.of, self.prediction.tolist())]
         columns["sum of values"] = [*map(float, self._values.sum(axis=1))]
-        columns["misses the prediction by"] = [*map(float, self._missed)]
-        if self._apart is not None:
-            places = self._apart.argmax(axis=1).tolist()
-            most = self._apart.max(axis=1)
+        columns["error of the sum"] = [*map(float, self._sum_errors)]
+        if self._differences is not None:
+            indices = self._differences.argmax(axis=1).tolist()
+            most = self._differences.max(axis=1)
             columns[f"largest difference from {self.other}"] = [*map(float, most)]
             columns["in column"] = [
-                str(names[j]) if x else "" for j, x in zip(places, most, strict=True)
+                str(names[j]) if x else "" for j, x in zip(indices, most, strict=True)
             ]
         if self.tolerance is not None:
             columns["tolerance"] = ["fail" if x else "pass" for x in self._fails]
         table = pd.DataFrame(columns, index=self._index([*range(len(self.base))]))
         room = CELLS_ON_PAGE // (table.shape[1] + 1)
-        kept = self._failing_first(room)
-        caption = f"{sentence(self.unit)} {self._rest(len(kept))}"
-        shown = Table(table.iloc[kept], caption)
-        return Chapter("Row by row", [*self._findings(), shown])
+        rows = self._failing_first(room)
+        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
+        block = Table(table.iloc[rows], caption)
+        return Chapter("Row by row", [*self._findings(), block])
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
         is_wide = D <= _COLUMNS
         cells = D + 1 if is_wide else 6 * (_COLUMNS + 1)
-        kept = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
-        told = f"{sentence(self.unit)} {self._rest(len(kept))}"
+        rows = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
+        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
         if is_wide:
             names = [str(name) for name in self._names]
-            lines = [[self._cell(n, j) for j in range(D)] for n in kept]
-            table = pd.DataFrame(lines, index=self._index(kept), columns=names)
+            lines = [[self._cell(n, j) for j in range(D)] for n in rows]
+            table = pd.DataFrame(lines, index=self._index(rows), columns=names)
             if self.exact is not None:
-                told += f" Each cell has the {self.noun} value, then the {self.other} "
-                told += "one."
+                caption += (
+                    f" Each cell has the {self.noun} value / the {self.other} one."
+                )
                 if self.tolerance is not None and self._fails.any():
-                    told += " ✗ marks a difference beyond the tolerance."
+                    caption += " ✗ marks a difference beyond the tolerance."
         else:
-            table = pd.DataFrame([line for n in kept for line in self._lines(n)])
+            table = pd.DataFrame([line for n in rows for line in self._lines(n)])
             table = table.set_index("row")
-            told += f" Each row has its {_COLUMNS} largest values."
+            caption += f" Each row lists its {_COLUMNS} largest values."
         title = f"Every {self.noun} value compared with the {self.other} one"
         if self.exact is None:
             title = "Every value"
-        return Chapter(title, [Table(table, told)])
+        return Chapter(title, [Table(table, caption)])
 
     def _cell(self, n: int, j: int) -> str:
-        """A value, the exact one, and whether they are too far apart."""
-        own = _signed(float(self._values[n, j]))
-        if self.exact is None or self._apart is None:
-            return own
-        is_far = self.tolerance is not None and self._apart[n, j] > self.tolerance
+        """A value, the exact one, and a mark if their difference is too large."""
+        value = _signed(float(self._values[n, j]))
+        if self.exact is None or self._differences is None:
+            return value
+        is_far = self.tolerance is not None and self._differences[n, j] > self.tolerance
         mark = " ✗" if is_far else ""
-        return f"{own}\N{NO-BREAK SPACE}/ {_signed(float(self.exact[n, j]))}{mark}"
+        return f"{value}\N{NO-BREAK SPACE}/ {_signed(float(self.exact[n, j]))}{mark}"
 
     def _lines(self, n: int) -> Iterator[dict[str, Any]]:
-        """The largest values of a row, a line each, and what is left of the others."""
-        own = self._values[n]
-        exact = None if self.exact is None else self.exact[n]
-        size = np.abs(own) if exact is None else np.maximum(np.abs(own), np.abs(exact))
+        """Lines with the largest values of a row, and a line with the sum of others."""
+        size = np.abs(self._values[n])
+        if self.exact is not None:
+            size = np.maximum(size, np.abs(self.exact[n]))
         order = np.argsort(-size, kind="stable")
         for j in order[:_COLUMNS].tolist():
             value = minus(self.result.value_of(n, j))
@@ -203,8 +204,8 @@ class ReviewSheet:
     def _line(self, n: int, name: str, value: str, at: list[int]) -> dict[str, Any]:
         line: dict[str, Any] = {"row": self._row(n), "column": name, "value": value}
         line[self.noun] = _signed(float(self._values[n, at].sum()))
-        if self.exact is not None and self._apart is not None:
-            most = float(self._apart[n, at].max())
+        if self.exact is not None and self._differences is not None:
+            most = float(self._differences[n, at].max())
             line[self.other] = _signed(float(self.exact[n, at].sum()))
             line["difference"] = f"{most:.3g}" if most else "0"
             if self.tolerance is not None:
@@ -212,7 +213,7 @@ class ReviewSheet:
         return line
 
     def _failing_first(self, room: int) -> list[int]:
-        """As many rows as there is room for, in order; rows that fail have priority."""
+        """The rows that fit, in order; rows beyond the tolerance have priority."""
         N = len(self.base)
         if room >= N:
             return [*range(N)]
@@ -243,29 +244,31 @@ class ReviewSheet:
 
 
 def _signed(value: float) -> str:
-    """A contribution in four digits with its sign."""
+    """A contribution with its sign in four digits."""
     return minus(f"{float(f'{value:.4g}'):+.10g}") if value else "0"
 
 
-# ---- The record, and space to sign
+# ---- The record and fields for signatures
 
 
 def record_chapter(
     record: Record | None, arrays: Mapping[str, Array | None]
 ) -> Chapter:
-    """Date, versions and digests; those of arrays are computed from what is shown."""
+    """A table with the date, versions, and digests of data and of given arrays."""
     lines: list[tuple[str, str]] = []
     if record is not None:
         lines += [("date", record.date), ("model", record.model)]
         lines += [*record.versions.items()]
-        lines += [(f"digest: {name}", told) for name, told in record.digests.items()]
+        lines += [
+            (f"digest: {name}", digest) for name, digest in record.digests.items()
+        ]
     for name, array in arrays.items():
         if array is not None:
             lines.append((f"digest: {name}", digest_of_array(array)))
     table = pd.DataFrame([x for x in lines if x[1]], columns=["what", "which"])
     caption = (
-        "Versions, and digests: the first twelve digits of a SHA-256 of these bytes, "
-        "numbers in float64."
+        "Versions and digests. A digest is the first twelve digits of a SHA-256 of "
+        "bytes, with numbers in float64."
     )
     return Chapter("What was examined", [Table(table, caption)])
 
@@ -273,4 +276,4 @@ def record_chapter(
 SIGNATURES: Final = Chapter(
     "Signatures", signatures=("For the analysis", "For its review")
 )
-"""Where two people sign: who did it, and who checked it."""
+"""Fields for the signatures of the analyst and the reviewer."""
