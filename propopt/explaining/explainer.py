@@ -38,11 +38,11 @@ def explain(
     progress: bool | None = None,
     **settings: Unpack[SettingsByName],
 ) -> Explanation:
-    """Explain a model at the rows of X, in contributions that add up in each row.
+    """Explain a model at the rows of X by contributions that add up to its predictions.
 
-    Give it a fitted model, the rows, and the table that the model was fitted on. It
-    returns one contribution for each row and column: near to Shapley values, and more
-    alike between similar rows, with proof that none are better.
+    Each row gets one contribution per column: close to its Shapley values, and similar
+    for similar rows. A certificate proves that no explanation is better by more than
+    ``gap``.
 
     >>> import propopt as po
     >>> from sklearn.datasets import load_iris
@@ -53,6 +53,46 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'a quarter of the way to the nearest rows')
 
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function
+        The fitted model; see :func:`propopt.wrap`.
+    X : DataFrame or array (N, D), or documents
+        The rows to explain. A list or Series of texts is explained word by word.
+    data : DataFrame, array, TableSchema, documents or TextSchema, optional
+        The background and reference rows, preferably the training data of the model.
+    base_margin : Series or array (N,), optional
+        Offsets that are added to the margin outside the model, such as log exposure:
+        ``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of
+        CatBoost. They change the base and the prediction, not the contributions.
+        Outputs other than margins are refused.
+    progress : bool, optional
+        Whether to show progress bars on standard error; by default only on a terminal.
+    **settings
+        Settings of :class:`propopt.Explainer`: target, output, outcome, sample_weight,
+        groups, scale, kind, contributions, metric, law, graph, offset, robustness and
+        sampling.
+
+    Returns
+    -------
+    Explanation
+        The attributions with the names of X, ``losses``, the certified ``gap``, the
+        Shapley values (``contributions``), ``base_value``, ``prediction`` and the
+        digest of the ``background``. For slopes also ``gradient`` (N, D), their target.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used; the message has a remedy.
+
+    See Also
+    --------
+    Explainer : Fit once, then explain new rows.
+    solve : Choose losses and weights.
+    audit : Check attributions from another package.
+
+    Notes
+    -----
     The contributions w of a row x minimise
 
     .. math::
@@ -62,81 +102,57 @@ def explain(
         subject to Σ_d w_d = f(x) − base
 
     ============ =====================================================================
-    base, Φ      the mean of f over the rows of ``data``, and the Shapley values of x
-                 against these rows: all of them where the model is read (trees, linear
-                 and additive models, kernel machines), else 100 that follow from
-                 ``data`` alone
-    g            what each column contributes by its value alone: its centred partial
-                 dependence over the same rows
-    w_j, g_j     the same of the 8 nearest of up to 500 reference rows of ``data``,
-                 which are explained together; their similarity s_j falls with distance
-    ω_d          the mean of (Φ_d − g_d)² over the reference rows: columns move in
-                 proportion to what they do jointly with others, and an additive column
-                 keeps its Φ exactly
-    b            1/48 with 8 neighbours: before rows are made to add up, they move a
-                 quarter of the way to what the nearest rows suggest
+    base, Φ      the mean of f over the background, and the Shapley values of x for
+                 this background: all rows of ``data`` if the model is computed exactly
+                 (trees, linear and additive models, kernel machines), else 100 rows
+                 that depend only on ``data``
+    g            main effects: the centred partial dependence of each column over the
+                 background
+    w_j, g_j     the same for the 8 nearest of up to 500 reference rows of ``data``,
+                 which are explained together; the similarity s_j falls with distance
+    ω_d          the mean of (Φ_d − g_d)² over the reference rows: columns change in
+                 proportion to their joint effects with other columns, and additive
+                 columns keep Φ exactly
+    b            1/48 with 8 neighbours: before the constraint, rows move a quarter of
+                 the way to the values that their nearest rows suggest
     ============ =====================================================================
 
-    A row's answer depends on the model, ``data`` and the settings alone: it is the same
-    alone, among others in any order, and from :class:`propopt.Explainer`. A row that is
-    one of the reference rows has its answer among these. **Without** ``data`` the rows
-    of X are background and reference, and are explained together, as by
-    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a graph of their own,
-    a table of ``contributions`` or ``offset``, a ``precision`` or
-    ``max_evaluations``: these have a meaning for the rows of X together. In code, it is
-    one of two lines::
+    The answer for a row depends only on the row, the model, ``data`` and the settings,
+    not on other rows. A reference row has its contributions among the reference rows.
+    Without ``data``, the rows of X are both background and reference and are explained
+    together, as by :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a
+    graph, a table of ``contributions`` or ``offset``, a ``precision`` or
+    ``max_evaluations``, which refer to all rows of X. The function is one of two
+    lines::
 
         propopt.Explainer(model, data, **settings).fit().explain(X)
         propopt.Explainer(model, data, **settings).fit(X).reference_
 
-    ``kind="slopes"`` has changes of the output per standard deviation of each column,
-    which add up to nothing. They minimise Σ_n ‖w_n − s ∘ ∇f(x_n)‖² +
-    c Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (Eq. 2 and 4 there), with c at the knee of the whole
-    trade-off. A model that jumps, such as a forest, has the slopes of its mean over
-    observed values near each row, Cov(V_j, f(V))/Var(V_j).
+    ``kind="slopes"`` gives changes of the output per standard deviation of each column,
+    which do not add up to the prediction. They minimise (Eq. 2 and 4 there)
 
-    Documents have words of their own. A word is compared between the documents that it
-    stands in, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
-    :class:`propopt.losses.SharedRobustness`, and a word that is not in a document has
-    the attribution 0 there. S is the cosine similarity of tf-idf between each document
-    and the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`).
-    By default they are faithful to the effects of single words, f(x) less f of x
-    without the word. With ``law=po.lime.TextLaw()`` these are what LIME's coefficients
-    tend to. ``kind="contributions"`` has Shapley values by deletion, against the empty
-    text, and the words of each document add up. Documents take no ``scale``,
+    .. math::
+
+        Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+
+    with c at the knee of the trade-off. For models with jumps, such as forests, the
+    target is the slope of the mean output over observed values near each row,
+    Cov(V_j, f(V))/Var(V_j).
+
+    For documents the columns are words. A word is compared between documents that
+    contain it, by :class:`propopt.losses.SharedRobustness`,
+
+    .. math::
+
+        Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)²
+
+    and has the attribution 0 in other documents. S is the cosine similarity of tf-idf
+    between each document and the 8 nearest that share words with it
+    (:func:`propopt.graphs.document_graph`). The default target is the effect of each
+    word: f(x) minus f of x without the word. With ``law=po.lime.TextLaw()`` it is the
+    limit of LIME's coefficients. ``kind="contributions"`` has Shapley values by
+    deletion, for which the words of each document add up. Documents take no ``scale``,
     ``metric``, ``offset``, ``groups`` or ``sample_weight``.
-
-    Parameters
-    ----------
-    model : estimator, torch module, callable or Function
-        See :func:`propopt.wrap`.
-    X : DataFrame or array (N, D), or documents
-        The rows. A list or Series of texts is explained word by word.
-    data : DataFrame, array, TableSchema, documents or TextSchema, optional
-        The background and reference rows, best the table that the model was fitted on.
-    base_margin : Series or array (N,), optional
-        What is added to the margin of each row of X outside the model, such as log
-        exposure: ``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline``
-        of CatBoost. It is part of base and prediction of its row; contributions do not
-        change. Outputs that are no margin are refused.
-    progress : bool, optional
-        Show bars on standard error; by default only on a terminal.
-    **settings
-        Those of :class:`propopt.Explainer`, which explains each: target, output,
-        outcome, sample_weight, groups, scale, kind, contributions, metric, law, graph,
-        beside, robustness and sampling.
-
-    Returns
-    -------
-    Explanation
-        With the names of X, ``losses``, the certified ``gap``, ``contributions``,
-        ``base_value``, ``prediction`` and the digest of the ``background``; of slopes
-        ``gradient`` (N, D), what they are faithful to.
-
-    Raises
-    ------
-    InvalidInput
-        If the model or the table cannot be used; the message says what would do.
     """
     explainer = Explainer(model, data, **settings)
     # rows are each other's reference without a table of more than one row
@@ -149,22 +165,19 @@ def explain(
 
 
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
-    """An explainer is asked before its fit."""
+    """An explainer was used before it was fitted."""
 
 
 @final
 @suggests_arguments
 @dataclass(eq=False, repr=False)
 class Explainer(Settings):
-    """A model's explainer: fitted to reference rows once, then asked row by row.
+    """An explainer of a model: fitted to reference rows once, then used row by row.
 
-    ``fit`` explains reference rows together, once, and fixes what answers depend on:
-    scales, neighbours, background and weight. ``explain`` gives each new row its
-    optimum beside its nearest reference rows. :func:`propopt.explain` with ``data`` has
-    the same answers, to the last bit, and says what is minimised. They depend on the
-    row, the model and ``data`` alone: not on other rows, their order or their number.
-    That the reference would move a little if the row were appended to it is bounded for
-    each row, in ``details``.
+    ``fit`` explains the reference rows together and fixes scales, neighbours,
+    background and weight. ``explain`` gives each new row its optimum given its nearest
+    reference rows. The result depends only on the row, the model and ``data``. It is
+    that of :func:`propopt.explain` with ``data``, where the objective is defined.
 
     Slopes w of a new row, with target g and similarities s_j to the attributions w_j of
     its nearest reference rows, are
@@ -173,80 +186,85 @@ class Explainer(Settings):
 
         (1 + 2bσ) w = g + 2b Σ_j s_j w_j, σ = Σ_j s_j.
 
+    ``details`` bounds how far the reference would move if the row were added to it.
+
     Parameters
     ----------
     model : estimator, torch module, callable or Function
-        See :func:`propopt.wrap`.
+        The fitted model; see :func:`propopt.wrap`.
     data : DataFrame, array, TableSchema, documents or TextSchema, optional
-        The background and reference rows, best the table that the model was fitted on;
-        the rows given to :meth:`fit` by default. Standard deviations and frequencies of
-        categories come from it, too. Categorical columns of numbers, and one-hot
-        columns that are one feature, are declared by
-        :meth:`propopt.functions.TableSchema.of`. Documents are explained word by word:
-        a new one beside those that share most of its words, over the words that both
-        have. Its new words have what the model says of them.
+        The background and reference rows, preferably the training data of the model; by
+        default the rows given to :meth:`fit`. It also gives standard deviations and
+        frequencies of categories. :meth:`propopt.functions.TableSchema.of` declares
+        categorical columns of numbers, and one-hot columns that are one feature.
+        Documents are explained word by word: a new one is compared with those that
+        share most of its words, and its new words have their effects on the output.
     target, output
-        Of :func:`propopt.wrap`: which class or column, and in which units. By default
-        a boosted classifier is explained in its margin, which for two classes is its
-        log-odds, whatever pipelines, searches and thresholds it is wrapped in.
+        The class or output column, and the output unit, as in :func:`propopt.wrap`. By
+        default a boosted classifier is explained in its margin, also behind pipelines,
+        searches and thresholds. For two classes the margin is the log-odds.
     outcome : str, optional
-        The name of the column that the model predicts, which models do not know: then
-        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
-        With an article it is what class 1 means: "a flare" gives "log-odds of a flare".
+        The name of the predicted column for titles and axes: "log-odds of churn = 1"
+        instead of "log-odds of class 1". A name with an article describes class 1: "a
+        flare" gives "log-odds of a flare".
     sample_weight : Series or array (M,), optional
-        Weights of the background: one for each row of ``data``, or of X without
-        ``data``, such as exposure or survey weights. The base is the weighted mean of
-        the predictions, and Shapley values are over the weighted rows: a row of weight
-        2 counts as two equal rows. Only ratios matter. A Series with the labels of
-        ``data`` is put in their order. Scales and reference rows have no weights.
+        Weights of the background rows, such as exposure or survey weights: one for each
+        row of ``data``, or of X without ``data``. The base is the weighted mean
+        prediction, and Shapley values use the weighted rows: a row of weight 2 counts
+        as two equal rows. Only ratios matter. A Series is reordered to the labels of
+        ``data``. Scales and reference rows are not weighted.
     groups : mapping of a name to columns, optional
-        Columns that are one player, such as ``{"address": ["street", "zip"]}``: a
-        contribution for each group, and for each column in no group. They are the
-        Shapley values of the game among groups, computed as those of columns are; the
-        sum of the values of its columns is another number. Distances remain those of
-        columns.
+        Columns that form one player, such as ``{"address": ["street", "zip"]}``. Each
+        group, and each column in no group, gets one contribution: the Shapley value of
+        the game among groups, which differs from the sum over its columns. Distances
+        remain those of columns.
     scale : "std", None, mapping or array (D,)
-        The units of distances, and of slopes. Standard deviations in distances of
-        contributions leave out the outer 0.5 % of values on either side. None: columns
-        as they are. A column that is constant in ``data`` has no part in distances.
+        The units of columns in distances and slopes. Standard deviations for distances
+        of contributions ignore the outer 0.5 % of values on either side. None: columns
+        without scaling. Constant columns of ``data`` do not enter distances.
     kind : {"contributions", "slopes"}, optional
-        Parts of the output that add up to f(x) less its mean; or slopes, changes of the
-        output per ``scale``. By default contributions of tables, and effects of words.
+        Contributions add up to f(x) minus the base; slopes are changes of the output
+        per ``scale``. The default is contributions for tables, word effects for texts.
     contributions : {"shapley", "slopes"} or attributions (N, D)
-        Φ: Shapley values; slopes times steps from the mean row, and effects of
-        categories; or what was computed elsewhere, an Explanation or
-        ``shap.Explanation`` with its base values, or a table. Where
-        Shapley values are sampled, the seed and the values of a row name its draws.
+        The target Φ: Shapley values; slopes times steps from the mean row, with effects
+        of categories; or given values: an Explanation or ``shap.Explanation`` with base
+        values, or a table. Sampled Shapley values of a row depend only on its values
+        and the seed.
     metric : {"auto", "joint", "uniform", "effects"}
-        How moves of columns count, ω: by what each does jointly with others (as above),
-        alike, or by the mean of Φ_d². By default joint without main effects, and one else.
+        The weights of columns, ω: their joint effects with other columns (see
+        :func:`propopt.explain`), 1, or the mean of Φ_d². The default is joint effects
+        with main effects as ``offset``, and 1 otherwise.
     law : {"auto", "data", "gaussian", "none"} or TextLaw
-        Over what the model is averaged before its slopes are taken: observed values
-        near each row; gaussian noise of half of ``scale``; nothing. By default observed
-        values where the model jumps.
+        The distribution over which the model is averaged before taking slopes: observed
+        values near each row; Gaussian noise of half of ``scale``; or none. The default
+        is observed values for models with jumps.
     graph : Nearest or Graph, optional
-        Who is similar: the nearest reference rows (:class:`propopt.graphs.Nearest`), or
-        a graph of the rows that are explained together.
+        The similar rows: nearest reference rows (:class:`propopt.graphs.Nearest`), or a
+        graph of rows that are explained together.
     offset : {"auto", "main_effects"}, None, MainEffects or table (N, D)
-        What similar rows may differ in, g: main effects of contributions
-        (:func:`propopt.explainers.main_effects`), and nothing of slopes. None: nothing.
-        With ``"main_effects"``, ``parameters["main effect"]`` of rows that are explained
-        together also says how much of the differences follows from it.
+        Justified differences between similar rows, g: main effects for contributions
+        (:func:`propopt.explainers.main_effects`), and none for slopes. With
+        ``"main_effects"``, ``parameters["main effect"]`` of rows that are explained
+        together reports their share of the differences.
     robustness : float or str, optional
-        The weight b; ``"knee"`` of the whole trade-off curve; or by how much
-        differences between similar rows are to be smaller, such as ``"-50%"``
-        (:class:`propopt.solvers.Aim`). 0 has Φ. By default contributions move a quarter
-        of the way to the nearest rows, and slopes take the knee.
+        The weight b; ``"knee"`` of the trade-off curve; or the reduction of differences
+        between similar rows, such as ``"-50%"`` (:class:`propopt.solvers.Aim`). 0 gives
+        Φ. By default contributions move a quarter of the way to the nearest rows, and
+        slopes use the knee.
     sampling : Sampling
-        Of what has to be drawn: the seed, and when to stop.
+        The seed and the stopping rule of sampling.
 
     Attributes
     ----------
     reference_ : Explanation
-        The reference rows, explained together. Contributions of a new row that equals
-        one of them are its own there.
+        The explanation of the reference rows, computed together. A new row that equals
+        one of them has the same contributions.
     robustness_ : float
-        b.
+        The weight b.
+
+    See Also
+    --------
+    explain : The same for one table in one call.
 
     Examples
     --------
@@ -273,7 +291,7 @@ class Explainer(Settings):
 
     @suggests_arguments
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
-        """Explain reference rows together, and remember what answers depend on.
+        """Explain the reference rows together, and save them for new rows.
 
         Parameters
         ----------
@@ -281,12 +299,18 @@ class Explainer(Settings):
             The reference rows; by default up to 500 rows of ``data``
             (:class:`propopt.graphs.Nearest`).
         progress : bool, optional
-            Show bars on standard error; by default only on a terminal.
+            Whether to show progress bars on standard error; by default only on a
+            terminal.
+
+        Returns
+        -------
+        Explainer
+            The fitted explainer.
 
         Raises
         ------
         InvalidInput
-            If an argument cannot be used; the message says what would do.
+            If an argument cannot be used; the message has a remedy.
         """
         settings = CheckedSettings.of(self)
         table = self.data if X is None else X
@@ -304,48 +328,49 @@ class Explainer(Settings):
     def explain(
         self, X: Any, *, base_margin: RowNumbers = None, progress: bool | None = None
     ) -> Explanation:
-        """Explain each row by itself, given the reference rows.
+        """Explain each row separately, given the reference rows.
 
-        Rows of trees are answered in blocks. Other models are asked about one row at a
-        time, for some answer many rows with other digits. So a row has the same bits
-        alone and in any block.
+        A row gets identical numbers alone and together with others: trees are evaluated
+        in blocks, and other models row by row.
 
         Parameters
         ----------
         X : DataFrame or array (m, D)
-            The rows, of the columns of the reference.
+            The rows to explain, with the columns of the reference rows.
         base_margin : Series or array (m,), optional
-            As for :func:`propopt.explain`: what is added to the margin of each row.
+            Offsets added to the margin of each row, as for :func:`propopt.explain`.
         progress : bool, optional
-            Show a bar on standard error; by default only on a terminal, and of work
-            that takes more than a second.
+            Whether to show a progress bar on standard error; by default only on a
+            terminal, for work of more than a second.
 
         Returns
         -------
         Explanation
-            ``certificate`` is that of the rows given the reference. For each row:
+            The attributions, with the ``certificate`` of the rows given the reference.
+            For each row:
 
             =============================== =========================================
-            ``gradient``                    (m, D), its target g; in units of the
-                                            output instead:
-            ``contributions``               (m, D), Φ
-            ``base_value``                  (m,), the base, one and the same
+            ``gradient``                    (m, D), the target g of slopes
+            ``contributions``               (m, D), the target Φ of contributions
+            ``base_value``                  (m,), the base, equal for all rows
             ``prediction``                  (m,), f(x)
-            ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), of rounding
-            ``details["joint_excess"]``     (m,), the objective of all rows together,
-                                            this one appended, is at most so much above
-                                            its least
-            ``details["joint_distance"]``   (m,), and its optimum so near (Frobenius)
-            ``details["similarity"]``       (m,), σ
-            ``details["reference_rows"]``   (m, k), places of the nearest, nearest first
+            ``completeness_gap``            (m,), the rounding error Σ_d w_d − (f(x) −
+                                            base)
+            ``details["joint_excess"]``     (m,), a bound on the excess of the joint
+                                            objective with this row added
+            ``details["joint_distance"]``   (m,), a bound on the Frobenius distance to
+                                            the joint optimum
+            ``details["similarity"]``       (m,), the sum of similarities σ
+            ``details["reference_rows"]``   (m, k), indices of the nearest reference
+                                            rows, nearest first
             =============================== =========================================
 
         Raises
         ------
         InvalidInput
-            If X is not a table like that of the fit.
+            If X does not have the columns of the fit.
         sklearn.exceptions.NotFittedError
-            Before :meth:`fit`.
+            If the explainer was not fitted.
         """
         return self.fitted_.explain(X, progress, base_margin)
 
