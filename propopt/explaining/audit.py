@@ -506,6 +506,11 @@ def audit(
         If names or sizes differ from those of X, the output is not stated, or the
         numbers are parts of another output.
 
+    See Also
+    --------
+    explain : Explain a model with the certified optimum.
+    compare : Compare two versions of a model.
+
     Examples
     --------
     >>> import numpy as np, propopt as po

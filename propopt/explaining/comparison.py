@@ -446,6 +446,11 @@ def compare(
     InvalidInput
         If rows, columns, units, outputs or bases differ; the message names the version.
 
+    See Also
+    --------
+    audit : Check attributions from any source.
+    propopt.null_models.split_half_refits : The level of changes by chance.
+
     Examples
     --------
     >>> import numpy as np, propopt as po

@@ -136,48 +136,50 @@ def sweep(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> TradeOffs:
-    """Solve an objective for many weights or limits, prepared once and started warm.
+    """Solve an objective for many weights or limits, to draw its trade-off curve.
 
     Parameters
     ----------
     objective : Objective
-        A weighted sum of losses; weights that are not swept stay as they are.
+        A weighted sum of losses; weights that are not swept do not change.
     weights : mapping
-        By loss the weights to try, all combinations of them; the last loss varies
-        fastest. A key is the name of a loss of the objective, or a loss itself, which
-        need not be in the objective.
+        The weights to try for each loss, in all combinations; the last loss varies
+        fastest. A key is the name of a loss of the objective, or a loss, which may be
+        new.
     limits : mapping
-        By loss, with the same keys, the upper limits to try: evenly spaced limits give
-        an evenly spaced front, where weights bunch up. A loss with limits is bounded
-        instead of minimised: if it is in the objective, it leaves the sum. The weight
-        in the table is then the multiplier, that is, the weight that gives the same.
+        The upper limits to try for each loss, with the same keys. Evenly spaced limits
+        give an evenly spaced front. A loss with limits is bounded, not minimised, and
+        its weight in the table is the multiplier of the bound.
     baselines : iterable, or mapping from names
-        Explanations made otherwise, measured on the same losses: each an Explanation, a
-        ``shap.Explanation``, a DataFrame or an array (N, D). The last two are taken to
-        be in the units of the target. They are asked for one by one after all arguments
-        were checked.
+        Explanations by other methods, measured on the same losses: Explanations,
+        ``shap.Explanation``, DataFrames or arrays (N, D) in the units of the target.
+        They are evaluated one by one after all arguments are checked.
     error : float, optional
-        In place of weights and limits: the whole front of the 2 to 4 losses, to within
-        this share of each loss's range between its ends, such as 0.05. Each weight is
-        where the proved gap is largest, one after the other. Weights of the objective
-        then say nothing.
+        Instead of weights and limits: approximate the whole front of 2 to 4 losses to
+        within this share of the range of each loss, such as 0.05. Each new weight is
+        where the certified gap is largest. Weights of the objective have no effect.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
-        Parallel workers. About √P of the P weights are a block, solved one from the
-        other; as blocks do not depend on the workers, nor does any digit of a result
-        where BLAS has one thread (beyond 1,500 points it may have more). None means
-        one worker, unless ``joblib.parallel_config`` says otherwise.
+        The number of parallel workers; None means one, unless
+        ``joblib.parallel_config`` sets another. About √P of the P weights form a block
+        with warm starts. Blocks do not depend on the workers, so results are identical
+        for any number of them if BLAS has one thread.
     progress : bool, optional
-        Show a progress bar on standard error; by default where that is a terminal.
+        Whether to show a progress bar on standard error; by default only on a terminal.
 
     Returns
     -------
     TradeOffs
-        One explanation per combination of weights and limits, then the baselines. After
-        Ctrl-C, or where a solver fails, those that were finished, with a warning. For
-        squared losses the losses come from exact curves, and attributions are computed
-        when they are first read, so that hundreds of weights cost little more than one.
+        One explanation for each combination of weights and limits, and the baselines.
+        After Ctrl-C or a failure of the solver: the finished ones, with a warning. For
+        squared losses, losses come from exact curves and attributions are computed on
+        first use, so hundreds of weights cost little more than one.
+
+    See Also
+    --------
+    solve : Solve for one set of weights.
+    propopt.plots.plot_trade_offs : Draw the result, as ``TradeOffs.plot`` does.
 
     Examples
     --------

@@ -86,84 +86,80 @@ def wrap(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
-    """Make a function of a model: one output, with its gradient.
+    """Make a function of one output of a model, with its gradient.
 
-    Gradients are exact for linear models, logistic regression, multi-layer perceptrons,
-    support vector machines, kernel ridge and Gaussian process regression with smooth
-    kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
-    and pipelines of scalers, PCA, polynomial and random features before one of these,
-    all of scikit-learn, for torch modules (in their precision, by autograd; see the
-    page on images), and for any :class:`Function`. Other models are differentiated
-    numerically, by central differences; ``gradient_method`` of the result reports the
-    method. Before its first gradient such a model is tested for jumps, by some thousand
-    evaluations between the rows: a warning and ``jumps`` of the result report them. No
-    test is made if ``step`` or ``gradient`` is given.
+    Gradients are exact for models of scikit-learn with smooth outputs, behind scalers,
+    PCA, polynomial and random features: linear models, logistic regression, multi-layer
+    perceptrons, support vector machines, kernel ridge and Gaussian process regression
+    with smooth kernels, generalized linear models, discriminant analysis and Gaussian
+    naive Bayes. They are exact, by automatic differentiation, for torch modules, and
+    for every :class:`Function`. Other models are differentiated by central differences;
+    ``gradient_method`` of the result names the method. Unknown models are first tested
+    for jumps by some thousand evaluations between the rows, unless ``step`` or
+    ``gradient`` is given; a warning reports jumps, and ``jumps`` has them.
 
     Parameters
     ----------
     model : estimator, callable or Function
-        A fitted model with scikit-learn's methods, or a vectorised callable from a
-        table (n, D) to n numbers. A model that was fitted on a DataFrame receives one
-        with the same columns; a callable receives X in its original form, array or
-        DataFrame; a model of texts, with documents as ``data``, receives a list of n
-        strings. A Function is returned unchanged.
+        A fitted model with the methods of scikit-learn, or a vectorised callable from a
+        table (n, D) to n numbers. A model that was fitted on a DataFrame gets one with
+        the same columns. A callable gets the type of X, array or DataFrame, and for
+        documents as ``data`` a list of n strings. A Function is returned unchanged.
     target : class label or int, optional
-        The label of the class of a classifier; by default the second of two. For
-        several outputs, or several labels, the index of one.
+        The class of a classifier, by default the second of two; or the position of one
+        of several outputs.
     output : {"auto", "value", "probability", "log_odds", "margin"}
-        The output to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
+        The explained output: ``predict``, ``predict_proba``, log p/(1 − p), or
         ``decision_function`` (its negative for the first of two classes), which for
-        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"`` depends
-        only on the final estimator, behind pipelines, searches and thresholds: it is
-        the margin of a boosted classifier, which for two classes is the log-odds; the
-        probability of other classifiers, or their margin if they have no probabilities;
-        the value of other models and of callables.
+        LightGBM, XGBoost and CatBoost is the sum of the trees. ``"auto"`` depends on
+        the final estimator: the margin of boosted classifiers (for two classes the
+        log-odds); the probability of other classifiers, or the margin if they have no
+        probabilities; the value of other models and of callables.
     step : float, optional
-        Differentiate numerically, with this step relative to max(1, |x|), even if an
-        exact gradient is available. The default suits the model's precision, double or
-        single, which is measured at a few rows.
+        Differentiate numerically, with this step relative to max(1, |x|), even if the
+        exact gradient is available. The default suits the precision of the model,
+        double or single.
     gradient : callable, optional
-        The gradient, if you have it: from the model's input table with n rows to
-        numbers (n, D). It is not checked; compare it with central differences of
-        ``value``.
+        A given gradient: from the table that the model takes, with n rows, to numbers
+        (n, D). It is not checked.
     input_shape : sequence of int or ImageShape, optional
-        The shape of one input of a torch module, such as (C, H, W), if that is not
-        (D,). The value is one column of the module's result; if columns are scores of
-        classes, ``output`` selects their softmax, or their sigmoid if one column stands
-        for two classes.
+        The shape of one input of a torch module, such as (C, H, W), if it is not (D,).
+        The function is one column of the output; ``output`` applies softmax to columns
+        of class scores, or a sigmoid to a single column for two classes.
     data : DataFrame, TableSchema, array, documents or TextSchema, optional
-        The training table, or X: the function then takes DataFrames with these columns,
-        and the model receives such DataFrames, with their labels, text, categories and
-        dtypes. Gradients of numeric columns are exact if there are no categories, else
-        central differences; that of a category is its effect, f(x) − Σ_c p_c f(x with
-        c), with p_c its frequency in ``data``. Categories are text, booleans and
+        The training table of the model, or X. The function then takes DataFrames with
+        these columns, and the model gets the original labels, texts, categories and
+        dtypes. Gradients of numeric columns are exact without categories, else central
+        differences. The gradient of a category is its effect, f(x) − Σ_c p_c f(x with
+        c), with its frequency p_c in ``data``. Categories are texts, booleans and
         categories of pandas; ``po.functions.TableSchema.of(X, categorical=[...],
-        groups={...})`` declares others, and columns that one-hot encode one feature,
-        which is then explained as one. Missing values are passed to the model
-        unchanged; the gradient of a missing number is its effect, f(x) minus the mean
-        over all observed values of the column in ``data``, which may be an array for
-        that. Documents, a list or Series of texts, make a ``TextFunction`` of the
-        model: its columns are the words, by the model's rule if possible, and the
-        gradient of a word is f(x) minus f of the text without it.
-        ``po.functions.TextSchema.of(texts, rule)`` sets another rule.
+        groups={...})`` declares others, and one-hot columns that are one feature. The
+        gradient of a missing value is f(x) minus the mean of f over the observed values
+        of the column. Documents, a list or Series of texts, give a ``TextFunction``
+        with words as columns; the gradient of a word is f(x) minus f of the text
+        without it. ``po.functions.TextSchema.of(texts, rule)`` defines words.
     batch_rows : int, optional
-        The most rows in any call of the model, for models behind a network, or with
-        much memory per row. By default 16,384 rows and 32 MiB, and 4 MiB for torch
+        The most rows in one call of the model, for models behind a network or with
+        much memory per row. The default is 16,384 rows and 32 MiB, and 4 MiB for torch
         modules.
     outcome : str, optional
-        The name of the column that the model predicts, which models do not record: then
-        cards, axes and files have "log-odds of churn = 1", else "log-odds of class 1".
+        The name of the predicted column, for titles and axes: "log-odds of churn = 1"
+        instead of "log-odds of class 1".
 
     Returns
     -------
     Function
-        With ``value(X)`` and ``gradient(X)``.
+        The function, with ``value(X)`` (n,) and ``gradient(X)`` (n, D).
 
     Raises
     ------
     InvalidInput
-        If the model is not fitted, cannot be called, has no such output or target, or
-        requires a target and none was given.
+        If the model is not fitted, cannot be called, or lacks the output or target, or
+        if it needs a target and none is given.
+
+    See Also
+    --------
+    explain : Explains a model without this step.
 
     Examples
     --------

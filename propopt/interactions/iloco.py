@@ -168,59 +168,60 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 # scikit-learn's classes have no types
 @suggests_arguments
 class ILOCO(BaseEstimator):  # type: ignore[misc]
-    """How much features matter jointly to a learner, with confidence intervals.
+    """Interaction scores of features for a learner, with confidence intervals.
 
-    Large scores are of features that matter jointly, beyond what each does alone; very
-    negative ones of features that stand in for each other. Of a pair it is
+    Large scores mean a joint contribution beyond the single ones; very negative scores
+    mean that features stand in for each other. The score of a pair is
 
     .. math::
 
         iLOCO_jk = E[Err(f^{−j}) + Err(f^{−k}) − Err(f^{−jk}) − Err(f)],
 
-    where a predictor f with −T above is fitted without the features T (Little, Zheng &
-    Allen, arXiv 2502.06661).
+    where f^{−T} is a predictor fitted without the features T (Little, Zheng & Allen,
+    arXiv 2502.06661).
 
     Parameters
     ----------
     estimator : estimator
-        A regressor or classifier of scikit-learn's kind; clones of it are fitted.
+        A regressor or classifier with the interface of scikit-learn; clones are fitted.
     scheme : Minipatches or DataSplit, optional
-        How predictors without features are had; by default ``Minipatches()``.
+        How predictors without features are fitted; by default ``Minipatches()``.
     order : int
-        Size of the sets: 1 is LOCO, 2 are pairs.
+        The size of the sets: 1 for LOCO scores of features, 2 for pairs.
     sets : "all", sequence of sequences of names, or Screen
-        Which sets; if they are given, they say their size themselves.
+        The sets to score; given sets determine ``order``.
     error : {"auto", "squared", "absolute", "probability"} or callable
-        Err: of regressors squared by default, of classifiers 1 − p of the class.
+        The error Err: by default squared for regressors, 1 − p of the true class for
+        classifiers.
     groups : mapping of a feature to its columns, or TableSchema, optional
-        Columns that are left out together.
+        Columns that are removed together.
     n_jobs : int or None
-        Workers; scores do not depend on it.
+        The number of parallel workers; scores do not depend on it.
     random_state : int, Generator or None
-        For all that is drawn; None is 0, and a generator is advanced.
+        The seed; None is 0, and a generator is advanced.
     progress : bool or None
-        Show a bar; None shows it on a terminal.
+        Whether to show a progress bar; None shows it on a terminal.
 
     Attributes
     ----------
     result_ : InteractionScores
-        Of the sets.
+        The scores of the sets.
     main_effects_ : InteractionScores
-        LOCO of each feature.
+        The LOCO score of each feature.
     refit_errors_ : RefitErrors
-        The fitted predictors, from which further sets are scored.
+        The fitted predictors, for scores of further sets.
     error_ : RowError
-        Err.
+        The error Err.
     n_features_in_ : int
-        D.
+        The number of columns D.
     feature_names_in_ : array (D,)
-        Where all columns have names that are text.
+        The column names, if all are strings.
     classes_ : array (K,)
-        Of a classifier.
+        The classes of a classifier.
 
     See Also
     --------
-    InteractionScores : Intervals, tests, and what they mean.
+    InteractionScores : Intervals, tests, and their interpretation.
 
     Examples
     --------

@@ -85,49 +85,60 @@ def limits(
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> LimeExplanation:
-    """Compute what the coefficients of LIME tend to, with infinitely many samples.
+    """Compute the limits of LIME's coefficients for infinitely many samples.
 
     .. math::
 
         β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0], β_0 = E_Q f − Σ_j α_j β_j,
 
-    where Q is the law of the samples times their weights, and α_j = Q(z_j = 1) (after
-    Garreau and von Luxburg 2020). Where f is a sum of products of functions of one
-    column, such as a sum of trees, a linear function or a kernel machine with gaussian
-    kernel, they are exact; of other functions they are estimated, with standard errors.
+    where Q is the distribution of the samples times their weights, and α_j = Q(z_j = 1)
+    (after Garreau and von Luxburg 2020). They are exact if f is a sum of products of
+    functions of one column, such as a sum of trees, a linear function or a kernel
+    machine with a Gaussian kernel. For other functions they are estimated, with
+    standard errors.
 
     Parameters
     ----------
     function : Function, or model
-        f. A model is wrapped as :func:`propopt.explain` does it: of boosted classifiers
-        the margin is explained, of others the probability.
+        The function f. A model is wrapped as in :func:`propopt.explain`: the margin of
+        boosted classifiers, the probability of others.
     X : DataFrame or array (N, D)
-        The rows.
+        The rows to explain.
     law : LimeLaw, optional
-        How samples are drawn, coded and weighted. By default that of the package
-        ``lime`` with quartiles of ``data``, or of X.
+        How samples are drawn, coded and weighted. The default is that of the package
+        ``lime``, with quartiles of ``data``, or of X.
     data : DataFrame or array (R, D), optional
-        The table that the law is made of, best the one that the model was fitted on.
+        The table for the law, preferably the training data of the model.
     target, output, outcome
-        Of :func:`propopt.wrap`, for models.
+        As in :func:`propopt.wrap`, for models.
     n_samples : int
-        Samples of one run of LIME, for its noise and its mean; and of each row for
-        what has to be estimated, to begin with.
+        The number of samples of one run of LIME, for its noise and its mean; also the
+        first number of samples of estimates.
     precision : float, optional
-        Of what has to be estimated: draw on until the standard errors of all
-        coefficients together, √Σ e², are this part of √Σ β², such as 0.02.
+        For estimates: draw samples until the standard errors of all coefficients,
+        √Σ e², are this share of √Σ β², such as 0.02.
     max_evaluations : int, optional
-        The most rows that the model is given for it; if they are too few for the
-        precision, a warning says what was reached.
+        The most rows evaluated by the model for estimates; a warning reports the
+        precision if it is not reached.
     rng : int, numpy.random.Generator or None
-        For what is estimated; exact coefficients do not depend on it.
+        The seed of estimates; exact coefficients do not depend on it.
     progress : bool, optional
-        Show a bar while rows are estimated; by default only on a terminal.
+        Whether to show a progress bar for estimates; by default only on a terminal.
+
+    Returns
+    -------
+    LimeExplanation
+        The coefficients (N, D), their errors, and the noise of one run.
 
     Raises
     ------
     InvalidInput
         If the model or a table cannot be used, or the law has other columns.
+
+    See Also
+    --------
+    LimeExplainer : The same, with the law fitted once.
+    text_limits : The same for documents.
 
     Examples
     --------

@@ -154,7 +154,7 @@ def relative_size(errors: Array, values: Array) -> float:
 
 @final
 class GradientMatching(Faithfulness):
-    """Faithful: attributions are near to gradients, or to other numbers of a model.
+    """Faithfulness: squared distances of attributions from gradients or other targets.
 
     .. math::
 
@@ -165,21 +165,21 @@ class GradientMatching(Faithfulness):
     Parameters
     ----------
     G : array, DataFrame, Explanation, shap.Explanation or Estimate (N, D)
-        Gradients ∇f(x_n), in rows. Names are kept. Of an :class:`Estimate` the error is
-        known, and results say what it costs.
+        The target: gradients ∇f(x_n) in rows, or other attributions. Results have its
+        names, and report the error of an :class:`Estimate`.
     norm : {"l2", "l1"}
-        ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
+        ``"l1"`` sums absolute differences, Σ_n ‖w_n − ∇f(x_n)‖₁.
     units : {"gradient", "output", "scaled"}, optional
-        Of plain numbers: slopes, parts of the output, or slopes times a scale. Without
-        them cards take them for slopes, and tables of distances say "units unknown".
-        Estimates, explanations and ``shap`` say their own.
+        The units of a plain table: slopes, parts of the output, or slopes times a
+        scale. Without them, cards assume slopes and tables of distances report "units
+        unknown". Estimates, explanations and ``shap`` have units.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Raises
     ------
     InvalidInput
-        If G is no finite table, or says other units than ``units``.
+        If G is not a finite table, or has units other than ``units``.
 
     Examples
     --------

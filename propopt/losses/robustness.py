@@ -41,36 +41,39 @@ from propopt.tables.imported import aligned, read_attributions
 
 @final
 class PairwiseRobustness(PropertyLoss):
-    """Robust: similar rows have similar attributions.
+    """Robustness: squared differences between the attributions of similar rows.
 
     .. math::
 
         Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
 
-    over ordered pairs (Tadesse et al. 2024, Eq. 3). It is equal to 2 tr(Wᵀ L W) with
-    the Laplacian L of the similarities S. Beside what a column's main effect contributes,
-    G, it is of what is left,
+    over ordered pairs (Tadesse et al. 2024, Eq. 3), equal to 2 tr(Wᵀ L W) with the
+    Laplacian L of the similarities S. An ``offset`` G, such as main effects, is
+    subtracted first:
 
     .. math::
 
-        Σ_{n,n'} ‖(w_n − g_n) − (w_n' − g_n')‖² S_nn',
+        Σ_{n,n'} ‖(w_n − g_n) − (w_n' − g_n')‖² S_nn'
 
-    so that differences which follow from the values of a row by themselves cost
-    nothing.
+    so that differences which follow from the values of single columns cost nothing.
 
     Parameters
     ----------
     graph : Graph
-        Similarities S of the N points.
+        The similarities S of the N rows.
     offset : array, DataFrame, Explanation or MainEffects (N, D), optional
-        G, such as that of :func:`propopt.explainers.main_effects`; zero by default.
+        The offset G, such as :func:`propopt.explainers.main_effects`; by default zero.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Raises
     ------
     InvalidInput
-        If ``offset`` is no finite table of the points of the graph.
+        If ``offset`` is not a finite table with the rows of the graph.
+
+    See Also
+    --------
+    propopt.graphs.knn_graph : A graph of nearest neighbours.
 
     Examples
     --------
@@ -436,21 +439,21 @@ class SharedRobustness(PropertyLoss):
 
 @final
 class Smoothness(PropertyLoss):
-    """Smooth: similar features have similar attributions.
+    """Smoothness: squared differences between the attributions of similar features.
 
     .. math::
 
         Σ_n Σ_{d,d'} (w_nd − w_nd')² S_dd'
 
-    over ordered pairs (Tadesse et al. 2024, Eq. 4). It is equal to 2 tr(W L Wᵀ) with
-    the Laplacian L of the similarities S.
+    over ordered pairs (Tadesse et al. 2024, Eq. 4), equal to 2 tr(W L Wᵀ) with the
+    Laplacian L of the similarities S.
 
     Parameters
     ----------
     graph : Graph
-        Similarities S of the D features.
+        The similarities S of the D features.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Examples
     --------
@@ -488,7 +491,7 @@ class Smoothness(PropertyLoss):
 
 @final
 class Sparsity(PropertyLoss):
-    """Sparse: few attributions are not zero.
+    """Sparsity: the sum of absolute attributions, which makes many of them zero.
 
     .. math::
 
@@ -499,7 +502,13 @@ class Sparsity(PropertyLoss):
     Parameters
     ----------
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.Sparsity().value(np.array([[1.0, -2.0]]))
+    3.0
     """
 
     map = Identity()

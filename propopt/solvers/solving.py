@@ -184,7 +184,7 @@ def solve(
     target_radius: float | None = None,
     aim: AimLike | None = None,
 ) -> Explanation:
-    """Find the attributions with the smallest objective, with proof.
+    """Find the attributions with the smallest objective, with a certified gap.
 
     Parameters
     ----------
@@ -192,43 +192,49 @@ def solve(
         A weighted sum of losses.
     solver : str or Solver
         ``"auto"`` (see :class:`propopt.solvers.Auto`), ``"spectral"``, ``"conic"``,
-        ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
+        ``"minimum_norm"``, or the name of a cvxpy backend, such as ``"CLARABEL"``.
     subject_to : sequence of Bound or Completeness
-        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, and
-        ``po.losses.Completeness(total)``: rows that add up. Of the latter ``details``
-        has the multipliers (N,), and for each loss what no complete explanation can
-        remove. Constraints of cvxpy are functions, ``lambda W: [W[:, 0] >= 0]``: these
-        programs, and those with a :class:`propopt.losses.Custom`, go to a conic
-        solver. The gap follows from conic duals that are checked; where none proves
-        anything, ``gap`` is None, and ``parameters["not proved"]`` has the reason.
+        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, or
+        ``po.losses.Completeness(total)`` for rows that add up. For the latter,
+        ``details`` has the multipliers (N,) and the irreducible part of each loss.
+        Constraints of cvxpy are functions, ``lambda W: [W[:, 0] >= 0]``. Programs with
+        these or a :class:`propopt.losses.Custom` use a conic solver, and their gap
+        follows from verified conic duals. If no dual gives a bound, ``gap`` is None and
+        ``parameters["not proved"]`` has the reason.
     tolerance : float
-        The certified relative gap that is wanted; a warning says if it was missed.
+        The required certified relative gap; a warning reports a larger one.
     target_radius : float, optional
-        δ ≥ 0: best for the worst target G with ‖G − Ĝ‖ ≤ δ (Frobenius), Ĝ being the
-        given one: min a(‖W − Ĝ‖ + δ)² + the other losses, all squared. That is the
-        optimum for the other weights times κ = r/(r + δ) with r = ‖W − Ĝ‖, and these
-        weights are those of the result; ``parameters`` has κ, the worst case and a
-        lower bound on it.
+        A radius δ ≥ 0 of the target: minimise the objective for the worst target G with
+        ‖G − Ĝ‖ ≤ δ (Frobenius), where Ĝ is the given target and all losses are squared.
+        The result is optimal for the other weights times κ = r/(r + δ), with
+        r = ‖W − Ĝ‖. Its weights are these; ``parameters`` has κ, the worst case and a
+        lower bound of it.
     aim : Aim, mapping, list of losses or "knee", optional
-        What to reach where weights are not known: see :class:`propopt.solvers.Aim`,
-        such as ``{"pairwise_robustness": "-50%"}``. ``parameters["aim"]`` says it in
-        words.
+        A goal instead of weights, such as ``{"pairwise_robustness": "-50%"}``; see
+        :class:`propopt.solvers.Aim`. ``parameters["aim"]`` describes it.
 
     Returns
     -------
     Explanation
-        With ``.attributions``, ``.losses``, ``.objective``, ``.gap``, ``.certificate``,
-        ``.multipliers``, ``.solver`` and ``.seconds``; ``.target`` tells what an
-        estimated target costs, and ``.standard_errors`` what it does to attributions.
+        The optimum, with ``attributions``, ``losses``, ``objective``, ``gap``,
+        ``certificate``, ``multipliers``, ``solver`` and ``seconds``. For an estimated
+        target, ``target`` has the error of the objective and ``standard_errors`` those
+        of the attributions.
 
     Raises
     ------
     Refused
-        If the solver cannot treat the objective, with the reason.
+        If the solver does not support the objective, with the reason.
     Infeasible
-        If no attributions satisfy all bounds, with what is attainable.
+        If no attributions satisfy all bounds, with attainable ones.
     SolverFailure
-        If the backend stopped without an answer.
+        If the backend stopped without a solution.
+
+    See Also
+    --------
+    sweep : Solve for many weights.
+    explain : Choose target, losses and weights automatically.
+    propopt.proofs.certify : Certify attributions from elsewhere.
 
     Examples
     --------

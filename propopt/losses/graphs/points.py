@@ -748,25 +748,43 @@ def knn_graph(
     lengthscale: float | None = None,
     same_pattern: bool = False,
 ) -> SimilarityGraph:
-    """Each point and its nearest neighbours; an edge where either names the other.
+    """Make a graph of points and their nearest neighbours, in either direction.
 
-    Of several points at the same distance, as tables of whole numbers have them, those
-    that are taken depend on the order of the rows.
+    Among points at equal distances, as in tables of whole numbers, the order of the
+    rows decides.
 
     Parameters
     ----------
     X : array or DataFrame (n, D)
-        The points; numbers may be missing. Distances are taken as they are: of a table
-        give :meth:`~propopt.functions.TableSchema.coordinates`, which divides by
-        standard deviations and places categories, as :func:`propopt.explain` does.
+        The points, perhaps with missing values. Distances are Euclidean without
+        scaling: for a table give :meth:`~propopt.functions.TableSchema.coordinates`,
+        which divides by standard deviations and encodes categories, as
+        :func:`propopt.explain` does.
     n_neighbors : int
-        Neighbours of each point, fewer than n.
+        The number of neighbours of each point, less than n.
     weights : {"uniform", "gaussian"}
-        Similarity one, or exp(−‖x − x'‖²/2Λ²).
+        Similarities of 1, or exp(−‖x − x'‖²/2Λ²).
     lengthscale : float, optional
-        Λ for gaussian weights; by default the median distance along the edges.
+        The scale Λ of Gaussian weights; by default the median distance of the edges.
     same_pattern : bool
-        As for :func:`gaussian_graph`; a row may then keep fewer neighbours.
+        Whether to join only rows with the same missing columns, as in
+        :func:`gaussian_graph`; rows may then have fewer neighbours.
+
+    Returns
+    -------
+    Graph
+        An undirected graph with n nodes.
+
+    See Also
+    --------
+    Nearest : The rule for nearest rows, for ``graph`` of :func:`propopt.explain`.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> po.graphs.knn_graph(X, n_neighbors=1).edges.tolist()
+    [[0, 1], [1, 2]]
     """
     points, _ = read_points(X, "X")
     count = read_count(n_neighbors, "n_neighbors")
