@@ -124,8 +124,8 @@ GROUPS = {
         "n_row_groups n_groups effective_rows notes",
     },
     "propopt.lime.LimeExplanation": {
-        "The numbers": "flat_coefficients flat_errors flat_alpha intercept log_weight "
-        "effective_share",
+        "The numbers": "flat_coefficients flat_errors flat_alpha intercept "
+        "log_weight effective_share",
         "What is explained": "labels values cells bins documents quantity subject",
         "How they were computed": "sources reasons law_in_words n_samples ridge "
         "first_row evaluations scatter notes",
