@@ -518,8 +518,8 @@ class Comparison(
             moved = np.abs(self.after - self.before) > level.cell_limit
             count = int(moved.sum())
             words = f"{count:,} of" if count else "None of the"
-            words += f" {moved.size:,} attributions changed more "
-            yield Finding(f"{words}than any single one did in refits.", "estimated")
+            words += f" {moved.size:,} attributions differ more "
+            yield Finding(f"{words}than any single one between refits.", "estimated")
 
     def _flags(
         self, level: NullLevel, flagged: list[int], alone: bool
@@ -554,7 +554,8 @@ class Comparison(
         order = np.argsort(-np.nan_to_num(ratios), kind="stable")
         changed = [j for j in order.tolist() if ratios[j] > 1.0]
         for j in changed[:_MAX_NAMED]:
-            words = f"The mean size of {names[j]} changed from {before[j]:.3g} to "
+            verb = "rose" if after[j] > before[j] else "fell"
+            words = f"The mean size of {names[j]} {verb} from {before[j]:.3g} to "
             words += f"{after[j]:.3g}{_growth(before[j], after[j])}, {ratios[j]:.1f} "
             yield Finding(f"{words}times the level of chance.", "estimated")
         if rest := changed[_MAX_NAMED:]:
@@ -575,8 +576,11 @@ class Comparison(
         if self.base_values is None or self.kind == "groups":
             return
         one, other = self.base_values
-        words = f"The base changed from {one:.4g} to {other:.4g}{self._noun} "
+        verb = "rose" if other > one else "fell"
+        words = f"The base {verb} from {one:.4g} to {other:.4g}{self._noun} "
         words += f"({other - one:+.3g})"
+        if other == one:
+            words = f"The base stayed at {one:.4g}{self._noun}"
         if level is not None and level.bases is not None:
             words += f"; a change of {level.base_limit:.2g} would be flagged"
             if self.base_flagged:

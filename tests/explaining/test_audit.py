@@ -215,23 +215,23 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
     rough = E + 0.05 * noise
     found = audited(case, rough)
     *_, moves = explorers(found)
-    trail, front = moves.trail, moves.trail.front
-    (came,) = trail.others
+    path, front = moves.front_path, moves.front_path.front
+    (audited_values,) = path.baselines
     assert front.error < 1e-6
-    aim, robust = trail.losses
+    aim, robust = path.losses
 
     def farther(log_weight):  # than what came, from exact values
-        return front.losses(np.exp(log_weight))[aim] - came.losses[aim]
+        return front.losses(np.exp(log_weight))[aim] - audited_values.losses[aim]
 
     c = np.exp(brentq(farther, *np.log(front.ends)))
-    ratio = came.losses[robust] / front.losses(c)[robust]
+    ratio = audited_values.losses[robust] / front.losses(c)[robust]
     assert ratio == pytest.approx(found["more_robust"].number, rel=1e-5)
     W = front.attributions(c)
     np.testing.assert_allclose(W.sum(axis=1), E.sum(axis=1), atol=1e-9)
-    assert trail.control == "Towards more alike explanations"
+    assert path.control == "Towards more alike explanations"
     found.save(tmp_path / "audit.npz")  # files have no front, and their page no slider
     loaded = po.results.Audit.load(tmp_path / "audit.npz")
-    assert [x.trail for x in explorers(loaded)] == [None]
+    assert [x.front_path for x in explorers(loaded)] == [None]
 
 
 def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(case):
