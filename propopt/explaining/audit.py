@@ -59,7 +59,7 @@ _MAX_Z: Final = 5.0
 
 
 def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
-    """Whether Σ_d w_nd = f(x_n) − base in every row."""
+    """The check that Σ_d w_nd = f(x_n) − base in every row."""
     largest = float(np.abs(e.missed).max())
     wrong, N = int((np.abs(e.missed) > e.row_tolerance).sum()), len(e.W)
     verdict: Verdict = "undetermined" if diagnosis.cause == LIME else "wrong"
@@ -145,7 +145,7 @@ def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
 
 
 def _compared_with(e: AuditEvidence, diagnosis: Diagnosis) -> str:
-    """What values are compared with; and for which rows, if others are possible."""
+    """The values to compare with, in words, and their rows if others are possible."""
     if not e.is_exact:
         return "sampled values"
     if not e.is_given:
@@ -209,7 +209,7 @@ def _judged(e: AuditEvidence, diagnosis: Diagnosis, x: AuditFinding) -> AuditFin
 
 
 def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
-    """Whether columns that the model does not use are zero."""
+    """The check that columns are zero if the model does not use them."""
     if e.structure is None:
         sentence = "The model can only be called, so unused columns are unknown."
         return AuditFinding("unused", sentence, math.nan, e.unit, "undetermined")
@@ -264,7 +264,7 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
 
 
 _OTHER_NEIGHBORS: Final = (4, 16)
-"""Numbers of neighbours that are tried besides the default."""
+"""Numbers of neighbours that are tried in addition to the default."""
 
 
 def _rounded(share: float) -> str:

@@ -335,9 +335,9 @@ def _distances_and_prices(
 ) -> dict[str, Any]:
     """Distances of the optimized explanations, and prices; empty for other losses.
 
-    Explanations whose objectives are ε above their minimum lie within √ε of the optimum
-    in ‖·‖_H, so that two of them can agree in column j only from ε = ‖d_j‖²_H/4 each.
-    The gap of each certificate is subtracted, as √gap.
+    Explanations with an objective ε above the minimum lie within √ε of the optimum in
+    ‖·‖_H. So two of them can agree in column j only from ε = ‖d_j‖²_H/4 each. The gap
+    of each certificate is subtracted, as √gap.
 
     ‖d‖²_H = a‖d‖² + b Σ_{n,n'} S_nn' (d_n − d_n')². Saved explanations do not store
     their graph, and have the first term alone.
@@ -535,7 +535,7 @@ def _refuse_unfit(settings: CheckedSettings) -> None:
 
 
 def _is_explanation(version: Any) -> bool:
-    """Whether a version is an explanation or a table of attributions, not a model."""
+    """True for explanations and tables of attributions, False for models."""
     is_table = isinstance(version, np.ndarray | list | str | Path)
     is_table = is_table or is_tensor(version) or is_frame(version, "version")
     return is_table or isinstance(version, Explanation) or is_shap(version)

@@ -44,7 +44,7 @@ ContributionsLike: TypeAlias = Any
 """``"shapley"``, ``"slopes"``, or attributions given as a table or an explanation."""
 
 ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
-"""Those that are made of a function, for any row."""
+"""Contributions that can be computed for any row."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,19 +52,19 @@ class ContributionRule:
     """The rule that computes contributions of rows to the output of a function."""
 
     function: Function  # f
-    reference: Reference  # the rows that backgrounds, means and laws are made of
-    kind: ContributionsLike = "shapley"  # what is made, or what was made elsewhere
+    reference: Reference  # rows for backgrounds, means and laws
+    kind: ContributionsLike = "shapley"  # how to compute them, or given ones
     law: LawChoice = "auto"  # of the slopes, if these are the targets
-    # orders that are drawn for each point, where Shapley values are sampled; until the
-    # error is precise, if several points are explained together
+    # random orders for each point, if Shapley values are sampled; more of them until
+    # the error is small enough, if several points are explained together
     draws: DrawPlan = DrawPlan(n_samples=100)
-    error: Callable[[Targets], float] | None = None  # what is to be precise
-    rng: int | np.random.Generator | None = None  # for all draws
-    # rows that stand for "column unknown"; by default those of the reference
+    error: Callable[[Targets], float] | None = None  # the error to be made small
+    rng: int | np.random.Generator | None = None  # the seed of all draws
+    # rows that replace unknown columns; by default those of the reference
     given_background: Background | None = None
-    # the whole table with weights, of which it takes as many rows as it can afford
+    # the whole table with weights; as many rows as can be afforded are used
     weighted: Background | None = None
-    players: Players | None = None  # of the columns, where groups of them are one
+    players: Players | None = None  # groups of columns that count as one
 
     def of(self, points: Points, labels: Labels) -> Targets:
         """The contributions of rows, with the base and the predictions."""
@@ -105,7 +105,7 @@ class ContributionRule:
 
     @property
     def is_row_independent(self) -> bool:
-        """Whether results of a row never depend on other rows: sums of trees."""
+        """True if results of a row never depend on other rows: sums of trees."""
         if self.kind != "shapley" or not isinstance(self.checked.structure, Boxes):
             return False
         return self._ready is not None
@@ -125,7 +125,7 @@ class ContributionRule:
         self,
         points: Points,
         labels: Labels,
-        generator: np.random.Generator | None,  # None where nothing is drawn
+        generator: np.random.Generator | None,  # None if nothing is sampled
         *,
         base: float | None = None,
         alone: bool = False,
@@ -168,7 +168,7 @@ class ContributionRule:
     def _of_background(
         self, exact: Array, by: str, labels: Labels, evaluations: int = 0
     ) -> Estimate:
-        """Values (N, D); of a drawn background those of its blocks (10, N, D)."""
+        """The estimate from values (N, D), or from those of blocks (10, N, D)."""
         words, labels = self.background.in_words(), self.named(labels)
         if exact.ndim == 2:
             return Estimate(
@@ -204,7 +204,7 @@ class ContributionRule:
         )
 
     def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
-        """Attributions made elsewhere, with their base where they know it."""
+        """Targets from given attributions, with their base if they have one."""
         names, shape = self.named(labels), (len(points), self._n_players)
         imported = read_attributions(
             carrier, "contributions", names, shape, saved=Explanation.load
@@ -227,7 +227,7 @@ class ContributionRule:
         )
 
     def named(self, labels: Labels) -> Labels:
-        """Names of rows, and of what contributes: columns, or players."""
+        """Names of the rows, and of the columns or groups of columns."""
         return labels if self.players is None else self.players.labels(labels)
 
     @property
@@ -252,18 +252,18 @@ class ContributionRule:
 
     @cached_property
     def of_background(self) -> Values:
-        """F at the rows of the background, (M,)."""
+        """The values of f at the rows of the background, (M,)."""
         names = self.reference.labels.of_columns()
         return self.function.value_at(self.background.points, names)
 
     @property
     def base(self) -> float:
-        """V(∅), the mean of f over the background."""
+        """The base v(∅): the mean of f over the background."""
         return float(self.background.mean(self.of_background))
 
     @property
     def base_error(self) -> float:
-        """Its standard error where the background is drawn."""
+        """The standard error of the base, if the background is a sample."""
         return self.background.error_of_mean(self.of_background)
 
     def _base(self, background: Points) -> float:
@@ -272,13 +272,13 @@ class ContributionRule:
 
     @cached_property
     def checked(self) -> CheckedStructure:
-        """What the function is read as, made ready once."""
+        """The structure of the function, prepared once."""
         return CheckedStructure.of(self.function, self.reference.points.shape[1])
 
     def _exact(self, points: Points, labels: Labels, alone: bool) -> Array | None:
-        """Those of points (N, D); None where the function is not read, or wrongly.
+        """Exact values (N, D); None if the function has no structure, or another one.
 
-        Of a drawn background those of each of its blocks, (10, N, D).
+        For a sampled background they are the values of each block, (10, N, D).
 
         With ``alone`` each row is checked separately, without the results of earlier
         rows.
@@ -295,7 +295,7 @@ class ContributionRule:
         return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
-        """Those of a link of trees, where all sets of the columns can be afforded."""
+        """Exact values for a link of trees, if all sets of columns can be afforded."""
         ready, checked = self._ready_link, self._checked_link
         if ready is None or checked is None or not checked.holds(points, prediction):
             return None
@@ -319,7 +319,7 @@ class ContributionRule:
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
-        """Against the whole background, or one that is drawn in ten blocks."""
+        """Prepared Shapley values for the background, whole or in ten blocks."""
         read = self.checked.structure
         assert isinstance(read, SumOfProducts), "it was read before"
         try:
@@ -342,7 +342,7 @@ class ContributionRule:
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
-        """From all sets of the columns where they are cheap, else from orders."""
+        """The estimate from all sets of columns if they are cheap, else from orders."""
         drawn_from, rows = self.background, self.background.points
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
@@ -365,7 +365,7 @@ class ContributionRule:
                 Targets(estimate=estimate, base=base, prediction=prediction)
             )
 
-        # more orders leave the error of a drawn background as it is
+        # more orders do not reduce the error of a sampled background
         drawn = drawn.enough(plan, None if self.error is None else size)
         return self._adding_up(drawn, ends, labels, drawn_from.correction)
 
@@ -381,7 +381,7 @@ class ContributionRule:
         drawn: Pooled,
         ends: tuple[Array, Values],  # base and prediction (N,)
         labels: Labels,
-        correction: float,  # of the error that a drawn background has
+        correction: float,  # for the error of a sampled background
     ) -> Estimate:
         """The estimate from blocks, each shifted so that it adds up."""
         blocks, *of_parts = drawn.blocks
@@ -399,7 +399,7 @@ class ContributionRule:
         return replace(estimate, units="output")
 
     def _steps(self, points: Points) -> Array:
-        """Of numbers x − mean; 1 for categories, and where a number is missing."""
+        """Distances x − mean for numbers; 1 for categories and missing numbers."""
         means, schema = observed_means(self.reference.points), self.function.schema
         numeric = ~np.isnan(points)
         if schema is not None:
@@ -412,13 +412,13 @@ AnyRule: TypeAlias = TargetRule | ContributionRule
 
 
 def observed_means(points: Points) -> Array:
-    """Means of the columns over the numbers that are there, (D,); NaN without any."""
+    """Means of the columns over their observed numbers, (D,); NaN without any."""
     there = ~np.isnan(points)
     sums, counts = np.where(there, points, 0.0).sum(axis=0), there.sum(axis=0)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 
 def _words_of(points: Points) -> list[int]:
-    """The values of a row as words of a seed; NaN and zero are one each."""
+    """The values of a row as integers for a seed; all NaN, and both zeros, agree."""
     plain = np.where(np.isnan(points), np.nan, points + 0.0).astype("<f8")
     return np.frombuffer(hashlib.sha256(plain.tobytes()).digest(), "<u4").tolist()

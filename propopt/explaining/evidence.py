@@ -192,7 +192,7 @@ _SINGLE_PRECISION: Final = 5e-7
 """Error of sums in single precision, relative to the size of predictions."""
 
 _N_CLUSTERED: Final = 500
-"""Rows whose cluster centres are tried as a background."""
+"""Number of rows for cluster centres that are tried as a background."""
 
 _MIXTURE_ERRORS: Final = 10.0
 """Root mean squares within which a value agrees with a fitted mixture."""
@@ -235,7 +235,7 @@ class AuditEvidence:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the Shapley values to compare with are exact, not sampled."""
+        """True if the Shapley values to compare with are exact, not sampled."""
         return self.targets.estimate.exact
 
     @cached_property
@@ -523,10 +523,10 @@ class AuditEvidence:
 
     @property
     def has_similar_rows(self) -> bool:
-        """Whether there are similar rows with different values."""
+        """True if there are similar rows with different values."""
         return len(self.W) > 2 and self.audited_front.plain > 0.0
 
     @property
     def has_avoidable(self) -> bool:
-        """Whether some of the differences between similar rows are avoidable."""
+        """True if some of the differences between similar rows are avoidable."""
         return self.has_similar_rows and self.audited_front.is_rough

@@ -42,12 +42,12 @@ class Diagnosis:
 
     @property
     def has_source(self) -> bool:
-        """Whether all values come from a source that is known."""
+        """True if all values come from a known source."""
         return self.verdict in ("right", "depends on settings")
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a cause is known that makes the values wrong."""
+        """True if a known cause makes the values wrong."""
         return self.verdict == "wrong"
 
 
@@ -309,7 +309,7 @@ def scaled_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | No
 
 
 def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
-    """Pairs of rows, whose differences do not depend on the base."""
+    """Pairs of rows; their differences do not depend on the base."""
     order = np.random.default_rng(seed).permutation(count)
     pairs = np.concatenate([np.roll(order, k) for k in (1, 2, 3, 5, 7)])
     return np.tile(order, 5), pairs
@@ -342,7 +342,7 @@ def absolute_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis 
 
 
 def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Columns are exchanged."""
+    """Columns hold the values of other columns."""
     W, S, D = e.W, source.values, e.W.shape[1]
     tolerance = np.broadcast_to(source.tolerance, W.shape)
     fit = np.stack(
@@ -465,9 +465,9 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
     count, n_rows = int(differs.sum()), int(in_rows.sum())
     turned = int((differs & (np.abs(W + S) <= source.tolerance)).sum())
-    whose = "right" if source.is_given else source.words
+    verdict = "right" if source.is_given else source.words
     cell = e.cell(n, j)
-    evidence = f"{W.size - count:,} of {W.size:,} values are {whose}. "
+    evidence = f"{W.size - count:,} of {W.size:,} values are {verdict}. "
     evidence += f"{cell[0].upper()}{cell[1:]}: "
     digits = _decimals(max(abs(W[n, j]), abs(S[n, j])), abs(W[n, j] - S[n, j]))
     evidence += minus(f"{W[n, j]:+.{digits}f} should be {S[n, j]:+.{digits}f}.")

@@ -29,7 +29,7 @@ from propopt.tables.frames import Labels
 
 
 _MOST_CELLS: Final = 2**26
-"""Cells times sets of which tables of main effects are made."""
+"""Largest number of cells times sets for which tables are prepared."""
 
 
 class _JoinedTables(NamedTuple):
@@ -37,20 +37,20 @@ class _JoinedTables(NamedTuple):
 
     columns: Indices  # (C,)
     column: Indices  # (E,): the column of each end
-    ends: Array  # (E,): the upper ends of cells but for the last
+    ends: Array  # (E,): the upper ends of all cells except the last
     starts: Indices  # (C,): the first end of each column
-    values: Values  # (E,): those of cells, the last one's too
+    values: Values  # (E,): the values of all cells
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class MainEffectRule:
-    """How main effects of any row are made, with the means that all rows share."""
+    """The rule that computes main effects of any row, with means shared by all rows."""
 
     function: Function  # f
     background: Background
     checked: CheckedStructure  # the structure of f
-    players: Players | None = None  # of the columns, where groups of them are one
+    players: Players | None = None  # groups of columns that count as one
 
     @classmethod
     def of(
@@ -67,7 +67,7 @@ class MainEffectRule:
 
     @property
     def by(self) -> str:
-        """Where they come from."""
+        """How the main effects are computed, in words."""
         has_structure = isinstance(self.checked.structure, SumOfProducts)
         return "read from the model" if has_structure else "by its answers"
 
@@ -101,7 +101,7 @@ class MainEffectRule:
 
     @cached_property
     def _structure(self) -> SumOfProducts:
-        """The sum of products, by players where groups are one."""
+        """The sum of products, with a factor for each group of columns."""
         structure = self.checked.structure
         assert isinstance(structure, SumOfProducts), "the caller has checked it"
         if self.players is None:
@@ -110,7 +110,7 @@ class MainEffectRule:
 
     @cached_property
     def _shared(self) -> tuple[Array, Array]:
-        """Of each factor u its mean slope c_u, and the mean of slope times factor."""
+        """The mean slope c_u of each factor u, and the mean of slope times factor."""
         structure, rows = self._structure, self.background.points
         weights, boxes = self.background.weights, self.checked.structure
         if isinstance(boxes, Boxes):
@@ -128,7 +128,7 @@ class MainEffectRule:
         return c, mean
 
     def _of_products(self, structure: SumOfProducts, points: Points) -> Attributions:
-        """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
+        """Exact main effects: Σ_{u of j} c_u g_u(x_j) minus its mean."""
         G = np.zeros(points.shape)
         if self._tables is not None:
             if len(points) == 1:
@@ -142,19 +142,19 @@ class MainEffectRule:
         return G
 
     def _of_row(self, points: Points) -> Attributions:
-        """The same of one row (1, D), from the ends of all columns at once."""
+        """The same for one row (1, D), from the cells of all columns together."""
         joined, G = self._joined, np.zeros(points.shape)
         if len(joined.columns):
-            # NaN is behind all ends
+            # NaN is above all ends
             passed = ~(points[0, joined.column] <= joined.ends)
             cell = np.add.reduceat(passed, joined.starts, dtype=np.intp)
-            # the first end of each column is no cell, for all values are above −∞
+            # the first end of each column is −∞, below all values
             G[0, joined.columns] = joined.values[joined.starts - 1 + cell]
         return G
 
     @cached_property
     def _joined(self) -> _JoinedTables:
-        """Tables of all columns behind each other."""
+        """The tables of all columns in one array."""
         tables = self._tables or {}
         columns = np.array(list(tables), np.intp)
         lengths = [1 + len(ends) for ends, _ in tables.values()]
@@ -181,7 +181,7 @@ class MainEffectRule:
 
     @cached_property
     def _tables(self) -> dict[int, tuple[Array, Values]] | None:
-        """Of trees by column the ends of cells in which main effects are the same.
+        """The upper ends of cells with equal main effects, for each column of trees.
 
         With the main effect of each cell; None where evaluating rows is as fast.
         """
@@ -202,7 +202,7 @@ class MainEffectRule:
             values = np.empty(len(x))
             for block in BATCH_BUDGET.blocks(len(x), 24 * int(counts[j])):
                 values[block] = self._of_column(j, x[block])
-            tables[j] = x[:-1], values  # the last cell is behind all ends
+            tables[j] = x[:-1], values  # the last cell is above all ends
         return tables
 
     def _of_players(self, points: Points) -> Attributions:
@@ -218,7 +218,7 @@ class MainEffectRule:
 
 
 def _sets_of(structure: Boxes, j: int) -> list[Sets]:
-    """The sets of a column, by families."""
+    """The sets of one column, a family each."""
     return [cast(Sets, sets) for _, sets in structure.of_column(j)]
 
 
@@ -242,9 +242,9 @@ def partial_dependence(
     evaluate: Callable[[Points, int], Values],
     points: Points,
     background: Background,
-    players: Indices | None = None,  # (D,): of the columns, where some are one
+    players: Indices | None = None,  # (D,): the group of each column
 ) -> Attributions:
-    """The mean over the background with each column's value of each point, (N, D)."""
+    """Mean of f over the background with one column replaced by the point's, (N, D)."""
     player = np.arange(points.shape[1]) if players is None else players
     others = background.points
     G = np.empty((len(points), int(player.max()) + 1))

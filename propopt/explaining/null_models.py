@@ -208,7 +208,7 @@ def seed_refits(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels
     """
     rows = np.arange(_n_rows(X, y))
     if not has_method(estimator, "get_params"):
-        raise InvalidInput("seed_refits: expected an estimator, whose seed can be set")
+        raise InvalidInput("seed_refits: expected an estimator with a seed")
     seeds = [x for x in estimator.get_params() if x.split("__")[-1] == "random_state"]
     if not seeds:
         raise InvalidInput(

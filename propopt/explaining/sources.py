@@ -231,7 +231,7 @@ _MAX_MISS: Final = 1e-3
 
 
 def adds_up_to(sums: Values, f: Values) -> bool:
-    """Whether most rows add up to f minus one constant."""
+    """True if most rows add up to f minus one constant."""
     deviation, misses = float(np.std(f)), sums - f
     scatter = float(np.median(np.abs(misses - np.median(misses))))
     return bool(np.isfinite(deviation)) and 0.0 < deviation * _MAX_MISS >= scatter

@@ -277,7 +277,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     @property
     def mistakes(self) -> tuple[AuditFinding, ...]:
-        """The findings whose verdict is "wrong"."""
+        """The findings with the verdict "wrong"."""
         return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:

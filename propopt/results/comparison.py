@@ -66,7 +66,7 @@ with tables of equal size, distances and sizes share it."""
 
 SHARE_OF_SIZES: Final = 0.024
 """Upper bound on false alarms from mean sizes and the base together. Distances have
-the rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten splits, whose differences have twice the
+the rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten splits: their differences have twice the
 variance. Distances that sum several squares exceed the largest less often."""
 
 MIN_SIZE: Final = 0.01
@@ -120,8 +120,8 @@ class NullLevel(Declared, eq=True):
     def size_limits(self) -> Values:
         """The changes of mean |φ| above which columns are flagged, (D + 1,).
 
-        The last is for all columns together. They are limits of differences, whose
-        scale is the same close to zero as elsewhere; that of logarithms is not.
+        The last is for all columns together. They limit differences: their scale is
+        the same close to zero as elsewhere, unlike that of logarithms.
         """
         if self.sizes is None:
             return np.full(self.distances.shape[1] + 1, math.nan)
@@ -222,7 +222,7 @@ _STATISTICS: Final = {
     "versions": "root mean square over the same rows",
     "groups": "difference of means, or of mean sizes",
 }
-"""What the distance of a column is."""
+"""The distance of a column, in words."""
 
 _HEADS: Final = {
     "distance_of": "distance of",
@@ -364,7 +364,7 @@ class Comparison(
 
     @property
     def distance_flagged(self) -> Mask:
-        """The columns whose distance is above the level, (D,)."""
+        """The columns with a distance above the level, (D,)."""
         return np.asarray(self.distances > self._limit)
 
     @property
@@ -387,7 +387,7 @@ class Comparison(
 
     @property
     def size_flagged(self) -> Mask:
-        """The columns whose mean |φ| changed more than by chance, (D,)."""
+        """The columns with a change of mean |φ| above its level, (D,)."""
         return self.size_ratios > 1.0
 
     @property
@@ -397,7 +397,7 @@ class Comparison(
 
     @property
     def total_flagged(self) -> bool:
-        """Whether the mean size of all columns together changed more than by chance."""
+        """True if the mean size of all columns together changed more than by chance."""
         return bool(self._size_ratios[-1] > 1.0)
 
     @property
@@ -413,7 +413,7 @@ class Comparison(
 
     @property
     def base_flagged(self) -> bool:
-        """Whether the base changed more than by chance."""
+        """True if the base changed more than by chance."""
         if self.level is None or self.base_values is None:
             return False
         one, other = self.base_values
@@ -618,7 +618,7 @@ class Comparison(
                     yield Finding(f"{words}in {second} than in {first}.", "estimated")
 
     def _price_of(self, j: int, price: float) -> Finding:
-        """Whether other near-optimal explanations may hide a change."""
+        """The sentence on near-optimal explanations that may hide a change."""
         what = f"the {self._change} of {self.features[j]}"
         words = f"No near-optimal explanations hide {what}; both would be worse by at "
         words += f"least {price:.3g} times the mean loss of a row."
@@ -690,7 +690,7 @@ class Comparison(
         )
 
     def _trust(self, first: Finding) -> Iterator[Finding]:
-        """What is proved, what is tested, and how often chance raises an alarm."""
+        """The basis of the findings, and how often chance raises an alarm."""
         if self.prices is not None:
             yield Finding("the costs of hiding a change are proved", "proved")
         if self.level is None:
