@@ -166,7 +166,6 @@ def level_of(
         sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
         least=MIN_SIZE * size,
         bases=np.array(changes) if len(changes) == len(pairs) else None,
-        cells=np.array([np.abs(one - other).max() for one, other in pairs]),
     )
     if not level.limit > 0.0:
         raise InvalidInput(

@@ -15,7 +15,6 @@ import pandas as pd
 from scipy.stats import t as student
 
 from propopt.base.arrays import Array, Indices, Mask, Values
-from propopt.base.checks import read_count
 from propopt.base.declared import Declared, field
 from propopt.base.document import (
     Bar,
@@ -84,7 +83,6 @@ class NullLevel(Declared, eq=True):
     sizes: Array | None = field("R S", default=None)
     least: float = field(low=0.0, default=0.0)  # smaller changes are not flagged
     bases: Values | None = field("R", default=None)  # changes of the base
-    cells: Values | None = field("R", low=0.0, default=None)  # the largest change each
 
     def validate(self) -> None:
         """Refuse sizes with another number of columns."""
@@ -135,11 +133,6 @@ class NullLevel(Declared, eq=True):
             return math.nan
         scale = math.sqrt(float((self.bases**2).mean()))
         return max(self.quantile * scale, self.least)
-
-    @property
-    def cell_limit(self) -> float:
-        """The largest change of any single cell by chance; NaN if it is unknown."""
-        return math.nan if self.cells is None else self._limit_of(self.cells)
 
     def _limit_of(self, largest: Values) -> float:
         """The limit from the largest change of each pair, (R,).
@@ -447,42 +440,6 @@ class Comparison(
         )
         return table.iloc[self._order].reset_index()
 
-    def cells(self, k: int = 10) -> pd.DataFrame:
-        """The k attributions that differ most, each for one row and column.
-
-        Parameters
-        ----------
-        k : int
-            The number of cells.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``row``, ``feature``, ``before``, ``after``, and ``ratio``, the
-            difference over the largest one of any cell between refits; NaN without
-            these.
-
-        Raises
-        ------
-        InvalidInput
-            If groups are compared, which have no rows in common.
-        """
-        if self.kind == "groups":
-            raise InvalidInput("cells: two groups have no rows in common")
-        moved = np.abs(self.after - self.before)
-        order = np.argsort(-moved, axis=None, kind="stable")[: read_count(k, "k")]
-        rows, columns = np.unravel_index(order, moved.shape)
-        limit = math.nan if self.level is None else self.level.cell_limit
-        return pd.DataFrame(
-            {
-                "row": [self.labels.row(n) for n in rows.tolist()],
-                "feature": [self.features[j] for j in columns.tolist()],
-                "before": self.before[rows, columns],
-                "after": self.after[rows, columns],
-                "ratio": moved[rows, columns] / limit,
-            }
-        )
-
     # ---- findings
 
     def findings(self) -> Iterator[Finding]:
@@ -514,12 +471,6 @@ class Comparison(
                 yield from self._power(quiet)
         if flagged and self.prices is not None:
             yield self._price_of(flagged[0], float(self.prices[flagged[0]]))
-        if level is not None and level.cells is not None:
-            moved = np.abs(self.after - self.before) > level.cell_limit
-            count = int(moved.sum())
-            words = f"{count:,} of" if count else "None of the"
-            words += f" {moved.size:,} attributions differ more "
-            yield Finding(f"{words}than any single one between refits.", "estimated")
 
     def _flags(
         self, level: NullLevel, flagged: list[int], alone: bool
@@ -705,18 +656,12 @@ class Comparison(
             )
 
     def _chapters(self) -> list[Chapter]:
-        """The chapters of the page: each column, and the cells that changed most."""
+        """The chapter of the page: the table of all columns."""
         table = self.to_frame().set_index("feature")
         if self.level is None:  # untested columns are not "not flagged"
             table = table.drop(columns=["distance_flagged", "size_flagged"])
         table = table.dropna(axis=1, how="all").rename(columns=_HEADS)
-        parts = [table_chapter("Columns", table, sentence(_STATISTICS[self.kind]))]
-        if self.kind == "versions":
-            words = "The attributions that differ most; a cell is one row of a column."
-            cells = self.cells().dropna(axis=1, how="all")
-            cells = cells.rename(columns={"ratio": "in levels"})
-            parts.append(table_chapter("Cells", cells, words))
-        return parts
+        return [table_chapter("Columns", table, sentence(_STATISTICS[self.kind]))]
 
     def _bar(self, j: int) -> Bar:
         """The distance of a column, with its mean size before and after."""
