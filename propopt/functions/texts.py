@@ -90,9 +90,8 @@ class DocumentFunction(DerivedFunction):
         bits = self._bits(points)
         effects = np.zeros(points.shape)
         if len(points):
-            word_effects = self.function.effects_in(
-                [self.document] * len(bits), list(bits)
-            )
+            documents = [self.document] * len(bits)
+            word_effects = self.function.effects_in(documents, list(bits))
             effects[bits] = np.concatenate(word_effects)
         return effects
 

@@ -51,19 +51,17 @@ _Part = TypeVar("_Part")
 
 
 def of_class(
-    model: Any,
-    part: Callable[[ModelReader], _Part | None],
-    unchanged: tuple[str, ...] = (),
+    model: Any, part: Callable[[ModelReader], _Part | None], *, predicting: bool = False
 ) -> _Part | None:
-    """Part that the reader of a model's class, or of its nearest base class, provides.
+    """The part that the reader of a model's class, or of a base class, provides.
 
-    Base classes are not searched beyond a class that overrides one of the ``unchanged``
-    methods.
+    With ``predicting`` a class that overrides a prediction method ends the search.
     """
+    methods = PREDICTION_METHODS if predicting else ()
     for kind in type(model).__mro__:
         reader = READERS.get(class_name(kind))
         value = None if reader is None else part(reader)
-        if value is not None or any(method in vars(kind) for method in unchanged):
+        if value is not None or any(method in vars(kind) for method in methods):
             return value
     return None
 
@@ -241,11 +239,9 @@ class FittedModel:
 
     @cached_property
     def margin(self) -> Callable[[Any], Array] | None:
-        """The margin (raw score) of boosted classifiers and native boosters.
+        """The margin (raw score) of boosted models, as a function; None for others.
 
-        None for others.
-
-        A function from the model's input table to scores (n,), or (n, K) for K classes.
+        It maps the model's input table to scores (n,), or (n, K) for K classes.
         """
         if self._rule is None:
             return None
@@ -259,7 +255,7 @@ class FittedModel:
 
     @cached_property
     def _rule(self) -> MarginRule | None:
-        return of_class(self.core, lambda reader: reader.margin, PREDICTION_METHODS)
+        return of_class(self.core, lambda r: r.margin, predicting=True)
 
     @cached_property
     def is_explained_by_margin(self) -> bool:
@@ -268,9 +264,7 @@ class FittedModel:
         It does for boosted classifiers, and for stacks that end in a logistic
         regression.
         """
-        explains = of_class(
-            self.core, lambda reader: reader.explains_margin, PREDICTION_METHODS
-        )
+        explains = of_class(self.core, lambda r: r.explains_margin, predicting=True)
         if explains is not None:
             return explains(self.core)
         is_stack = inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
@@ -280,7 +274,7 @@ class FittedModel:
     def has_custom_objective(self) -> bool:
         """Whether a boosted classifier gives only scores, of a user's objective."""
         predicate = of_class(
-            self.core, lambda reader: reader.has_custom_objective, PREDICTION_METHODS
+            self.core, lambda r: r.has_custom_objective, predicting=True
         )
         return predicate is not None and predicate(self.core)
 
@@ -294,16 +288,14 @@ class FittedModel:
     def takes_numbers(self) -> bool:
         """Whether an array gives the same predictions as the frame of the fit."""
         flag = of_class(
-            self.estimator, lambda r: r.takes_numbers or None, PREDICTION_METHODS
+            self.estimator, lambda r: r.takes_numbers or None, predicting=True
         )
         return flag is not None
 
     @property
     def direct(self) -> Callable[..., Array] | None:
         """A faster prediction function for numeric tables, if the library has one."""
-        make_call = of_class(
-            self.estimator, lambda reader: reader.direct, PREDICTION_METHODS
-        )
+        make_call = of_class(self.estimator, lambda r: r.direct, predicting=True)
         return None if make_call is None else make_call(self.estimator)
 
     # ---- Shape
@@ -333,10 +325,8 @@ class FittedModel:
     @cached_property
     def text_vectorisers(self) -> list[Any]:
         """The vectorisers that the model begins with; none if other steps do."""
-        vectorisers = [
-            entry for entry in self.text_entries if is_a(entry, *_COUNT_WORDS)
-        ]
-        return vectorisers if len(vectorisers) == len(self.text_entries) else []
+        entries = self.text_entries
+        return entries if all(is_a(entry, *_COUNT_WORDS) for entry in entries) else []
 
 
 _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"

@@ -75,16 +75,13 @@ class ModelStructure:
             links: list[Link] = [ScoreLink("logistic")]
             if self.output == "value":
                 margin, links = self.margin, [ScoreLink("exp"), *links]
-            exact_margin = exact_score(margin.products)
-            return (
-                ()
-                if exact_margin is None
-                else tuple(LinkedScores((exact_margin,), h) for h in links)
-            )
+            exact = exact_score(margin.products)
+            if exact is None:
+                return ()
+            return tuple(LinkedScores((exact,), link) for link in links)
         parts = (replace(self.margin, index=k) for k in range(n_classes))
-        scores = tuple(
-            s for part in parts if (s := exact_score(part.products)) is not None
-        )
+        exact_scores = [exact_score(part.products) for part in parts]
+        scores = tuple(s for s in exact_scores if s is not None)
         if len(scores) < n_classes:
             return ()
         if self.output == "log_odds":

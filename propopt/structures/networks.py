@@ -266,12 +266,8 @@ class Monomials(Network):
     def _to_features(self) -> list[Sparse]:
         """Matrices (D, F) that sum over the monomials with a feature as k-th factor."""
         shape = self.n_features, self.n_scores
-        used = [
-            np.flatnonzero(features < self.n_features) for features in self.features
-        ]
+        used = [np.flatnonzero(row < self.n_features) for row in self.features]
         return [
-            sp.csr_array(
-                (np.ones(len(monomials)), (features[monomials], monomials)), shape=shape
-            )
-            for features, monomials in zip(self.features, used, strict=True)
+            sp.csr_array((np.ones(len(m)), (row[m], m)), shape=shape)
+            for row, m in zip(self.features, used, strict=True)
         ]

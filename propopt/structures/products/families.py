@@ -74,13 +74,8 @@ class Pieces:
     @property
     def normals(self) -> Normals:
         """The components that are truncated normals."""
-        is_normal = ~self.single
-        return Normals(
-            self.mean[is_normal],
-            self.sd[is_normal],
-            self.low[is_normal],
-            self.high[is_normal],
-        )
+        fields = (self.mean, self.sd, self.low, self.high)
+        return Normals(*(field[~self.single] for field in fields))
 
     def expect(self, factors: Factors) -> Array:
         """Means E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
@@ -368,9 +363,7 @@ class Tables(Family):
 
     def take(self, chosen: Indices | Mask) -> Tables:
         fields = (self.entries, self.other, self.missing)
-        return Tables(
-            self.column[chosen], self.keys, *(part[chosen] for part in fields)
-        )
+        return Tables(self.column[chosen], self.keys, *(x[chosen] for x in fields))
 
     def at(self, values: Array) -> Array:
         K = len(self.keys)

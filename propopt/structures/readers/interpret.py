@@ -65,9 +65,7 @@ def _boosting_machine(
             scores = scores[..., score.column]
         trees.append(_term(scores, [first + k for k in columns], axes))
     model_view = view.through(
-        lambda table_given: np.hstack(
-            [resolution.numbers(table_given) for resolution in resolutions]
-        ),
+        lambda given: np.hstack([level.numbers(given) for level in resolutions]),
         [source for source in sources if source is not None],
     )
     return sum_of_trees(
@@ -101,9 +99,7 @@ class _Resolution:
     @classmethod
     def of(cls, model: Any, level: int) -> _Resolution:
         """The bins of one level, or the last level that exists."""
-        bins = [
-            column_bins[min(level, len(column_bins) - 1)] for column_bins in model.bins_
-        ]
+        bins = [levels[min(level, len(levels) - 1)] for levels in model.bins_]
         nominal = [isinstance(column_bins, dict) for column_bins in bins]
         chosen = np.flatnonzero(nominal).tolist()
         probe = copy.copy(model)

@@ -107,9 +107,8 @@ class ColumnView:
         """The view of a table with categories, decoded to the original DataFrame."""
         source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
-            source = ColumnSource(
-                j, "codes" if isinstance(column, CategoricalColumn) else "same"
-            )
+            is_coded = isinstance(column, CategoricalColumn)
+            source = ColumnSource(j, "codes" if is_coded else "same")
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         start = [

@@ -115,15 +115,11 @@ def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Re
     parts = []
     for member, columns in members:
         member_output = output
-        if (
-            output.name == "probability"
-        ):  # the index of the class in the member, which may lack some classes
-            index_in_member = np.flatnonzero(
-                np.asarray(member.classes_) == output.index
-            )
-            if len(index_in_member) == 0:
+        if output.name == "probability":  # a member may lack some of the classes
+            index = np.flatnonzero(np.asarray(member.classes_) == output.index)
+            if len(index) == 0:
                 continue
-            member_output = ModelOutput(output.name, int(index_in_member[0]))
+            member_output = ModelOutput(output.name, int(index[0]))
         member_view = array.chosen(np.asarray(columns))
         parts.append(Part(share, member, member_output, member_view))
     return ModelSum(tuple(parts))
@@ -137,9 +133,8 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
     if class_name_of(final) in LOGISTIC:
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
-        score = TreeScore.of(
-            output, 1, is_value=class_name_of(final) in LINEAR_REGRESSORS
-        )
+        is_value = class_name_of(final) in LINEAR_REGRESSORS
+        score = TreeScore.of(output, 1, is_value=is_value)
     outputs = _outputs_of_members(model)
     if score is None or not has_fitted(final, "coef_"):
         return Reason(
@@ -175,9 +170,7 @@ def _transformed(
     """A regressor of a scaled target, in units of the target."""
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
-        return Reason(
-            "its predictions are transformed by a function other than a scaler"
-        )
+        return Reason("its target is transformed by a function other than a scaler")
     slope, intercept = units
     return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
 

@@ -109,26 +109,24 @@ def _cut_once(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree:
 _Runs: TypeAlias = list[tuple[float, bool]]
 """The ends of runs of numbers, and whether each run goes left."""
 
-_Reaching: TypeAlias = tuple[float, float, bool]
+_Range: TypeAlias = tuple[float, float, bool]
 """The interval low < x ≤ high that reaches a node, and whether NaN does."""
 
 
 def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
     """The tree with a chain of nodes for each set of runs."""
 
-    def node_at(
-        state: tuple[int, Mapping[int, _Reaching], _Runs | None],
-    ) -> Split | float:
+    def node_at(state: tuple[int, Mapping[int, _Range], _Runs | None]) -> Split | float:
         """A node, or its remaining runs, for the intervals that reach it."""
-        node, reaching, runs = state
+        node, ranges, runs = state
         column, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
         side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
             return float(tree.value[node])
         if node in tree.left_codes:
-            left, right = (side[True], reaching, None), (side[False], reaching, None)
+            left, right = (side[True], ranges, None), (side[False], ranges, None)
             return Split(column, np.inf, False, left, right, tree.left_codes[node])
-        low, high, missing = here = reaching.get(column, (-np.inf, np.inf, True))
+        low, high, missing = here = ranges.get(column, (-np.inf, np.inf, True))
         if runs is None:
             cut = run_split(tree.threshold[[node]], np.array([True, False]))
             runs = _runs(run_splits.get(node, cut), here)
@@ -136,19 +134,19 @@ def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
                 runs = [(-np.inf, missing_left), *runs]  # only for NaN
         (end, is_left), *others = runs
         if not others:
-            return node_at((side[is_left], {**reaching, column: here}, None))
+            return node_at((side[is_left], {**ranges, column: here}, None))
         first = missing and is_left == missing_left
-        part = {**reaching, column: (low, min(high, end), first)}
-        rest = {**reaching, column: (max(low, end), high, missing and not first)}
+        part = {**ranges, column: (low, min(high, end), first)}
+        rest = {**ranges, column: (max(low, end), high, missing and not first)}
         last = (node, rest, others)
         return Split(column, end, first, (side[is_left], part, None), last)
 
     return build_tree((0, {}, None), node_at, MOST_NODES)
 
 
-def _runs(runs: RunSplit, reaching: _Reaching) -> _Runs:
+def _runs(runs: RunSplit, interval: _Range) -> _Runs:
     """The ends and sides of the runs that intersect an interval."""
-    (ends, left), (low, high, _) = runs, reaching
+    (ends, left), (low, high, _) = runs, interval
     if low >= high:
         return []
     chosen = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)

@@ -19,9 +19,10 @@ from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Conjunctions(Boxes):
-    """f(z) = base + Σ_l v_l Π_{j in P_l} z_j Π_{j in A_l} (1 − z_j).
+    """A weighted sum of conjunctions of words that are present or absent.
 
-    A sum of boxes with words as columns: factor 2 j + 1 is z_j, and 2 j is 1 − z_j.
+    f(z) = base + Σ_l v_l Π_{j in P_l} z_j Π_{j in A_l} (1 − z_j) is a sum of boxes with
+    words as columns: factor 2 j + 1 is z_j, and 2 j is 1 − z_j.
     The mean of a product with p words present and a absent, over the sets of m of d
     words, is
 
