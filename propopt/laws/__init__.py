@@ -1,1 +1,1 @@
-"""Where inputs are drawn near each row, and what is made of the draws."""
+"""Laws of inputs around each row, and estimates from draws under them."""

@@ -1,9 +1,9 @@
-"""The background: rows whose values stand for "column unknown".
+"""The background: rows that replace the values of unknown columns.
 
 A Shapley value, a centred partial dependence and the base are means over the same rows.
-Where a table has more rows than can be afforded, some are drawn. The draw follows from
-the table alone, so that it is the same in every call, and its error is known: of M rows
-out of M₀ the mean has the variance s²/M (1 − M/M₀).
+If a table has more rows than affordable, some are drawn. The draw depends only on the
+table, so it is the same in every call, with a computable error: the mean of M rows out
+of M₀ has the variance s²/M (1 − M/M₀).
 """
 
 from __future__ import annotations
@@ -29,61 +29,61 @@ from propopt.tables.frames import numbers_of_rows
 
 
 N_BACKGROUND: Final = 100
-"""Rows that a model is called with, and the fewest of any other."""
+"""Background rows of a black-box model, and the minimum for all models."""
 
 N_DRAWN_BLOCKS: Final = 10
-"""Parts of a drawn background, whose spread is its error."""
+"""Parts of a drawn background, which estimate its error."""
 
 _PREPARED: Final = 5e9
-"""Operations that prepare a sum of trees, once."""
+"""Operations to prepare a sum of trees, once."""
 
 _STEPS: Final = 5e7
-"""Operations for each explained row, of a sum of trees."""
+"""Operations per explained row for a sum of trees."""
 
 _PRODUCT_STEPS: Final = 5e6
-"""The same of other sums of products, whose operations take longer."""
+"""Operations per row for other sums of products, which are slower."""
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Background:
-    """Rows (M, D) of a table of M₀."""
+    """Background rows (M, D), all or a sample of the M₀ rows of a table."""
 
     points: Points  # (M, D)
     n_rows: int  # M₀
-    weights: Values | None = None  # (M,) > 0, which add up to 1; equal ones are None
+    weights: Values | None = None  # (M,) > 0 with sum 1; None if equal
     by_weight: bool = False  # rows were drawn in proportion to weights
 
     @classmethod
     def of_points(cls, points: Points, weights: Values | None = None) -> Self:
-        """All of some rows; with weights (M,) ≥ 0 those that have one."""
+        """Take all given rows; with weights (M,) ≥ 0 those with a positive weight."""
         if weights is None:
             return cls(read_only(points + 0.0), len(points))
-        kept = weights > 0.0
-        points, weights = points[kept], weights[kept] / weights.max()
+        positive = weights > 0.0
+        points, weights = points[positive], weights[positive] / weights.max()
         equal = bool((weights == weights[0]).all())
         shares = None if equal else read_only(weights / weights.sum())
         return cls(read_only(points + 0.0), len(points), shares)
 
     @classmethod
     def of(
-        cls, reference: Reference, read: SumOfProducts | Reason | None
+        cls, reference: Reference, structure: SumOfProducts | Reason | None
     ) -> Background:
-        """All rows of a table, or as many as a model that is ``read`` so can afford."""
+        """Take all rows of a table, or as many as are affordable for a structure."""
         whole = cls(reference.points, reference.n_rows)
-        return whole.thinned(affordable_rows(read))
+        return whole.thinned(affordable_rows(structure))
 
     @classmethod
     def weighed(cls, sample_weight: Any, table: Any, points: Points) -> Self | None:
-        """All rows of a table with the weights that were given; None without any."""
+        """Take all rows of a table with given weights; None without weights."""
         weights = weights_of_rows(sample_weight, table, len(points))
         return None if weights is None else cls.of_points(points, weights)
 
     def thinned(self, most: int) -> Background:
-        """At most so many rows, drawn from the table by a fixed seed.
+        """Draw at most ``most`` rows, with a fixed seed.
 
-        Rows with weights are drawn with replacement, in proportion to these, and then
-        count alike.
+        Weighted rows are drawn with replacement, in proportion to their weights, and
+        then have equal weights.
         """
         if len(self.points) <= most:
             return self
@@ -102,70 +102,72 @@ class Background:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is drawn."""
+        """Whether the background has all rows of the table."""
         return len(self.points) == self.n_rows
 
     @property
     def correction(self) -> float:
-        """√(1 − M/M₀), by which errors of a finite table are smaller; 1 by weight."""
+        """The finite-population correction √(1 − M/M₀) of errors; 1 by weight."""
         if self.by_weight:
             return 1.0
         return math.sqrt(max(1.0 - len(self.points) / self.n_rows, 0.0))
 
     def parts(self) -> list[Indices]:
-        """Places of ten parts of as many rows; of a drawn background."""
+        """Indices of ten equal parts of a drawn background."""
         order = np.random.default_rng(1).permutation(len(self.points))
         return [np.sort(part) for part in np.split(order, N_DRAWN_BLOCKS)]
 
     def blocks(self) -> list[Points]:
-        """The rows of the parts."""
+        """The rows of the ten parts of a drawn background."""
         return [self.points[part] for part in self.parts()]
 
     def game(self, players: Players | None = None) -> Game:
-        """Who plays against all rows, or against each part of a drawn background."""
-        own = None if players is None else players.of_column
+        """The Shapley game against all rows, or against each part of a drawn sample."""
+        player_of_column = None if players is None else players.of_column
         if self.is_whole:
-            return Game(self.points, weights=self.weights, players=own)
-        return Game(np.concatenate(self.blocks()), N_DRAWN_BLOCKS, players=own)
+            return Game(self.points, weights=self.weights, players=player_of_column)
+        return Game(
+            np.concatenate(self.blocks()), N_DRAWN_BLOCKS, players=player_of_column
+        )
 
     def mean(self, values: Array) -> Array:
-        """The mean of values (..., M) of these rows, by their weights."""
+        """The weighted mean of values (..., M) over these rows."""
         return mean_of_rows(values, self.weights)
 
     def error_of_mean(self, values: Values) -> float:
-        """The standard error of the mean of f over these rows, (M,)."""
+        """The standard error of the mean of values (M,) over these rows."""
         if self.is_whole or len(values) < 2:
             return 0.0
         deviation = float(values.std(ddof=1))
         return deviation / math.sqrt(len(values)) * self.correction
 
     def corrected(self, blocks: Array) -> Array:
-        """Blocks (B, ...) about their mean, less what a finite table does not vary."""
+        """Blocks (B, ...) with the finite-population correction about their mean."""
         mean = blocks.mean(axis=0)
         return np.asarray(mean + self.correction * (blocks - mean))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of rows and weights in float64, and of how many the table has."""
+        """SHA-256 of rows and weights in float64 and of the number of table rows."""
         rows = np.where(np.isnan(self.points), np.nan, self.points + 0.0)
         drawn = ("by weight",) if self.by_weight else ()
         content = hashlib.sha256(repr((rows.shape, self.n_rows, *drawn)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
-        if self.weights is not None:  # as shares, to nine digits: any unit will do
+        if self.weights is not None:  # as shares, to nine digits
             shares = [f"{share:.8e}" for share in self.weights.tolist()]
             content.update(" ".join(shares).encode())
         return content.hexdigest()
 
-    def refuse_another(self, digest: str | None, whose: str) -> None:
-        """Refuse numbers that were made with another background."""
+    def refuse_another(self, digest: str | None, label: str) -> None:
+        """Raise an error for values that used another background."""
         if digest is not None and digest != self.digest:
             raise InvalidInput(
-                f"{whose}: made with another background (sha256:{digest[:12]}) than "
+                f"{label}: made with another background (sha256:{digest[:12]}) than "
                 f"sha256:{self.digest[:12]}, {self.in_words()}; give the same data"
             )
 
     def in_words(self) -> str:
-        """How many rows of how many."""
+        """Describe the background by its number of rows."""
         count = f"{len(self.points):,}"
         noun = "background row" if len(self.points) == 1 else "background rows"
         if self.is_whole:
@@ -178,15 +180,15 @@ class Background:
 
 
 def mean_of_rows(values: Array, weights: Values | None) -> Array:
-    """The mean of values (..., M) over rows, by weights (M,) that add up to 1."""
+    """The mean of values (..., M) over rows, with weights (M,) of sum 1."""
     if weights is None:
         return np.asarray(values.mean(axis=-1))
-    # sums along rows of their own: other numbers of rows have the same digits
+    # sums along separate rows: digits do not depend on the number of rows
     return np.asarray((values * weights).sum(axis=-1))
 
 
 def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | None:
-    """Weights of the rows of a table (M,), a Series in their order; None for none."""
+    """Read the weights (M,) of the rows of a table, or None."""
     if sample_weight is None:
         return None
     array = numbers_of_rows(sample_weight, table, n_rows, "sample_weight", "data")
@@ -195,30 +197,28 @@ def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | Non
             f"sample_weight: expected numbers >= 0, got {array[array < 0.0][0]:.6g}"
         )
     if not array.any():
-        raise InvalidInput(
-            "sample_weight: all weights are 0; at least one has to be > 0"
-        )
+        raise InvalidInput("sample_weight: all weights are 0; at least one must be > 0")
     return array
 
 
-def affordable_rows(read: SumOfProducts | Reason | None) -> int:
-    """Rows of background, by operations that are the same on every machine."""
-    if read is None or isinstance(read, Reason):
+def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
+    """The number of affordable background rows, by a machine-independent count."""
+    if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
     low, high, most = N_BACKGROUND, MOST_ROWS, _PRODUCT_STEPS
-    if isinstance(read, Boxes):
-        prepared, most = box_steps(read, 1)[0], _STEPS
+    if isinstance(structure, Boxes):
+        prepared, most = box_steps(structure, 1)[0], _STEPS
         high = max(min(high, int(_PREPARED / max(prepared, 1.0))), low)
     while low < high:
         middle = (low + high + 1) // 2
-        affordable = steps_of_row(read, middle) <= most
+        affordable = steps_of_row(structure, middle) <= most
         low, high = (middle, high) if affordable else (low, middle - 1)
     return low
 
 
-def steps_of_row(read: SumOfProducts, n_background: int) -> float:
-    """Operations for the Shapley values of a row against so many others."""
-    if isinstance(read, Boxes):
-        return box_steps(read, n_background)[1]
-    lengths = read.lengths.astype(float)
+def steps_of_row(structure: SumOfProducts, n_background: int) -> float:
+    """Operations for the Shapley values of a row against ``n_background`` rows."""
+    if isinstance(structure, Boxes):
+        return box_steps(structure, n_background)[1]
+    lengths = structure.lengths.astype(float)
     return float((lengths * -(-lengths // 2)).sum()) * n_background

@@ -1,8 +1,8 @@
-"""The law of one column: numbers, codes, and the intervals it tells apart.
+"""The law of one column: numbers or codes, and its means over sets.
 
-Observed values weighed by how near they are, never by one of them alone. At x the
+Observed values are weighted by distance, never a single one of them. At x the
 weights of values v with counts n are q_v ∝ n_v exp(−t (v − x)²), t = 1/2h². The
-bandwidth h starts at half a standard deviation, h₀, and is widened where more than
+bandwidth h starts at half a standard deviation, h₀, and is widened if more than
 1 − ρ of the mass would be on the nearest value.
 """
 
@@ -28,18 +28,18 @@ from propopt.tables.columns import ObservedValues, observed_values_of
 
 
 LEAST_SPREAD_SHARE: Final = 0.02
-"""The share ρ that stays beside the nearest value; less if nearly all rows have it."""
+"""The smallest share ρ of the mass not on the nearest value."""
 
 MOST_HALVINGS: Final = 200
 
 _FAR: Final = 1e40
-"""So many bandwidths away is as far as any: the weights are those of the limit."""
+"""Distances in bandwidths are clipped here, where weights reach their limit."""
 
 
 class LocalWeights(NamedTuple):
-    """Weights of m values at n places x, around the value v_k nearest to each."""
+    """Weights of m values at n points x, relative to the nearest value v_k."""
 
-    masses: Array  # (n, m): q, but for a factor of each row
+    masses: Array  # (n, m): q, up to a factor for each row
     totals: Array  # (n,): their sums
     offsets: Array  # (n, m): (v − v_k) / (√2 h₀)
     widening: Array  # (n,): h/h₀ ≥ 1
@@ -47,34 +47,34 @@ class LocalWeights(NamedTuple):
 
 
 def least_spread_share(shares: Array) -> float:
-    """The share ρ that stays beside the nearest value."""
+    """The share ρ not on the nearest value; smaller if nearly all rows have it."""
     return min(LEAST_SPREAD_SHARE, (1.0 - float(shares.max())) / 2.0)
 
 
 def deviation(values: Array, shares: Array) -> float:
-    """The standard deviation of values, over their range (values increase)."""
+    """The standard deviation of increasing values, over their range."""
     offsets = (values - values[0]) / (values[-1] - values[0])
     centered = offsets - shares @ offsets
     return float(np.sqrt(shares @ centered**2))
 
 
 def temper(values: Array, shares: Array, unit: float, x: Array) -> LocalWeights:
-    """Weights of observed values at places x; values (m,), shares (m,), x (n,)."""
+    """Weights of observed values (m,) with shares (m,) at points x (n,)."""
     nearest = _nearest(values, x)
     offsets = (values - values[nearest, None]) / unit
     with np.errstate(over="ignore"):
-        place = np.clip((x - values[nearest]) / unit, -_FAR, _FAR)
+        distance = np.clip((x - values[nearest]) / unit, -_FAR, _FAR)
     # t₀ ((v_k − x)² − (v − x)²) ≤ 0, as v_k is nearest
-    gain = 2.0 * place[:, None] - offsets
+    gain = 2.0 * distance[:, None] - offsets
     gain *= offsets
     masses = np.exp(gain)
     masses *= shares
     totals = masses.sum(axis=1)
     slack = np.ones(len(x))
-    beside = least_spread_share(shares)
-    narrow = np.flatnonzero(1.0 - shares[nearest] / totals < beside)
+    minimum = least_spread_share(shares)
+    narrow = np.flatnonzero(1.0 - shares[nearest] / totals < minimum)
     if len(narrow) > 0:
-        slack[narrow] = _slack(gain[narrow], shares, nearest[narrow], beside)
+        slack[narrow] = _slack(gain[narrow], shares, nearest[narrow], minimum)
         masses[narrow] = shares * np.exp(slack[narrow, None] * gain[narrow])
         totals[narrow] = masses[narrow].sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -82,15 +82,15 @@ def temper(values: Array, shares: Array, unit: float, x: Array) -> LocalWeights:
 
 
 def _nearest(values: Array, x: Array) -> Indices:
-    """The position of the value nearest to each x, of two the smaller one."""
+    """The index of the value nearest to each x, the smaller one for ties."""
     above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
     with np.errstate(over="ignore"):
         lower = x - values[above - 1] <= values[above] - x
     return above - lower
 
 
-def _slack(gain: Array, shares: Array, nearest: Indices, beside: float) -> Array:
-    """The largest t/t₀ with ρ beside the nearest value, by bisection, (n,)."""
+def _slack(gain: Array, shares: Array, nearest: Indices, minimum: float) -> Array:
+    """The largest t/t₀ with ρ not on the nearest value, by bisection, (n,)."""
     low, high = np.zeros(len(gain)), np.ones(len(gain))
     for _ in range(MOST_HALVINGS):
         middle = 0.5 * (low + high)
@@ -98,21 +98,23 @@ def _slack(gain: Array, shares: Array, nearest: Indices, beside: float) -> Array
         if len(open_) == 0:
             break
         at = middle[open_]
-        narrow = _beside(gain[open_], shares, nearest[open_], at) < beside
+        narrow = _mass_elsewhere(gain[open_], shares, nearest[open_], at) < minimum
         high[open_[narrow]] = at[narrow]
         low[open_[~narrow]] = at[~narrow]
     return low
 
 
-def _beside(gain: Array, shares: Array, nearest: Indices, slack: Array) -> Array:
-    """The mass that is not on the nearest value, shape (n,)."""
+def _mass_elsewhere(
+    gain: Array, shares: Array, nearest: Indices, slack: Array
+) -> Array:
+    """The share of the mass not on the nearest value, (n,)."""
     masses = shares * np.exp(slack[:, None] * gain)
     masses[np.arange(len(gain)), nearest] = 0.0
     others = masses.sum(axis=1)
     return np.asarray(others / (others + shares[nearest]))
 
 
-# ---- What a law of a column makes of factors: means, and contrasts
+# ---- Means and contrasts of factors under the law of a column
 
 
 def of_runs(
@@ -121,72 +123,72 @@ def of_runs(
     whole: Array | Indices,
     tables: Callable[[Array, Any], tuple[Array, Array]],
 ) -> Mixing:
-    """What a law makes of sets of numbers: runs between ends, some with missing.
+    """Means and contrasts of sets of numbers, as runs between ends, or with NaN.
 
-    Tables take places (n,), and ends as numbers or positions of values, to law and
-    contrast of what is up to each of these, then of NaN.
+    ``tables`` maps points (n,), and ends as numbers or indices of values, to cumulative
+    law and contrast up to each end, then of NaN.
     """
-    every = np.unique(np.concatenate([whole, *ends]))
-    start, stop = (np.searchsorted(every, end) for end in ends)
-    return partial(_between, tables, every, start, stop, np.flatnonzero(missing))
+    all_ends = np.unique(np.concatenate([whole, *ends]))
+    start, stop = (np.searchsorted(all_ends, end) for end in ends)
+    return partial(_between, tables, all_ends, start, stop, np.flatnonzero(missing))
 
 
 def _between(
     tables: Callable[[Array, Any], tuple[Array, Array]],
-    every: Any,  # the ends
-    start: Indices,  # (U,): among these, of each set
+    ends: Any,  # all ends
+    start: Indices,  # (U,): the indices of the ends of each set
     stop: Indices,
-    also: Indices,  # sets that have NaN
+    with_nan: Indices,  # sets that contain NaN
     x: Array,
 ) -> tuple[Array, Array]:
-    """What tables have between two ends, and of NaN where that is in the set."""
-    law, contrast = tables(x, every)
+    """Differences of cumulative tables between two ends, plus NaN if in the set."""
+    law, contrast = tables(x, ends)
     P, R = law.take(stop, 0), contrast.take(stop, 0)
     P -= law.take(start, 0)
     R -= contrast.take(start, 0)
-    P[also] += law[-1]
-    R[also] += contrast[-1]
+    P[with_nan] += law[-1]
+    R[with_nan] += contrast[-1]
     return P, R
 
 
 FEW_VALUES: Final = 32
-"""Of a column of so many values at most measures are kept for each."""
+"""Up to this many values of a column, measures are stored for each value."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ValueMixings:
-    """Measures of sets, kept at each value of a column, and found elsewhere."""
+    """Measures of sets, stored at each value of a column, else computed."""
 
     mixing: Mixing
     values: Array  # (m,): increasing
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
-        """Both measures at places x (n,), (U, n) each."""
-        place = np.minimum(np.searchsorted(self.values, x), len(self.values) - 1)
-        other = np.flatnonzero(self.values[place] != x)
-        P, R = (measure.take(place, 1) for measure in self._kept)
-        if len(other) > 0:
-            P[:, other], R[:, other] = self.mixing(x[other])
+        """Both measures at points x (n,), (U, n) each."""
+        index = np.minimum(np.searchsorted(self.values, x), len(self.values) - 1)
+        elsewhere = np.flatnonzero(self.values[index] != x)
+        P, R = (measure.take(index, 1) for measure in self._at_values)
+        if len(elsewhere) > 0:
+            P[:, elsewhere], R[:, elsewhere] = self.mixing(x[elsewhere])
         return P, R
 
     @cached_property
-    def _kept(self) -> tuple[Array, Array]:
-        """At each value, (U, m) each."""
+    def _at_values(self) -> tuple[Array, Array]:
+        """Both measures at each value, (U, m) each."""
         return self.mixing(self.values)
 
 
-# ---- A column of numbers: its law near a row, and its contrast
+# ---- A column of numbers: its local law and its contrast
 
 
-NEAR: Final = Budget(2**18)
-"""Weights of rows that are made at once: they stay near the processor."""
+CACHE_BUDGET: Final = Budget(2**18)
+"""Weights of rows in one block, which fits into cache."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class NumericLaw:
-    """The law of a column of numbers near a row, and its contrast.
+    """The local law of a column of numbers at a row, and its contrast.
 
     ============================ ===================== ================================
     at a row                     law q                 contrast r
@@ -199,27 +201,27 @@ class NumericLaw:
     ============================ ===================== ================================
     """
 
-    values: Array  # (m,): the different values of the reference rows, increasing
-    shares: Array  # (m,): the share p of each among the rows that are not missing
+    values: Array  # (m,): the distinct values of the reference rows, increasing
+    shares: Array  # (m,): the share p of each among rows with a number
 
     @classmethod
     def of(cls, column: Array, name: str) -> NumericLaw:
-        """That of a column of reference rows, NaN where it is missing."""
-        known = column[~np.isnan(column)] + 0.0
-        values, counts = np.unique(known, return_counts=True)
+        """Estimate the law from a column of reference rows, NaN if missing."""
+        observed = column[~np.isnan(column)] + 0.0
+        values, counts = np.unique(observed, return_counts=True)
         with np.errstate(over="ignore"):
             extent = values[-1] - values[0] if len(values) > 1 else 1.0
             fits = np.isfinite(extent) and np.isfinite(1.0 / extent)
         if not fits:
             raise InvalidInput(
-                f"data: the range of column {name} is {extent:.3g}, too much or too "
-                "little for float64; give it in other units"
+                f"data: the range of column {name} is {extent:.3g}, too large or too "
+                "small for float64; give it in other units"
             )
-        return cls(values, counts / max(len(known), 1))
+        return cls(values, counts / max(len(observed), 1))
 
     @cached_property
     def extent(self) -> float:
-        """The range, v_m − v_1."""
+        """The range v_m − v_1 of the values."""
         return float(self.values[-1] - self.values[0])
 
     @cached_property
@@ -231,11 +233,11 @@ class NumericLaw:
 
     @cached_property
     def unit(self) -> float:
-        """√2 h₀ = s/√2, in which distances are measured."""
+        """The unit √2 h₀ = s/√2 of distances."""
         return self.spread / math.sqrt(2.0)
 
     def has_slope(self, x: Array) -> Mask:
-        """Where the contrast is a slope over three values or more, shape (n,)."""
+        """Whether the contrast at x is a slope over at least three values, (n,)."""
         return ~np.isnan(x) & (len(self.values) >= 3)
 
     def moments(self, x: Array) -> tuple[Array, Array]:
@@ -245,14 +247,14 @@ class NumericLaw:
         if len(self.values) < 2:
             means[there] = self.values[0] if len(self.values) == 1 else np.nan
             return means, variances
-        for some, local in self._all_tempered(x, np.flatnonzero(there)):
+        for block, local in self._all_tempered(x, np.flatnonzero(there)):
             _, centers, scale = _centered(local)
-            means[some] = self.values[local.nearest] + self.unit * centers
-            variances[some] = self.unit**2 * scale / local.totals
+            means[block] = self.values[local.nearest] + self.unit * centers
+            variances[block] = self.unit**2 * scale / local.totals
         return means, variances
 
     def quantiles(self, x: Array, uniforms: Array) -> Array:
-        """Draws: the inverse of the law's cdf at uniforms (S,), shape (n, S)."""
+        """Draws by the inverse cdf at uniforms (S,), shape (n, S)."""
         samples = np.full((len(x), len(uniforms)), np.nan)
         there = np.flatnonzero(~np.isnan(x))
         if len(self.values) < 2:
@@ -261,17 +263,17 @@ class NumericLaw:
         # equal rows have equal draws
         _, first, where = np.unique(x[there], return_index=True, return_inverse=True)
         indices = there[first]
-        for some, local in self._all_tempered(x, indices):
+        for block, local in self._all_tempered(x, indices):
             cumulative = np.cumsum(local.masses, axis=1)
             cumulative /= cumulative[:, -1:]
-            for n, own in zip(some, cumulative, strict=True):
-                at = np.searchsorted(own, uniforms, side="right")
+            for n, cdf in zip(block, cumulative, strict=True):
+                at = np.searchsorted(cdf, uniforms, side="right")
                 samples[n] = self.values[np.minimum(at, len(self.values) - 1)]
         samples[there] = samples[indices[where]]
         return samples
 
     def mixing(self, factors: Factors) -> Mixing:
-        """Σ_v q(v) g(v) and Σ_v r(v) g(v); of sets from cumulative sums."""
+        """A function from x to Σ_v q(v) g(v) and Σ_v r(v) g(v) of factors g."""
         if isinstance(factors, Sets):
             ends, whole = self.runs(factors), np.array([0, len(self.values)])
             runs = of_runs(ends, factors.missing, whole, self._tables)
@@ -280,15 +282,15 @@ class NumericLaw:
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
-        """As :meth:`mixing`, of so many factors at once that their tables fit."""
+        """Means and contrasts of factors at x, in blocks of factors."""
         P, R = np.empty((2, len(factors), len(x)))
         numbers = np.arange(len(factors))
-        for some in BATCH_BUDGET.blocks(len(factors), 8 * max(len(self.values), 1)):
-            P[some], R[some] = self._summed(factors.take(numbers[some]), x)
+        for block in BATCH_BUDGET.blocks(len(factors), 8 * max(len(self.values), 1)):
+            P[block], R[block] = self._summed(factors.take(numbers[block]), x)
         return P, R
 
     def _summed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
-        """Value by value."""
+        """Means and contrasts of factors at x, summed over all values."""
         of_missing = factors.at(np.array([np.nan]))
         P, R = np.repeat(of_missing, len(x), axis=1), np.zeros((len(factors), len(x)))
         if len(self.values) == 0:
@@ -301,34 +303,34 @@ class NumericLaw:
             return P, R
         if len(self.values) == 2:
             R[:, there] = ((g[:, 1] - g[:, 0]) / self.extent)[:, None]
-        # contrasts add up to 0: what all values share is no part of them
+        # contrasts sum to 0, so constants may be subtracted
         varying = g - np.median(g, axis=1, keepdims=True)
-        for some, local in self._all_tempered(x, there):
-            P[:, some] = g @ local.masses.T / local.totals
+        for block, local in self._all_tempered(x, there):
+            P[:, block] = g @ local.masses.T / local.totals
             if len(self.values) > 2:
                 masses, _, scale = _centered(local)
-                R[:, some] = varying @ masses.T / (scale * self.unit)
+                R[:, block] = varying @ masses.T / (scale * self.unit)
         return P, R
 
     def split_by(self, sets: Sets) -> Sets:
-        """Sets of numbers of this column, those that hold the same values alike."""
+        """Sets of this column, equal ones for the same values in them."""
         start, stop = self.runs(sets)
         ends = np.append(-np.inf, self.values)
         high = np.where(stop == len(self.values), np.inf, ends[stop])
         return replace(sets, low=ends[start], high=high)
 
     def runs(self, sets: Sets) -> tuple[Indices, Indices]:
-        """Where the values in each set start and stop; 0 and 0 where there are none."""
+        """Start and stop of the values in each set; 0 and 0 for empty sets."""
         ends = np.stack([sets.low, sets.high])
         start, stop = np.searchsorted(self.values, ends, side="right")
-        some = start < stop
-        return np.where(some, start, 0), np.where(some, stop, 0)
+        nonempty = start < stop
+        return np.where(nonempty, start, 0), np.where(nonempty, stop, 0)
 
     def _tables(self, x: Array, cuts: Indices) -> tuple[Array, Array]:
-        """Cumulative law and contrast at each x, then those of missing, (c + 1, n)."""
+        """Cumulative law and contrast at each x, then of NaN, (c + 1, n)."""
         law, contrast = np.empty((2, len(cuts) + 1, len(x)))
         law[-1] = contrast[-1] = np.isnan(x)
-        if len(self.values) == 0:  # always missing, held against nothing
+        if len(self.values) == 0:  # always missing, without contrast
             law[-1], contrast[-1] = 1.0, 0.0
         different, where = np.unique(x, return_inverse=True)
         if len(different) == len(x):
@@ -348,13 +350,13 @@ class NumericLaw:
             return law, contrast
         if len(self.values) == 2:
             contrast[there] = np.where(cuts == 1, -1.0 / self.extent, 0.0)
-        for some, local in self._all_tempered(x, there):
+        for block, local in self._all_tempered(x, there):
             sums = _summed(local.masses, cuts)
-            law[some] = sums / sums[:, -1:]
+            law[block] = sums / sums[:, -1:]
             if len(self.values) > 2:
                 masses, _, scale = _centered(local)
                 slopes = _summed(masses, cuts) / (scale * self.unit)[:, None]
-                contrast[some, :-1] = slopes[:, :-1]
+                contrast[block, :-1] = slopes[:, :-1]
         return law, contrast
 
     @cached_property
@@ -366,15 +368,15 @@ class NumericLaw:
     def _all_tempered(
         self, x: Array, rows: Indices
     ) -> Iterator[tuple[Indices, LocalWeights]]:
-        """The law at some of the places, a few at once."""
-        for block in NEAR.blocks(len(rows), 8 * len(self.values)):
-            some = rows[block]
-            yield some, temper(self.values, self.shares, self.unit, x[some])
+        """Yield the local weights at some of the points, in blocks."""
+        for block in CACHE_BUDGET.blocks(len(rows), 8 * len(self.values)):
+            selected = rows[block]
+            yield selected, temper(self.values, self.shares, self.unit, x[selected])
 
 
 def _centered(local: LocalWeights) -> tuple[Array, Array, Array]:
-    """With offsets z: masses q (z − z̄), the centers z̄, and Σ q (z − z̄)²."""
-    # einsum would add up one row alone in another order
+    """Centred masses q (z − z̄) of offsets z, the centers z̄, and Σ q (z − z̄)²."""
+    # einsum would sum a single row in another order
     centers = (local.masses * local.offsets).sum(axis=1) / local.totals
     offsets = local.offsets - centers[:, None]
     masses = local.masses * offsets
@@ -389,19 +391,19 @@ def _summed(masses: Array, cuts: Indices) -> Array:
     return sums
 
 
-# ---- A column of categories: the category of a row, and its contrast with all others
+# ---- A column of categories: the category of a row, and its contrast
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CodedLaw:
-    """A category stays what it is; its contrast is δ_x − p: an effect."""
+    """The law of a column of categories: δ_x, with the contrast δ_x − p."""
 
     shares: Array  # (K,): the share p of each code among the reference rows
 
     @classmethod
     def of(cls, column: Array, n_codes: int) -> CodedLaw:
-        """That of a column of codes of reference rows."""
+        """Estimate the law from a column of codes of reference rows."""
         counts = np.bincount(column.astype(np.intp), minlength=n_codes)
         return cls(counts / len(column))
 
@@ -415,14 +417,14 @@ class CodedLaw:
         return np.tile(x[:, None], (1, len(uniforms)))
 
     def mixing(self, factors: Factors) -> Mixing:
-        """g(x) and g(x) − Σ_v p(v) g(v); g may be NaN of codes that nothing has."""
+        """A function from x to g(x) and g(x) − Σ_v p(v) g(v) of factors g."""
         g = factors.at(np.arange(len(self.shares), dtype=np.float64))
-        known = np.where(self.shares > 0.0, g, 0.0)
-        effects = g - (known * self.shares).sum(axis=1)[:, None]
+        observed = np.where(self.shares > 0.0, g, 0.0)
+        effects = g - (observed * self.shares).sum(axis=1)[:, None]
         return partial(_at_codes, g, effects)
 
     def split_by(self, sets: Sets) -> Sets:
-        """Sets of codes; those that hold all are as sets that hold everything."""
+        """Sets of codes, complete ones equal to sets of everything."""
         full = sets.members[sets.group][:, : len(self.shares)].all(axis=1)
         return replace(
             sets, missing=sets.missing | full, group=np.where(full, -1, sets.group)
@@ -435,27 +437,27 @@ def _at_codes(law: Array, contrast: Array, x: Array) -> tuple[Array, Array]:
 
 
 ColumnLaw: TypeAlias = NumericLaw | CodedLaw
-"""A law on observed values."""
+"""The law of a column on observed values."""
 
 
-# ---- A column of numbers with gaussian noise
+# ---- A column of numbers with Gaussian noise
 
 
 Observed: TypeAlias = tuple[ObservedValues | None, ...] | None
-"""The observed values of each column of numbers (D,), where a table tells them."""
+"""The observed values of each column of numbers (D,), if a table is given."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class NoisyColumn:
-    """V ~ N(x, δ²) of numbers, and the slope of its means by x; V = x if δ = 0."""
+    """The law V ~ N(x, δ²) of a column of numbers, with slopes of means by x."""
 
     scale: float  # δ
     column: int
     observed: Observed
 
     def mixing(self, factors: Factors) -> Mixing:
-        """E g(V) and its derivative by x."""
+        """A function from x to E g(V) and its derivative by x."""
         if isinstance(factors, Sets):
             ends = factors.low, np.maximum(factors.low, factors.high)
             whole = np.array([-np.inf, np.inf])
@@ -463,7 +465,7 @@ class NoisyColumn:
         return partial(self._mixed, factors)
 
     def split_by(self, sets: Sets) -> Sets:
-        """Sets as they are; of NaN alone those have low ≥ high."""
+        """The sets unchanged; sets of only NaN get low ≥ high."""
         return replace(sets, high=np.maximum(sets.low, sets.high))
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
@@ -480,7 +482,7 @@ class NoisyColumn:
         return P, R
 
     def _tables(self, x: Array, ends: Array) -> tuple[Array, Array]:
-        """Φ and its derivative by x at each end, then those of missing, (C + 1, n)."""
+        """Φ and its derivative by x at each end, then of NaN, (C + 1, n)."""
         law, contrast = np.zeros((2, len(ends) + 1, len(x)))
         if self.scale == 0.0:
             law[:-1] = x <= ends[:, None]
@@ -500,7 +502,7 @@ class NoisyColumn:
 
     @property
     def _atoms(self) -> ObservedValues | None:
-        """The observed values; None where no table tells, or has any."""
+        """The observed values of the column, or None."""
         if self.observed is None:
             return None
         atoms = observed_values_of(self.observed, self.column)

@@ -1,4 +1,4 @@
-"""The data law, gaussian noise, and exact means of sums of products under them."""
+"""The data law, Gaussian noise, and exact means of sums of products under them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from propopt.tables.schema import TableSchema
 
 
 MOST_ROWS: Final = 10_000
-"""Larger tables are thinned to so many rows."""
+"""Larger tables are sampled down to this many rows."""
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference:
-    """Rows of a table, such as that which a model was fitted on, as encoded points."""
+    """The reference rows of a table, such as training data, as encoded points."""
 
-    points: Points  # (R, D): numbers, NaN where they are missing, and codes
-    # (D,): how many codes each column has; None for numbers
+    points: Points  # (R, D): numbers, NaN if missing, and codes
+    # (D,): the number of codes of each column; None for numbers
     n_codes: tuple[int | None, ...]
     labels: Labels
-    n_rows: int  # those of the table, before it was thinned
+    n_rows: int  # rows of the table before sampling
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class Reference:
         schema: TableSchema | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> Reference:
-        """The rows of a table; of more than 10,000 as many, drawn at random."""
+        """Encode the rows of a table, or 10,000 random ones of a larger table."""
         if schema is None:
             points, labels = read_points(data, "data")
         else:
@@ -65,35 +65,35 @@ class Reference:
         schema: TableSchema | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> Reference:
-        """As :meth:`of`, of points that are encoded."""
+        """Take rows that are already encoded, as :meth:`of`."""
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes
         if n_rows > MOST_ROWS:
-            kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
-            points, names = points[kept], names.of_positions(kept)
+            chosen = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
+            points, names = points[chosen], names.of_positions(chosen)
         return cls(read_only(points + 0.0), n_codes, names, n_rows)
 
     def refuse_equal_rows(self) -> None:
-        """Refuse rows of which nothing varies: all slopes under their law are zero."""
+        """Raise an error if all rows are equal, as slopes would be zero."""
         first = self.points[:1]
         if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
             count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
             raise InvalidInput(
-                f"data: expected rows that differ, got {count}, which have no spread; "
+                f"data: expected different rows, got {count}, without spread; "
                 "give the table that the model was fitted on"
             )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, for messages, (D,)."""
+        """The names of the columns (D,), for messages."""
         return self.labels.feature_names(self.points.shape[1])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_words()})"
 
     def in_words(self) -> str:
-        """Its size, and that it was thinned if it was."""
+        """Describe the size of the table and of the sample."""
         rows, columns = self.points.shape
         size = f"{rows:,} rows, {columns} columns"
         drawn = "" if rows == self.n_rows else f", drawn from {self.n_rows:,}"
@@ -111,7 +111,7 @@ class Reference:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DataLaw:
-    """Independent columns around each row, V_j ~ q_j, on observed values alone.
+    """The law of independent columns V_j ~ q_j around each row, on observed values.
 
     attribution_j(x) = Σ_v r_j(v) E f(v, V_−j) with a contrast r_j in each column, see
     :class:`~propopt.laws.column_laws.NumericLaw` and
@@ -119,7 +119,7 @@ class DataLaw:
     Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j.
     """
 
-    reference: Reference  # the rows whose values the law lives on
+    reference: Reference  # the rows with the observed values
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference!r})"
@@ -140,37 +140,37 @@ class DataLaw:
         )
 
     def has_slopes(self, points: Points) -> Mask:
-        """Where contrasts are slopes over three values or more, (N, D)."""
+        """Whether contrasts are slopes over at least three values, (N, D)."""
         parts = zip(self.columns, points.T, strict=True)
         return np.stack([column.has_slope(x) for column, x in parts], axis=1)
 
     def has_effects(self, points: Points) -> Mask:
-        """Where contrasts are in units of the output, not per unit, (N, D)."""
+        """Whether contrasts are in units of the output, not slopes, (N, D)."""
         coded = [isinstance(column, CodedLaw) for column in self.columns]
         return np.isnan(points) | np.array(coded)
 
     def moments(self, points: Points) -> tuple[Array, Array]:
-        """Means and variances of V_j at each row, exactly, (N, D) each."""
+        """Exact means and variances of V_j at each row, (N, D) each."""
         parts = zip(self.columns, points.T, strict=True)
         means, variances = zip(*(column.moments(x) for column, x in parts), strict=True)
         return np.stack(means, axis=1), np.stack(variances, axis=1)
 
     def draws(self, points: Points, uniforms: Array) -> Array:
-        """V at each row (N, S, D), at uniforms (S, D) that all rows have in common."""
+        """Draws of V at each row (N, S, D), from uniforms (S, D) common to all rows."""
         samples = np.empty((len(points), *uniforms.shape))
         for j, column in enumerate(self.columns):
             samples[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
         return samples
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """What a reader of attributions at these rows has to know, a sentence each."""
+        """Sentences for readers of attributions at these rows."""
         if np.isnan(points).any():
             return self._notes(points)
         return self._of_complete_rows if len(points) else ()
 
     @cached_property
     def _of_complete_rows(self) -> tuple[str, ...]:
-        """Notes on rows in which nothing is missing: they are the same for all."""
+        """Notes on rows without missing numbers, equal for all such rows."""
         return self._notes(np.zeros((1, self.reference.points.shape[1])))
 
     def _notes(self, points: Points) -> tuple[str, ...]:
@@ -186,12 +186,12 @@ class DataLaw:
 
 
 def constant_in_words(name: str) -> str:
-    """That a column has no slope per standard deviation, and why."""
+    """A sentence on the zero slope of a constant column."""
     return f"column {name!r} is constant in the reference rows: 0"
 
 
 def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
-    """Of a column of numbers; ``complete``: no reference row lacks it."""
+    """Notes on a column of numbers; ``complete``: no reference row lacks it."""
     absent = np.isnan(x)
     if len(law.values) == 0:
         return [f"column {name!r} is missing in all reference rows: 0"]
@@ -208,17 +208,17 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
 @final
 @dataclass(frozen=True, eq=False)
 class NoiseLaw:
-    """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
+    """The law V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
 
-    Of a factor g of numbers P = E g(x + δ ε) and R = ∂P/∂x. Missing numbers and
-    categories get no noise, and have the contrasts of the data law.
+    For a factor g of numbers, P = E g(x + δ ε) and R = ∂P/∂x. Missing numbers and
+    categories get no noise and have the contrasts of the data law.
     """
 
-    # (D,): δ ≥ 0, 0 for numbers that get no noise; not read for categories
+    # (D,): δ ≥ 0, 0 for numbers without noise; ignored for categories
     scale: Array
     # (K,) or (D,): the frequencies of categories; None for numbers
     shares: tuple[Array | None, ...]
-    # (D,): the observed values of numbers; without them a missing one has no contrast
+    # (D,): observed values of numbers, for the contrasts of missing ones
     observed: Observed = None
 
     @cached_property
@@ -235,10 +235,13 @@ class NoiseLaw:
 @final
 @dataclass(frozen=True, eq=False)
 class Means:
-    """E f(V) and Σ_v r_j(v) E f(v, V_−j) of a sum of products f, at rows.
+    """Exact means and contrasts of a sum of products f under a law.
 
-    With P_u = Σ_v q(v) g_u(v) and R_u = Σ_v r(v) g_u(v) of each factor g_u, columns
-    being independent,
+    These are E f(V) and Σ_v r_j(v) E f(v, V_−j) at each row.
+
+
+    With P_u = Σ_v q(v) g_u(v) and R_u = Σ_v r(v) g_u(v) of each factor g_u and
+    independent columns,
 
     E f = base + Σ_l v_l Π_u P_u,  contrast_j = Σ_l v_l R_u Π_{w≠u} P_w.
     """
@@ -247,9 +250,9 @@ class Means:
     law: DataLaw | NoiseLaw  # of the columns, and their contrasts
 
     def of(self, points: Points) -> tuple[Values, Attributions]:
-        """Means (N,) and contrasts (N, D); of boxes each row is for itself."""
+        """Means (N,) and contrasts (N, D) at points; rows of boxes are independent."""
         values, attributions = np.empty(len(points)), np.empty(points.shape)
-        row_bytes = 32 * self._known.n_factors + self._known.row_bytes
+        row_bytes = 32 * self._separated.n_factors + self._separated.row_bytes
         for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
             both = checkpointed_array(
                 "means", partial(self._block, points[rows]), points[rows]
@@ -258,38 +261,41 @@ class Means:
         return values, attributions
 
     def _block(self, x: Points) -> Array:
-        """Both of some rows, (n, 1 + D)."""
-        return np.column_stack(self._known.contrasts(*self._measures(x)))
+        """Means and contrasts of a block of rows, (n, 1 + D)."""
+        return np.column_stack(self._separated.contrasts(*self._measures(x)))
 
     def _measures(self, x: Points) -> tuple[Array, Array]:
-        """P and R of all factors at some rows, (U, n) each."""
-        P, R = np.zeros((2, self._known.n_factors, len(x)))
+        """The measures P and R of all factors at a block of rows, (U, n) each."""
+        P, R = np.zeros((2, self._separated.n_factors, len(x)))
         done = np.zeros((len(self._mixings), len(x)), dtype=bool)
         done[self.panels.parts] = self.panels.measures(x, P, R)
         for part in np.flatnonzero(~done.all(axis=1)):
-            (j, numbers, _), mixing = self._known.by_column[part], self._mixings[part]
-            rest = np.flatnonzero(~done[part])
-            if len(rest) == len(x):
+            (j, numbers, _), mixing = (
+                self._separated.by_column[part],
+                self._mixings[part],
+            )
+            remaining = np.flatnonzero(~done[part])
+            if len(remaining) == len(x):
                 P[numbers], R[numbers] = mixing(x[:, j])
             else:
-                at = np.arange(len(P))[numbers][:, None], rest
-                P[at], R[at] = mixing(x[rest, j])
+                at = np.arange(len(P))[numbers][:, None], remaining
+                P[at], R[at] = mixing(x[remaining, j])
         return P, R
 
     @cached_property
     def panels(self) -> Panels:
-        """Tables of the laws of columns of numbers, where factors are sets."""
-        every = np.arange(self._known.n_factors)
+        """Tables of the laws of columns of numbers, for factors that are sets."""
+        numbers_of_factors = np.arange(self._separated.n_factors)
         return Panels.of(
-            Cuts.of(part, j, law, factors, every[numbers])
-            for part, (j, numbers, factors) in enumerate(self._known.by_column)
+            Cuts.of(part, j, law, factors, numbers_of_factors[numbers])
+            for part, (j, numbers, factors) in enumerate(self._separated.by_column)
             if isinstance(law := self.law.columns[j], NumericLaw)
             and isinstance(factors, Sets)
         )
 
     @cached_property
-    def _known(self) -> SumOfProducts:
-        """f, of boxes of sets that the law tells apart."""
+    def _separated(self) -> SumOfProducts:
+        """The structure of f, with sets reduced to those that the law separates."""
         if not isinstance(self.structure, Boxes):
             return self.structure
         columns = self.law.columns
@@ -297,6 +303,6 @@ class Means:
 
     @cached_property
     def _mixings(self) -> list[Mixing]:
-        """What the law makes of the factors of each column, by families."""
-        columns, parts = self.law.columns, self._known.by_column
+        """The measures of the factors of each column, by families."""
+        columns, parts = self.law.columns, self._separated.by_column
         return [columns[j].mixing(factors) for j, _, factors in parts]

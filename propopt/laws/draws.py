@@ -1,23 +1,23 @@
 """Draws under the data law, and slopes from them: cross-fitted in blocks, or by pairs.
 
-Slopes of each block of draws, with a line that was fitted to the other blocks. With z_j
+Slopes of each block of draws use a line fitted to the other blocks. With z_j
 = (V_j − v̄_j)/√Var_j, independent, of mean 0 and variance 1 by the law itself,
 
 slope_j = E f z_j / √Var_j = (γ_j + E (f − γ_0 − γᵀz) z_j) / √Var_j  for any γ
 
-that does not depend on the draws. The least squares fit over the other blocks is such a
-γ, and what is left of f scatters less than f, so each block is unbiased and has little
-scatter. Of a linear f nothing is left. A function m whose mean and slopes are known
-exactly is one more term, γ_m (m − E m), which adds γ_m times its slopes.
+that does not depend on the draws. The least-squares fit over the other blocks is such a
+γ, and the residual of f has a smaller variance, so each block is unbiased with little
+variance. For a linear f the residual is zero. A control function m with exact mean and
+slopes is one more term, γ_m (m − E m), which adds γ_m times its slopes.
 
-Contrasts of a few values, from the same draw with another value in one column. Where
-the contrast r of a column is no slope, the attribution is an effect or a difference,
-and since Σ_v r_v = 0 it is
+Contrasts of a few values use the same draw with another value in one column. If the
+contrast r of a column is not a slope, the attribution is an effect or a difference, and
+as Σ_v r_v = 0 it is
 
 Σ_v r_v E f(v, V_−j) = E Σ_v −r_v (f(V) − f(v, V_−j)):
 
-what changes when V_j becomes v and all else stays. Of a function that does not depend
-on column j this is 0 in every draw.
+the change when V_j becomes v and all other columns stay. For a function that does not
+depend on column j this is 0 in every draw.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from propopt.tables.frames import Labels
 
 
 _RIDGE: Final = 1e-10
-"""Of the scatter of each term: what makes terms solvable that move together."""
+"""Ridge relative to the variance of each term, for collinear terms."""
 
 _STILL: Final = 1e-12
-"""A term with less scatter, of its sum of squares, did not move but for rounding."""
+"""A variance below this share of the sum of squares is rounding."""
 
 
 class BlockSlopes(NamedTuple):
-    """Estimates from each of B blocks, at n rows."""
+    """Estimates of means and slopes from each of B blocks, at n rows."""
 
     means: Array  # (B, n): of f
     slopes: Array  # (B, n, D): E f z_j
@@ -59,28 +59,28 @@ ExactTerm: TypeAlias = tuple[Array, Array, Array]
 """A function m at the draws (n, B, s), and its exact E m (n,) and E m z_j (n, D)."""
 
 
-def cross_fitted(z: Array, f: Array, known: ExactTerm | None = None) -> BlockSlopes:
-    """Means and slopes of f from each block; z (n, B, s, D), f (n, B, s)."""
+def cross_fitted(z: Array, f: Array, control: ExactTerm | None = None) -> BlockSlopes:
+    """Cross-fitted means and slopes of f from each block; z (n, B, s, D)."""
     n_features = z.shape[-1]
     terms = z
-    if known is not None:
-        values, centers, own = known
+    if control is not None:
+        values, centers, control_slopes = control
         centred = values - centers[:, None, None]
         terms = np.concatenate([z, centred[..., None]], axis=-1)
     level, gamma = _fits_of_others(terms, f)
-    left = f - level[..., None] - (terms @ gamma[..., None])[..., 0]
-    means = level + left.mean(axis=-1)
-    # the mean of what is left times z_j
-    products = np.swapaxes(z, -1, -2) @ left[..., None]
+    residual = f - level[..., None] - (terms @ gamma[..., None])[..., 0]
+    means = level + residual.mean(axis=-1)
+    # the mean of the residual times z_j
+    products = np.swapaxes(z, -1, -2) @ residual[..., None]
     slopes = gamma[..., :n_features] + products[..., 0] / z.shape[-2]
-    if known is not None:
+    if control is not None:
         # m − E m has mean 0, and the slopes of m
-        slopes = slopes + gamma[..., -1:] * own[:, None, :]
+        slopes = slopes + gamma[..., -1:] * control_slopes[:, None, :]
     return BlockSlopes(np.moveaxis(means, 1, 0), np.moveaxis(slopes, 1, 0))
 
 
 def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
-    """γ_0 (n, B) and γ (n, B, p) for each block, by least squares over the others."""
+    """Fits γ_0 (n, B) and γ (n, B, p) for each block, over the other blocks."""
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
     equations = LeastSquares.of(terms, f).leave_one_block_out()
@@ -99,22 +99,22 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
     return level - (gamma * centers).sum(axis=-1), gamma
 
 
-# ---- Contrasts of a few values, from the same draw with another value in one column
+# ---- Contrasts of a few values, by the same draw with another value in a column
 
 
 MOST_EACH: Final = 16
-"""Of so many other values each is tried in every draw; of more, one that is drawn."""
+"""Up to this many values, each is evaluated in every draw; else a drawn one."""
 
 
 AlternativeValues: TypeAlias = tuple[Indices, Array, Array]
-"""Other values of a column: rows (T,) at which they are tried, what it becomes in each
-draw (T, S), weights (T, S). Attributions are means of weight · (f(V) − f there)."""
+"""Alternative values of a column: rows (T,), values and weights in each draw (T, S).
+Attributions are means of weight · (f(V) − f(alternative))."""
 
 
 def alternative_values(
     law: ColumnLaw, x: Array, samples: Array, uniforms: Array
 ) -> Iterator[AlternativeValues]:
-    """Those of one column; x (n,), samples (n, S), uniforms (S,)."""
+    """Alternative values of one column; x (n,), samples (n, S), uniforms (S,)."""
     if isinstance(law, CodedLaw):
         codes = np.flatnonzero(law.shares > 0.0)
         yield from _effects(codes, law.shares[codes], x, np.arange(len(x)), uniforms)
@@ -135,25 +135,25 @@ def _effects(
     rows: Indices,
     uniforms: Array,
 ) -> Iterator[AlternativeValues]:
-    """What f is at rows less its mean over values with shares: δ_x − p."""
+    """Alternatives for f at rows minus its mean over values: δ_x − p."""
     if len(values) > MOST_EACH:
         cumulative = np.cumsum(shares)
         at = np.searchsorted(cumulative / cumulative[-1], uniforms, side="right")
         drawn = np.asarray(values[np.minimum(at, len(values) - 1)], dtype=np.float64)
-        every = np.tile(drawn, (len(rows), 1))
-        yield rows, every, np.ones(every.shape)
+        alternatives = np.tile(drawn, (len(rows), 1))
+        yield rows, alternatives, np.ones(alternatives.shape)
         return
     for value, share in zip(values.tolist(), shares.tolist(), strict=True):
-        own = rows[x[rows] != value]
-        shape = len(own), len(uniforms)
-        yield own, np.full(shape, float(value)), np.full(shape, share)
+        others = rows[x[rows] != value]
+        shape = len(others), len(uniforms)
+        yield others, np.full(shape, float(value)), np.full(shape, share)
 
 
 N_BLOCKS: Final = 10
-"""Blocks of draws: enough to tell their scatter, few enough to leave most to others."""
+"""Blocks of draws: enough to estimate errors, few enough for cross-fitting."""
 
 
-# ---- What is drawn around which rows, and what is taken off what is estimated
+# ---- The design of draws, and control functions
 
 
 Evaluator: TypeAlias = Callable[[Points], Values]
@@ -162,7 +162,7 @@ Evaluator: TypeAlias = Callable[[Points], Values]
 @final
 @dataclass(frozen=True, eq=False)
 class Control:
-    """A function near f whose means and attributions are known exactly."""
+    """A control function close to f, with exact means and attributions."""
 
     evaluate: Evaluator  # m at points (n, D)
     means: Values  # (N,): E m(V) at each row
@@ -172,12 +172,12 @@ class Control:
 @final
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is drawn, and where."""
+    """The design of draws: law, rows, seed and control."""
 
     law: DataLaw  # of the columns, and their contrasts
     points: Points  # shape (N, D)
     seed: int  # of the uniform numbers that all rows have in common
-    control: Control | None = None  # what is taken off f
+    control: Control | None = None
 
     @cached_property
     def per_draw(self) -> int:
@@ -191,12 +191,12 @@ class Design:
 
     @property
     def cost(self) -> DrawCost:
-        """What draws cost; slopes need the fewest of them."""
+        """The cost of draws, with the minimum that slopes need."""
         fewest = fewest_draws(self.law, self.control is not None)
         return DrawCost(self.per_draw, fewest=fewest, step=N_BLOCKS)
 
     def uniforms(self, stop: int) -> tuple[Array, Array]:
-        """Those of V and of alternatives, (B · s, D) each: a stream for each block."""
+        """Uniforms for V and for alternatives, (B · s, D) each, a stream per block."""
         width = self.points.shape[1]
         streams = [np.random.default_rng([self.seed, b]) for b in range(N_BLOCKS)]
         blocks = [rng.random((stop, 2 * width)) for rng in streams]
@@ -205,13 +205,13 @@ class Design:
 
 
 def fewest_draws(law: DataLaw, controlled: bool) -> int:
-    """The fewest draws: fits over nine of ten blocks need two for each term."""
+    """The smallest number of draws: fits over nine blocks need two per term."""
     terms = 1 + int(moving_columns(law).sum()) + controlled
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
 
 
 def moving_columns(law: DataLaw) -> Mask:
-    """Which columns have draws of several numbers, (D,)."""
+    """Whether each column has draws of several numbers, (D,)."""
     return np.array(
         [
             isinstance(column, NumericLaw) and len(column.values) > 1
@@ -221,13 +221,13 @@ def moving_columns(law: DataLaw) -> Mask:
 
 
 def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
-    """Those of each block of V (n, B, s, D) and values (K, n, B, s), f's first."""
+    """Estimates of each block of V (n, B, s, D) from values (K, n, B, s), f first."""
     columns = np.flatnonzero(moving_columns(design.law))
     means, variances = design.law.moments(design.points[rows])
     centers, squares = means[:, columns], variances[:, columns]
     moves = squares > 0.0
     scales = np.sqrt(np.where(moves, squares, 1.0))
-    # of mean 0 and variance 1 under the law; 0 where nothing moves
+    # of mean 0 and variance 1 under the law; 0 for fixed columns
     locations = np.where(moves, centers, 0.0)[:, None, None]
     z = (V[..., columns] - locations) / scales[:, None, None]
     z = np.where(moves[:, None, None], z, 0.0)
@@ -242,7 +242,7 @@ def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
 
 
 def _values(evaluate: Evaluator, V: Array) -> Array:
-    """Values of f at points (..., D)."""
+    """The values of f at points (..., D)."""
     return evaluate(V.reshape(-1, V.shape[-1])).reshape(V.shape[:-1])
 
 
@@ -251,10 +251,10 @@ def _contrasts(
     evaluate: Evaluator,
     points: Array,  # (n, D)
     V: Array,  # (n, S, D): draws around them
-    uniforms: Array,  # (S, D): for alternatives that are drawn
+    uniforms: Array,  # (S, D): for drawn alternatives
     f: Array,  # (n, S): values there
 ) -> Array:
-    """Contrasts by pairs in each draw, 0 in other columns, (n, S, D)."""
+    """Contrasts by pairs in each draw (n, S, D), 0 in other columns."""
     result = np.zeros(V.shape)
     for j, column in enumerate(law.columns):
         of_column = points[:, j], V[:, :, j], uniforms[:, j]
@@ -267,21 +267,21 @@ def _contrasts(
     return result
 
 
-# ---- Values of a function at draws around rows, and what they estimate
+# ---- Values of a function at draws around rows, and the estimates from them
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Sample(Sampler):
-    """Draws around rows, and the values of f there; grown, it is as large at once."""
+    """Draws around rows with the values of f; extending equals drawing all at once."""
 
-    design: Design  # what is drawn
+    design: Design
     evaluate: Evaluator  # f at points (n, D)
-    source: str  # how the estimate is made, without the number of draws
+    source: str  # a description of the estimate, without the number of draws
     labels: Labels  # names of points and features
-    values: Array  # (K, N, B, s): those of f in each draw of each block; of the control
+    values: Array  # (K, N, B, s): f, then the control, in each draw of each block
     # (1 or 4, N, B, D): Σ c of contrasts by pairs of f, and Σ m, Σ cm and Σ m² with
-    # those of the control, added draw by draw however many were added at a time
+    # those of the control, added draw by draw
     sums: Array
     fit: BlockSlopes  # means and slopes by least squares
     n_draws: int = 0  # around each row, all blocks together
@@ -295,7 +295,7 @@ class Sample(Sampler):
         source: str = "",
         labels: Labels | None = None,
     ) -> Sample:
-        """The first draws."""
+        """Make a sample with the first ``n_draws`` draws."""
         n_rows, width = design.points.shape
         fewest = design.cost.fewest
         if n_draws < fewest:
@@ -303,9 +303,9 @@ class Sample(Sampler):
                 f"n_draws: {n_draws} draws are too few for the slopes of "
                 f"{width} features; give at least {fewest}"
             )
-        known = design.control is not None
-        values = np.empty((1 + known, n_rows, N_BLOCKS, 0))
-        sums = np.zeros((1 + 3 * known, n_rows, N_BLOCKS, width))
+        has_control = design.control is not None
+        values = np.empty((1 + has_control, n_rows, N_BLOCKS, 0))
+        sums = np.zeros((1 + 3 * has_control, n_rows, N_BLOCKS, width))
         fit = BlockSlopes(np.empty(0), np.empty(0))
         names = Labels() if labels is None else labels
         empty = cls(design, evaluate, source, names, values, sums, fit)
@@ -317,12 +317,12 @@ class Sample(Sampler):
 
     @property
     def error(self) -> float:
-        assert self.estimate.blocks is not None, "they are what it is made of"
+        assert self.estimate.blocks is not None, "a sample has blocks"
         return relative_error(self.estimate.blocks)
 
     @cached_property
     def estimate(self) -> Estimate:
-        """What the draws say, with blocks that tell its error."""
+        """The estimate from all draws, with blocks for its error."""
         blocks, law, points = self.blocks().slopes, self.design.law, self.design.points
         return Estimate(
             values=blocks.mean(axis=0),
@@ -336,7 +336,7 @@ class Sample(Sampler):
         )
 
     def extended(self, n_draws: int) -> Sample:
-        """The sample with more draws, so that there are ``n_draws`` around each row."""
+        """The sample extended to ``n_draws`` draws around each row."""
         if n_draws % N_BLOCKS or n_draws < self.n_draws:
             raise InvalidInput(
                 f"n_draws: expected a multiple of {N_BLOCKS} from {self.n_draws} on, "
@@ -345,7 +345,7 @@ class Sample(Sampler):
         n_rows, width = self.design.points.shape
         require_memory(
             16.0 * n_rows * n_draws,
-            f"keeping {n_draws:,} draws of {n_rows:,} rows",
+            f"storing {n_draws:,} draws of {n_rows:,} rows",
             "explain fewer rows at a time, or draw less",
         )
         start, stop = self.values.shape[3], n_draws // N_BLOCKS
@@ -361,7 +361,7 @@ class Sample(Sampler):
         return grown
 
     def fill(self, start: int, stop: int) -> None:
-        """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
+        """Draw from ``start`` to ``stop`` of each block around all rows; fit again."""
         n_rows, width = self.design.points.shape
         first, second = self.design.uniforms(stop)
         others = second.reshape(N_BLOCKS, stop, width)
@@ -375,7 +375,7 @@ class Sample(Sampler):
             self.fit.means[:, rows], self.fit.slopes[:, rows] = fit
 
     def _fill_some(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
-        """Values at some draws (n, B, s, D) around some rows, and contrasts there."""
+        """Values and contrasts at a range of draws (n, B, s, D) around some rows."""
         design, width = self.design, V.shape[-1]
         points, flat = design.points[rows], V.reshape(len(V), -1, width)
         alternatives, changes = uniforms.reshape(-1, width), []
@@ -386,28 +386,30 @@ class Sample(Sampler):
             at = points, flat, alternatives, f
             changes.append(_contrasts(design.law, evaluate, *at).reshape(V.shape))
         for s in range(V.shape[2]):
-            c, *known = (own[:, :, s] for own in changes)
+            c, *controls = (change[:, :, s] for change in changes)
             self.sums[0, rows] += c
-            for m in known:
+            for m in controls:
                 self.sums[1, rows] += m
                 self.sums[2, rows] += c * m
                 self.sums[3, rows] += m**2
 
     def blocks(self) -> BlockSlopes:
-        """Means of f and attributions from each block of draws, each unbiased."""
+        """Unbiased means of f and attributions from each block of draws."""
         fitted = self.design.law.has_slopes(self.design.points)
         slopes = np.where(fitted, self.fit.slopes, np.moveaxis(self._paired(), 1, 0))
         return BlockSlopes(self.fit.means, slopes)
 
     def _paired(self) -> Array:
-        """Attributions by pairs (N, B, D), less γ (m − E m), γ by the other blocks."""
+        """Attributions by pairs (N, B, D), with the control fitted to other blocks."""
         n_draws, control = self.values.shape[3], self.design.control
-        own = self.sums / n_draws
+        means = self.sums / n_draws
         if control is None:
-            return np.asarray(own[0])
+            return np.asarray(means[0])
         c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
         n_others = n_draws * (N_BLOCKS - 1)
         covariance, variance = cm - c * m / n_others, mm - m**2 / n_others
         moved = variance > _STILL * mm
         gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
-        return np.asarray(own[0] - gamma * (own[1] - control.attributions[:, None, :]))
+        return np.asarray(
+            means[0] - gamma * (means[1] - control.attributions[:, None, :])
+        )

@@ -23,12 +23,12 @@ from propopt.tables.schema import TableSchema
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
 
 PERTURBED_POINTS: Final = Budget(2**23)
-"""Of its own: what is drawn, while the model is asked, in one go."""
+"""Memory of one block of draws, made while the model is evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbations:
-    """Independent draws ε around each point, one law for all of them.
+    """The law of independent draws ε around each point.
 
     ========== =============================================================
     gaussian   ε ~ N(0, δ² I)
@@ -59,10 +59,10 @@ class Perturbations:
         units: Array | None = None,  # shape (D,)
         split: bool = False,
     ) -> Iterator[tuple[slice, Array]]:
-        """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
+        """Yield consecutive rows of an (N, D) table with their draws (n, s, D).
 
-        One stream in the order point, sample, feature: neither later points nor the
-        size of blocks matter. Each is drawn while the last is used, by another thread.
+        There is one stream in the order point, sample, feature: draws do not depend on
+        later points or the size of blocks. A thread draws one block ahead.
         """
         if units is not None and bool((units == 1.0).all()):
             units = None
@@ -81,11 +81,11 @@ class Perturbations:
         for rows in PERTURBED_POINTS.blocks(shape[0], row_bytes, self.n_samples):
             for done in range(0, self.n_samples, samples):
                 count = min(samples, self.n_samples - done)
-                together = rows.stop - rows.start, count, shape[1]
-                yield rows, self._draw_in_units(together, rng, units)
+                block_shape = rows.stop - rows.start, count, shape[1]
+                yield rows, self._draw_in_units(block_shape, rng, units)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Perturbations of the given shape (..., D)."""
+        """Draw perturbations of a given shape (..., D)."""
         if self.distribution == "gaussian":
             draws = rng.standard_normal(shape)
             draws *= self.scale
@@ -104,7 +104,7 @@ class Perturbations:
         rng: np.random.Generator,
         units: Array | None,
     ) -> Array:
-        """Draws times units: those of columns whose unit is 0 are not drawn."""
+        """Draws times units; columns with the unit 0 are not drawn."""
         if units is None or (units > 0).all():
             everywhere = self.draw(shape, rng)
             if units is not None:
@@ -120,12 +120,12 @@ _Item = TypeVar("_Item")
 
 
 def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
-    """The same items in the same order, each made ahead by a thread, as draws pay."""
+    """Yield the items in order, each computed ahead by a thread."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         following = with_thread_fallback(
             lambda: thread.submit(next, items, None), lambda: None
         )
-        if following is None:  # nothing has been taken yet
+        if following is None:  # without a thread
             yield from items
             return
         while (item := following.result()) is not None:
@@ -133,16 +133,16 @@ def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
             yield item
 
 
-# ---- Antithetic pairs of perturbations: values on both sides, and the slopes they give
+# ---- Antithetic pairs of perturbations: values on both sides, and slopes
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class AntitheticPairs:
-    """The pairs x ± e_s around any point x."""
+    """Antithetic pairs x ± e_s around any point x, and slopes from them."""
 
-    noise: Array  # (S, D): e_s, zero in columns that are left as they are
-    moved: NDArray[np.bool_]  # (D,): the other columns
+    noise: Array  # (S, D): e_s, zero in fixed columns
+    moved: NDArray[np.bool_]  # (D,): the perturbed columns
 
     @property
     def n_pairs(self) -> int:
@@ -154,27 +154,27 @@ class AntitheticPairs:
         points: Points,
         instead: Mapping[int, Array] | None = None,
     ) -> tuple[Array, Array]:
-        """Values f(x_n + e_s) and f(x_n − e_s), (n, S) each; columns ``instead``."""
+        """Values f(x_n ± e_s), (n, S) each, with columns replaced by ``instead``."""
         shape = len(points), self.n_pairs
         ahead, behind = np.empty(np.prod(shape)), np.empty(np.prod(shape))
         for block in row_blocks(ahead.size, points.shape[1], copies=2):
             rows, pairs = np.divmod(np.arange(block.start, block.stop), self.n_pairs)
             centers, noise = points[rows], self.noise[pairs]
             both = np.concatenate([centers + noise, centers - noise])
-            for j, given in (instead or {}).items():
-                both[:, j] = np.tile(given[pairs], 2)
+            for j, replacement in (instead or {}).items():
+                both[:, j] = np.tile(replacement[pairs], 2)
             values = evaluate(both)
             ahead[block], behind[block] = np.split(values, 2)
         return ahead.reshape(shape), behind.reshape(shape)
 
     def slopes(self, odd: Array) -> Attributions:
-        """Least-squares slopes of (f(x + e_s) − f(x − e_s)) / 2 upon e_s, (n, D)."""
+        """Least-squares slopes of (f(x + e_s) − f(x − e_s)) / 2 on e_s, (n, D)."""
         slopes = np.zeros((len(odd), len(self.moved)))
         slopes[:, self.moved] = odd @ self._inverse
         return slopes
 
     def slopes_without(self, odd: Array, left_out: NDArray[np.intp]) -> Attributions:
-        """The slopes where some of the pairs are left out, (n, D)."""
+        """The slopes without some of the pairs, (n, D)."""
         design = np.delete(self.noise[:, self.moved], left_out, axis=0)
         products = np.delete(odd, left_out, axis=1) @ design
         slopes = np.zeros((len(odd), len(self.moved)))
@@ -182,7 +182,7 @@ class AntitheticPairs:
         return slopes
 
     def errors(self, odd: Array) -> Attributions:
-        """Standard errors of the slopes, for residuals of unequal variance (n, D)."""
+        """Heteroscedastic (HC3) standard errors of the slopes, (n, D)."""
         # HC3: Var g_d = Σ_s P_sd² r_s² / (1 − h_s)²,  h the leverages
         design, inverse = self.noise[:, self.moved], self._inverse
         leverages = (design * inverse).sum(axis=1)
@@ -193,7 +193,7 @@ class AntitheticPairs:
 
     @cached_property
     def _inverse(self) -> Array:
-        """P = E (EᵀE)⁻¹, shape (S, d), for the d columns that move."""
+        """The matrix P = E (EᵀE)⁻¹, (S, d), for the d perturbed columns."""
         design = self.noise[:, self.moved]
         n_moved = design.shape[1]
         if self.n_pairs < 2 * n_moved:
@@ -204,31 +204,31 @@ class AntitheticPairs:
         return np.asarray(np.linalg.solve(design.T @ design, design.T).T, np.float64)
 
 
-# ---- Neighbourhoods of noise: numbers are moved, all else is kept or replaced
+# ---- Neighbourhoods of noise: numbers are perturbed, other values resampled
 
 
-KEPT = 0.5
-"""How often a draw keeps the category of the point, and that a number is missing."""
+KEEP_PROBABILITY = 0.5
+"""The probability of an unchanged category, or of a number that stays missing."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyNeighbourhoods:
-    """x + ε for numbers, and other categories and observed values for the rest.
+    """Samples x + ε for numbers, and resampled categories and missing numbers.
 
-    A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
-    each column by itself, so that a rare one is still seen as itself and as another. A
-    number that is missing likewise stays so, or is drawn from the values of its column.
+    A category stays with probability 1/2 and is drawn from the frequencies p otherwise,
+    independently by column, so that rare ones occur too. A missing number likewise
+    stays missing, or is drawn from the values of its column.
 
-    Regressors are ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is
-    missing 1 where it still is, and else 0. Their origin is x, and zero for categories
-    and what is missing; contrasts are 1, and 1 − p_c for categories.
+    Regressors are ε for numbers, 1[c̃ = c] − p_c for categories, and for a missing
+    number 1 if it stays missing, else 0. Their origin is x, and zero for categories and
+    missing numbers; contrasts are 1, and 1 − p_c for categories.
     """
 
     noise: Perturbations  # ε
     # π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones
     kernel_width: float | None
-    # (D,): what ε is multiplied by; 0 for categories and constant columns
+    # (D,): factors of ε; 0 for categories and constant columns
     scales: Array
     units: Array  # (D,): the size of each regressor: 1 for categories
     schema: TableSchema | None  # of the function
@@ -237,33 +237,33 @@ class NoisyNeighbourhoods:
     def around(
         self, points: Points, rng: np.random.Generator
     ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Samples around points, in blocks."""
-        # streams of their own, in the order point, sample, column, and of what is
-        # missing in the order point, column, sample
-        of_codes = _apart(rng) if self._frequencies else rng
-        of_missing = _apart(rng) if np.isnan(points).any() else rng
+        """Yield blocks of rows with samples around them."""
+        # separate streams, in the order point, sample, column, and for missing numbers
+        # in the order point, column, sample
+        of_codes = _separate_stream(rng) if self._frequencies else rng
+        of_missing = _separate_stream(rng) if np.isnan(points).any() else rng
         for rows, draws in self.noise.blocks(points.shape, rng, units=self.scales):
-            yield rows, self._near(points[rows], draws, of_codes, of_missing)
+            yield rows, self._samples_around(points[rows], draws, of_codes, of_missing)
 
     @cached_property
     def _frequencies(self) -> dict[int, Array]:
-        """Those of the categories of each categorical column."""
+        """The frequencies of the categories of each categorical column."""
         columns = () if self.schema is None else self.schema.columns
         coded = (
-            (j, own)
-            for j, own in enumerate(columns)
-            if isinstance(own, CategoricalColumn)
+            (j, column)
+            for j, column in enumerate(columns)
+            if isinstance(column, CategoricalColumn)
         )
         return {j: column.frequencies for j, column in coded}
 
-    def _near(
+    def _samples_around(
         self,
         points: Points,
         draws: Array,
         of_codes: np.random.Generator,
         of_missing: np.random.Generator,
     ) -> Neighbourhood:
-        """Around points (n, D), with noise (n, S, D) that is zero for categories."""
+        """Samples around points (n, D), from noise (n, S, D), zero for categories."""
         absent, still = np.isnan(points), self.units == 0.0
         categorical = absent.copy()
         categorical[:, list(self._frequencies)] = True
@@ -271,21 +271,25 @@ class NoisyNeighbourhoods:
         contrast = np.tile(~still * 1.0, (len(points), 1))
         numbers = of_codes.random((*draws.shape[:2], len(self._frequencies)))
         for c, (j, shares) in enumerate(self._frequencies.items()):
-            own, u = points[:, j, None], numbers[..., c]
-            codes = _drawn(shares, (u - KEPT) / (1 - KEPT))
-            samples[..., j] = np.where(u < KEPT, own, codes)
-            share = shares[own.astype(np.intp)]
-            draws[..., j] = (samples[..., j] == own) - share
+            codes_of_points, u = points[:, j, None], numbers[..., c]
+            codes = _drawn_indices(
+                shares, (u - KEEP_PROBABILITY) / (1 - KEEP_PROBABILITY)
+            )
+            samples[..., j] = np.where(u < KEEP_PROBABILITY, codes_of_points, codes)
+            share = shares[codes_of_points.astype(np.intp)]
+            draws[..., j] = (samples[..., j] == codes_of_points) - share
             origin[:, j], contrast[:, j] = 0.0, 1 - share[:, 0]
         if absent.any():
             for n, j in np.argwhere(absent).tolist():
                 atoms = observed_values_of(self.observed, j)
-                kept, u = of_missing.random((2, draws.shape[1]))
+                u_missing, u = of_missing.random((2, draws.shape[1]))
                 if len(atoms.values) == 0:
                     contrast[n, j] = 0.0
                     continue
-                values = atoms.values[_drawn(atoms.shares, u)]
-                samples[n, :, j] = np.where(kept < KEPT, np.nan, values)
+                values = atoms.values[_drawn_indices(atoms.shares, u)]
+                samples[n, :, j] = np.where(
+                    u_missing < KEEP_PROBABILITY, np.nan, values
+                )
             same = np.isnan(samples) & (contrast > 0)[:, None]
             draws[:] = np.where(absent[:, None], same, draws)
             origin[absent] = 0.0
@@ -301,10 +305,10 @@ class NoisyNeighbourhoods:
         categorical: NDArray[np.bool_],
         changeable: NDArray[np.bool_],
     ) -> Array | None:
-        """π, shape (n, S)."""
+        """The kernel weights π, (n, S)."""
         if self.kernel_width is None:
             return None
-        # ‖ε‖² in units of which the scale is one δ
+        # ‖ε‖² in units of δ
         scale = self.noise.scale
         per_unit = np.where(categorical, 0.0, scale / sizes)
         steps = regressors * per_unit[:, None]
@@ -316,20 +320,20 @@ class NoisyNeighbourhoods:
         weights: Array = np.exp(-squares / (2 * self.kernel_width**2))
         if weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
-                f"kernel_width: {self.kernel_width} is so small beside scale "
+                f"kernel_width: {self.kernel_width} is so small relative to scale "
                 f"{scale} that all weights of a point vanish"
             )
         return weights
 
 
-def _apart(rng: np.random.Generator) -> np.random.Generator:
-    """A stream of its own, by one draw of another."""
+def _separate_stream(rng: np.random.Generator) -> np.random.Generator:
+    """A separate stream, seeded by one draw of another."""
     return np.random.default_rng(rng.integers(2**63))
 
 
-def _drawn(shares: Array, uniforms: Array) -> Indices:
-    """Places by shares p, by intervals of [0, 1) of length p_c for each but one."""
+def _drawn_indices(shares: Array, uniforms: Array) -> Indices:
+    """Indices drawn with shares p, from uniforms in [0, 1)."""
     edges: Array = np.cumsum(shares)
-    # the last one with p > 0 has the rest, whatever the sum was rounded to
+    # the last one with p > 0 gets the remainder of rounding
     edges[np.flatnonzero(shares)[-1] :] = 1.0
     return np.asarray(np.searchsorted(edges, uniforms, side="right"))

@@ -1,8 +1,8 @@
-"""Players: columns that take part in the game of Shapley values together.
+"""Players of Shapley games: single columns, or groups of columns.
 
-A group of columns is one player: whoever knows the player knows all of its columns.
-The value of a group is that of the game among groups. In general it is **not** the sum
-of the values of its columns, which belong to another game.
+A group of columns is one player: its columns are known or unknown together. The value
+of a group is that of the game among groups. In general it is **not** the sum of the
+values of its columns, which belong to another game.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from propopt.tables.frames import Labels, group_sums
 @final
 @dataclass(frozen=True, eq=False)
 class Players:
-    """P players, each of them one column or more."""
+    """The P players of a game, each with one or more columns."""
 
     of_column: Indices  # (D,): the player of each column
     names: tuple[str, ...]  # (P,)
@@ -33,7 +33,7 @@ class Players:
     def of(
         cls, groups: Mapping[str, Sequence[str]], labels: Labels, n_columns: int
     ) -> Self:
-        """Groups of columns by their names; a column in no group plays alone."""
+        """Make players of groups of columns; a column in no group is a player."""
         if not isinstance(groups, Mapping):
             raise InvalidInput(
                 "groups: expected columns by the name of their group, such as "
@@ -45,37 +45,37 @@ class Players:
 
     @property
     def count(self) -> int:
-        """P."""
+        """The number of players P."""
         return len(self.names)
 
     def labels(self, labels: Labels) -> Labels:
-        """Names of rows (N,) and of players."""
+        """Labels with the names of rows (N,) and of players."""
         return Labels(labels.points, self.names)
 
     def metadata(
         self, points: Points, categories: Mapping[str, tuple[str, ...]]
     ) -> dict[str, Any]:
-        """What players hold in each row: numbers, and values of a group as words."""
-        held = np.empty((len(points), self.count))
+        """Values of players in each row: numbers, and combined values of groups."""
+        values_of_players = np.empty((len(points), self.count))
         words: dict[str, tuple[str, ...]] = {}
         for player, name in enumerate(self.names):
             members = np.flatnonzero(self.of_column == player)
             if len(members) == 1:
-                held[:, player] = points[:, members[0]]
-                if (known := categories.get(self.columns[members[0]])) is not None:
-                    words[name] = known
+                values_of_players[:, player] = points[:, members[0]]
+                if (names := categories.get(self.columns[members[0]])) is not None:
+                    words[name] = names
                 continue
-            own = members.tolist()
-            cells = [self._written(points[:, j], j, categories) for j in own]
+            indices = members.tolist()
+            cells = [self._written(points[:, j], j, categories) for j in indices]
             codes, values = pd.factorize(
                 np.array([", ".join(row) for row in zip(*cells, strict=True)], object)
             )
-            held[:, player], words[name] = codes, tuple(values)
-        return {"points": held, "categories": words}
+            values_of_players[:, player], words[name] = codes, tuple(values)
+        return {"points": values_of_players, "categories": words}
 
     def _written(
         self, values: Array, j: int, categories: Mapping[str, tuple[str, ...]]
     ) -> list[str]:
         name = self.columns[j]
-        known = categories.get(name)
-        return [f"{name} {value_in_words(x, known)}" for x in values.tolist()]
+        names = categories.get(name)
+        return [f"{name} {value_in_words(x, names)}" for x in values.tolist()]

@@ -1,4 +1,4 @@
-"""Weighted regressions on samples near points."""
+"""Weighted regressions on samples around points."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from propopt.base.resources import Budget
 @final
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """H β = m with H = Zᵀ Z and m = Zᵀ y, of many problems at once."""
+    """Normal equations H β = m of many least-squares problems, H = ZᵀZ, m = Zᵀy."""
 
     gram: Array  # (..., p, p): H
     moments: Array  # (..., p): m
 
     @classmethod
     def of(cls, design: Array, targets: Array) -> LeastSquares:
-        """Those of samples Z (..., S, p) and y (..., S)."""
+        """Make the equations of samples Z (..., S, p) and y (..., S)."""
         turned = np.swapaxes(design, -1, -2)
         return cls(turned @ design, (turned @ targets[..., None])[..., 0])
 
@@ -35,36 +35,36 @@ class LeastSquares:
         return LeastSquares(self.gram - other.gram, self.moments - other.moments)
 
     def ridged(self, ridge: Array | float) -> LeastSquares:
-        """Those of ‖y − Zβ‖² + Σ_j ρ_j β_j² for a ridge ρ (..., p), or one for all."""
-        own, positions = self.gram.copy(), np.arange(self.gram.shape[-1])
-        own[..., positions, positions] += ridge
-        return LeastSquares(own, self.moments)
+        """The equations with a ridge Σ_j ρ_j β_j², ρ (..., p) or one number."""
+        gram, positions = self.gram.copy(), np.arange(self.gram.shape[-1])
+        gram[..., positions, positions] += ridge
+        return LeastSquares(gram, self.moments)
 
     def leave_one_block_out(self) -> LeastSquares:
-        """Of all other blocks than each, from those of each block (n, B, ...)."""
+        """Equations of all other blocks, from those of each block (n, B, ...)."""
         return LeastSquares(
             sums_of_other_blocks(self.gram), sums_of_other_blocks(self.moments)
         )
 
     @property
     def solution(self) -> Array:
-        """β (..., p)."""
+        """The solutions β (..., p) of all problems."""
         solved = np.linalg.solve(self.gram, self.moments[..., None])
         return np.asarray(solved[..., 0], np.float64)
 
 
 def sums_of_other_blocks(sums: Array) -> Array:
-    """Sums over all other blocks than each, from those over each (n, B, ...)."""
+    """Sums over all other blocks, from the sums of each block (n, B, ...)."""
     return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
 
 
 SAFE_PIVOTS = 1e-3
-"""Pivots this even leave the normal equations ten digits, and refinement the rest."""
+"""Smallest ratio of pivots for which normal equations have ten digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """minimise over β:  Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², for n problems."""
+    """Weighted ridge regressions min_β Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², n of them."""
 
     design: Array  # (n, S, D): z
     targets: Array  # (n, S): y
@@ -73,17 +73,17 @@ class Regressions:
 
     @property
     def factor(self) -> Array:
-        """Upper triangular R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²), (n, D, D)."""
+        """Triangular factors R with RᵀR = H = Zᵀ diag(π) Z + diag(ρ²), (n, D, D)."""
         return self._solved[0]
 
     @property
     def slopes(self) -> Array:
-        """The solutions β, (n, D)."""
+        """The solutions β of all regressions, (n, D)."""
         return self._solved[1]
 
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
-        """R and β: by Cholesky where that is accurate, else by QR."""
+        """R and β, by Cholesky if accurate, else by QR."""
         design, targets = self.design, self.targets
         if self.weights is not None:
             root: Array = np.sqrt(self.weights)
@@ -95,18 +95,18 @@ class Regressions:
         inverse = _inverse_gram(factor)
         slopes = _times(inverse, equations.moments)
         # one step of refinement: H β = Zᵀ diag(π) y
-        rest = ((targets - _times(design, slopes))[:, None] @ design)[:, 0]
-        slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
+        residual = ((targets - _times(design, slopes))[:, None] @ design)[:, 0]
+        slopes += _times(inverse, residual - self.root_ridge**2 * slopes)
         return factor, slopes
 
     @cached_property
     def residuals(self) -> Array:
-        """Residuals e = y − Zβ, shape (n, S)."""
+        """The residuals e = y − Zβ, shape (n, S)."""
         return self.targets - _times(self.design, self.slopes)
 
     @property
     def undetermined(self) -> NDArray[np.bool_]:
-        """Where some direction of β is lost in rounding, shape (n,)."""
+        """Whether some direction of β is undetermined to rounding, (n,)."""
         pivots = np.abs(np.diagonal(self.factor, axis1=1, axis2=2))
         smallest = np.finfo(float).eps * self.targets.shape[1] * pivots.max(axis=1)
         lost: NDArray[np.bool_] = pivots.min(axis=1) <= smallest
@@ -127,7 +127,7 @@ class Regressions:
 
 
 def _cholesky(H: Array) -> Array | None:
-    """R from the normal equations; None where they square away too many digits."""
+    """R from the normal equations; None if they lose too many digits."""
     try:
         lower = np.linalg.cholesky(H)
     except np.linalg.LinAlgError:
@@ -139,7 +139,7 @@ def _cholesky(H: Array) -> Array | None:
 
 
 def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]:
-    """R, and R⁻¹Qᵀy; a ridge is D more rows, its root on the diagonal."""
+    """R and R⁻¹Qᵀy; a ridge adds D rows with its root on the diagonal."""
     system = np.concatenate([design, targets[..., None]], axis=2)
     n_problems, _, width = system.shape
     if root_ridge.any():
@@ -163,7 +163,7 @@ def _times(design: Array, slopes: Array) -> Array:
 
 
 def _inverse_gram(factor: Array) -> Array:
-    """H⁻¹ = R⁻¹R⁻ᵀ."""
+    """The inverse H⁻¹ = R⁻¹R⁻ᵀ."""
     inverse = np.linalg.inv(factor)
     product: Array = inverse @ inverse.transpose(0, 2, 1)
     return product
@@ -172,25 +172,27 @@ def _inverse_gram(factor: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """S samples around each of n points."""
+    """Samples around n points, with regressors and weights."""
 
     samples: Array  # (n, S, D): where f is evaluated
-    regressors: Array  # (n, S, D): what is regressed on
+    regressors: Array  # (n, S, D)
     weights: Array | None  # (n, S): π; None where all are one
-    origin: Array  # (n, D): what the regressors are counted from
-    # (n, D): what slopes are multiplied by; 0 where a regressor never changes
+    origin: Array  # (n, D): the origin of the regressors
+    # (n, D): factors of slopes; 0 for constant regressors
     contrast: Array
     units: Array  # (n, D): the sizes of the regressors
 
     def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Some points after the other, with regressors that keep to the budget."""
+        """Yield blocks of points with regressors within a memory budget."""
         row_bytes = self.regressors[0].nbytes
-        own = vars(self).items()
+        fields = vars(self).items()
         for rows in budget.blocks(len(self.regressors), row_bytes):
-            some: Any = {k: None if part is None else part[rows] for k, part in own}
-            yield rows, Neighbourhood(**some)
+            part_of_fields: Any = {
+                k: None if part is None else part[rows] for k, part in fields
+            }
+            yield rows, Neighbourhood(**part_of_fields)
 
     @property
     def is_constant(self) -> Mask:
-        """Whether a regressor is zero in all samples, for want of another category."""
+        """Whether a regressor is zero in all samples, without another category."""
         return np.asarray(self.contrast == 0)

@@ -1,4 +1,4 @@
-"""One sampler: draws are added until an estimate is precise, or would cost too much."""
+"""Samplers: draws are added until an estimate is precise or the budget is spent."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from propopt.losses.faithfulness import relative_error
 @final
 @dataclass(frozen=True)
 class DrawCost:
-    """Evaluations of f that draws take: ``once`` + ``per_draw`` · n of n draws."""
+    """Evaluations of f for n draws: ``once`` + ``per_draw`` · n."""
 
     per_draw: int  # in one draw, all rows together
-    once: int = 0  # however many are drawn
-    fewest: int = 1  # draws that an estimate can be made of
+    once: int = 0  # for any number of draws
+    fewest: int = 1  # draws that an estimate needs
     step: int = 1  # draws are multiples of it
 
     def of(self, n_draws: int) -> int:
-        """Evaluations of so many draws."""
+        """Evaluations for ``n_draws`` draws."""
         return self.once + self.per_draw * n_draws
 
     def first(self, plan: DrawPlan) -> int:
-        """Draws to begin with: fewer than planned where they would cost too much."""
+        """The first number of draws, reduced to the budget."""
         wanted = self.step * -(-plan.n_samples // self.step)
         if plan.max_evaluations is None:
             return wanted
         return min(wanted, self.affordable(plan.max_evaluations))
 
     def affordable(self, max_evaluations: int) -> int:
-        """The most draws that take no more evaluations; refused if too few."""
+        """The largest number of draws within a budget; refused if too small."""
         left = read_count(max_evaluations, "max_evaluations") - self.once
         draws = max(left // self.per_draw, 0) // self.step * self.step
         if draws < self.fewest:
@@ -51,49 +51,49 @@ class DrawCost:
 
 
 _MARGIN: Final = 1.2
-"""Errors are estimates: so much more is drawn than they ask for."""
+"""Safety factor of the number of draws, as errors are estimates."""
 
 _LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
-"""Factors on the number of draws, from one look at the error to the next."""
+"""Factors of the number of draws from one check of the error to the next."""
 
 
 _MOST_TIMES: Final = 1000
-"""So many times the first draws are enough where no budget is given."""
+"""The default budget, in multiples of the first draws."""
 
 
 class Sampler(ABC):
-    """Draws that an estimate is made of; more can be drawn."""
+    """An estimate from draws that can be extended."""
 
     n_draws: int  # so far
 
     @property
     @abstractmethod
     def cost(self) -> DrawCost:
-        """What its draws cost."""
+        """The cost of the draws."""
 
     @property
     @abstractmethod
     def error(self) -> float:
-        """Of the estimate: ‖standard errors‖ / ‖values‖."""
+        """The relative error of the estimate, ‖standard errors‖ / ‖values‖."""
 
     @abstractmethod
     def extended(self, n_draws: int) -> Self:
-        """The same with more draws, so that there are ``n_draws`` in all."""
+        """The sampler extended to ``n_draws`` draws in total."""
 
     @property
     def fewest_more(self) -> int:
-        """The fewest draws that can be added."""
+        """The smallest number of draws that can be added."""
         return self.cost.step
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of f, from the first draw on."""
+        """Evaluations of f so far."""
         return self.cost.of(self.n_draws)
 
     def enough(
         self, plan: DrawPlan, error: Callable[[Self], float] | None = None
     ) -> Self:
-        """As many draws as are planned: drawn on where a precision is wanted."""
+        """Draw as planned, extending if a precision is requested."""
         if plan.precision is None:
             return self
         most = plan.max_evaluations
@@ -107,11 +107,11 @@ class Sampler(ABC):
         max_evaluations: int | None = None,
         error: Callable[[Self], float] | None = None,
     ) -> Self:
-        """Draw on until the error is small enough, or evaluations would be too many.
+        """Extend until the error is small enough or the budget is spent.
 
-        A standard error falls as 1/√draws, and an error that is given is taken to fall
-        as 1/draws, as that of an objective does. It is looked at again whenever the
-        draws have grown by a factor of 1.5 to 4.
+        A standard error falls as 1/√draws; a given error is assumed to fall as 1/draws,
+        as for an objective. It is checked whenever the draws have grown by a factor of
+        1.5 to 4.
         """
         goal = read_positive(precision, "precision")
         power = 2.0 if error is None else 1.0
@@ -131,36 +131,36 @@ class Sampler(ABC):
 
 
 _ROUNDING: Final = 1e-13
-"""Of the largest number: sums of thousands of terms are not more exact."""
+"""Rounding of sums of thousands of terms, relative to the largest number."""
 
 
 BlockEstimates: TypeAlias = tuple[Array, ...]
-"""Of each of some numbers the estimates (B, ...) from B blocks of draws."""
+"""Estimates (B, ...) from B blocks of draws, for each of several numbers."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Pooled(Sampler):
-    """Estimates of B blocks, from batches that know nothing of each other.
+    """Estimates of B blocks, pooled over independent batches of draws.
 
-    The blocks of n_1, n_2, ... draws are Σ_k n_k blocks_k / Σ_k n_k: each without bias,
-    independent, and of the scatter of one batch of all draws. What was drawn first is
-    what it was.
+    The blocks of n_1, n_2, ... draws are Σ_k n_k blocks_k / Σ_k n_k: unbiased,
+    independent, with the variance of one batch of all draws. Earlier draws do not
+    change.
     """
 
-    # n draws of the k-th batch give blocks; a batch has a stream of its own
+    # draws n of the k-th batch; each batch has a separate stream
     draw: Callable[[int, int], BlockEstimates]
-    of_draws: DrawCost  # what they cost
-    blocks: BlockEstimates  # the error is that of the first
+    of_draws: DrawCost
+    blocks: BlockEstimates  # the first one gives the error
     n_draws: int
-    largest: int  # draws of one batch: what is held at once stays bounded
+    largest: int  # draws of one batch, which bounds memory
     n_batches: int = 1
 
     @classmethod
     def of(
         cls, draw: Callable[[int, int], BlockEstimates], cost: DrawCost, n_draws: int
     ) -> Pooled:
-        """The first batch; none that comes is more than four times as large."""
+        """Draw the first batch; later ones are at most four times as large."""
         return cls(draw, cost, draw(n_draws, 0), n_draws, 4 * n_draws)
 
     @property
@@ -173,16 +173,18 @@ class Pooled(Sampler):
 
     @property
     def error(self) -> float:
-        # of what is only rounding of the largest of the numbers there is none
-        largest = max(float(np.abs(own).max(initial=0.0)) for own in self.blocks)
+        # values that are rounding relative to the other numbers have no error
+        largest = max(
+            float(np.abs(estimates).max(initial=0.0)) for estimates in self.blocks
+        )
         if float(np.abs(self.blocks[0]).max(initial=0.0)) <= _ROUNDING * largest:
             return 0.0
         return relative_error(self.blocks[0])
 
     def extended(self, n_draws: int) -> Pooled:
         grown, step = self, self.cost.step
-        while (left := n_draws - grown.n_draws) > 0:
-            more = step * -(-left // (step * -(-left // self.largest)))
+        while (missing := n_draws - grown.n_draws) > 0:
+            more = step * -(-missing // (step * -(-missing // self.largest)))
             grown = grown._with_batch(more)
         return grown
 
@@ -198,5 +200,5 @@ class Pooled(Sampler):
 
 
 def stream_of(seed: int, batch: int) -> np.random.Generator:
-    """The stream of a batch: the first has that of the seed alone."""
+    """The random stream of a batch; the first depends only on the seed."""
     return np.random.default_rng(seed if batch == 0 else [seed, batch])

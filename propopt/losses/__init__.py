@@ -13,6 +13,6 @@ _others = _suggesting_getattr("po.losses", __all__, _load)
 
 
 def __getattr__(name: str) -> object:
-    if name == "graphs":  # `po.graphs`, a namespace of its own
+    if name == "graphs":  # `po.graphs`, a separate namespace
         return importlib.import_module("propopt.losses.graphs")
     return _others(name)

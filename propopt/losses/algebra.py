@@ -1,13 +1,12 @@
-"""The algebra of losses: sums, weights, bounds, and the program that they make.
+"""The algebra of losses: sums, weights, bounds, and programs.
 
 A loss is a penalty of a residual, φ(A(W) − T). A weighted sum of losses is an
 :class:`Objective`; ``loss <= limit`` is a :class:`Bound`.
 
-What explanations without any work cost: zero, and one and the same for all points. A
-relative gap needs a size to be relative to. An optimum may be zero, as where all
-gradients are equal: then rounding is all there is of it, and its size says nothing. The
-cost of an explanation that anybody could give is a size, and does not grow with an
-offset of the gradients, for then their mean costs less than zero does.
+A relative gap needs a scale. An optimum may be zero, for instance if all gradients are
+equal; only rounding is left then. The scale is therefore at least a small share of the
+cost of trivial explanations: zero, or the mean gradient at every point. It does not
+grow with an offset of the gradients, as their mean then costs less than zero.
 """
 
 from __future__ import annotations
@@ -54,20 +53,20 @@ from propopt.tables.imported import aligned
 
 
 class Atom:
-    """A convex function of attributions W that is called like an atom of cvxpy."""
+    """A convex function of attributions W, usable like an atom of cvxpy."""
 
-    __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
+    __array_ufunc__ = None  # np.float64(0.3) * loss is handled here, not by NumPy
 
     @abstractmethod
     def value(self, W: object) -> float:
-        """The number at attributions W (N, D)."""
+        """Evaluate the function at attributions W (N, D)."""
 
     @abstractmethod
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """The cvxpy expression for an expression W of shape (N, D)."""
+        """Build the cvxpy expression for an expression W of shape (N, D)."""
 
     def __call__(self, W: Any) -> Any:
-        """The expression for a variable or expression of cvxpy, else the value.
+        """Return an expression for a cvxpy variable or expression, else the value.
 
         Examples
         --------
@@ -82,16 +81,16 @@ class Atom:
         return self.expression(W) if is_expression(W) else self.value(W)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        """Refused: cvxpy and NumPy ask for it where a loss stands for a number."""
+        """Raise an error, as cvxpy and NumPy call it for a loss used as a number."""
         raise InvalidInput(
             f"{self!r} is a function of attributions, not an array: in cvxpy write "
             "loss(W) for a cp.Variable W, as in cp.Minimize(loss(W)) or "
             "p * loss(W); loss * p, with the loss first, takes a cp.Parameter p, and "
-            "po.losses.Custom(lambda W: ...) adds what only cvxpy has"
+            "po.losses.Custom(lambda W: ...) makes a loss of a cvxpy expression"
         )
 
     def _cannot(self, sign: str, other: object) -> WrongType:
-        """The error of an operator: what came, and what would do."""
+        """The error of an unsupported operator, with the operand and advice."""
         what = reprlib.repr(other) if _is_number(other) else type(other).__name__
         advice = _WOULD_DO.get(sign, _IN_CVXPY)
         if is_expression(other) and sign not in ("*", "/"):
@@ -104,7 +103,7 @@ class Atom:
         return self * (1.0 / read_positive(number, "divisor"))
 
     def __mul__(self, weight: object) -> Objective:
-        """The objective of which the weights are multiplied."""
+        """Multiply all weights, giving an objective."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -145,7 +144,7 @@ class Atom:
 
 _CONVEX: Final = "losses have weights >= 0, so that their sum is convex"
 _IN_CVXPY: Final = (
-    "of a cp.Variable W write loss(W), which is an expression of cvxpy, or "
+    "for a cp.Variable W write loss(W), an expression of cvxpy, or "
     "po.losses.Custom(lambda W: ...), which makes a loss of one"
 )
 _WOULD_DO: Final[Mapping[str, str]] = {
@@ -154,40 +153,40 @@ _WOULD_DO: Final[Mapping[str, str]] = {
     "*": f"a loss takes a number >= 0 or cp.Parameter(nonneg=True); {_CONVEX}",
     "/": "a loss is divided by a number > 0; loss * p takes cp.Parameter(nonneg=True)",
     "**": "po.losses.Custom(lambda W: cp.square(loss(W))) is a power of a loss",
-    "<=": "a limit is a number >= 0 of one loss, as in subject_to=[loss <= 1.0]",
-    "<": "write loss <= 1.0, of one loss and a number",
+    "<=": "a limit is a number >= 0 for one loss, as in subject_to=[loss <= 1.0]",
+    "<": "write loss <= 1.0, with one loss and a number",
     ">=": "a loss that is at least a number is not convex; write loss <= 1.0",
     ">": "a loss that is at least a number is not convex; write loss <= 1.0",
     "==": "a loss that equals a number is not convex; write loss <= 1.0",
 }
-"""By operator what would do."""
+"""Advice for each unsupported operator."""
 
 
 class PropertyLoss(Atom, ABC):
     """A convex loss φ(A(W) − T) ≥ 0 of attributions W (N, D).
 
-    A subclass gives ``name``, ``map`` (A), ``penalty`` (φ) and, where it is not zero,
-    ``target`` (T), and what it knows of the shape of W. All else follows.
-    ``loss(W)`` is :meth:`value` for an array and :meth:`expression` for a variable or
-    expression of cvxpy.
+    A subclass defines ``name``, ``map`` (A), ``penalty`` (φ), ``target`` (T) unless it
+    is zero, and the sizes of W that it fixes. Everything else follows. ``loss(W)`` is
+    :meth:`value` for an array and :meth:`expression` for a variable or expression of
+    cvxpy.
     """
 
     _too_many = "; a weight stands before a loss, as in 0.5 * po.Sparsity()"
 
     name: str
     n_points: int | None = None
-    """N, where this loss fixes it."""
+    """The number of points N, if this loss fixes it."""
     n_features: int | None = None
-    """D, where this loss fixes it."""
+    """The number of features D, if this loss fixes it."""
     labels: Labels = Labels()
-    """Names of points and features, where this loss knows them."""
+    """Names of points and features, if this loss has them."""
     offset: Attributions | None = None
-    """What attributions are set beside, G (N, D): then A(W) − T is A(W − G)."""
+    """G (N, D), subtracted from attributions first: A(W) − T is A(W − G)."""
 
     reduces: ClassVar[str] = ""
-    """What is smaller by the share of it that is removed, such as "total size"."""
+    """The quantity that the loss reduces, such as "total size"."""
     share: ClassVar[str] = "kept or removed"
-    """What its share is: of faithfulness "kept", of what it reduces "removed"."""
+    """The word for its share: "kept" for faithfulness, else "removed"."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -196,30 +195,30 @@ class PropertyLoss(Atom, ABC):
 
     @cached_property
     def map(self) -> LinearMap:
-        """The linear map A."""
+        """The linear map A of attributions."""
         raise NotImplementedError
 
     @property
     @abstractmethod
     def penalty(self) -> Penalty:
-        """The penalty φ."""
+        """The convex penalty φ of the residual."""
 
     @cached_property
     def target(self) -> Array | float:
-        """The target T, of the shape of A(W)."""
+        """The target T, of the shape of A(W), or zero."""
         return 0.0
 
     def residual(self, W: Any) -> Any:
-        """A(W) − T, for a NumPy array or a cvxpy expression."""
+        """The residual A(W) − T, for a NumPy array or a cvxpy expression."""
         return self.map(W) - self.target
 
     def value(self, W: object) -> float:
-        """The loss of attributions W (N, D).
+        """Compute the loss of attributions W (N, D).
 
         Parameters
         ----------
         W : array, DataFrame, Explanation or shap.Explanation
-            Rows and columns with names are put in the order of the loss's own.
+            Named rows and columns are put in the order of the loss.
 
         Raises
         ------
@@ -229,7 +228,7 @@ class PropertyLoss(Atom, ABC):
         return self.value_at(self._read(W))
 
     def gradient(self, W: object) -> Attributions:
-        """2Aᵀ(A(W) − T), shape (N, D), the gradient of a squared loss.
+        """Compute the gradient 2Aᵀ(A(W) − T) of a squared loss, shape (N, D).
 
         Raises
         ------
@@ -250,7 +249,7 @@ class PropertyLoss(Atom, ABC):
         return self.gradient_at(self._read(W))
 
     def value_at(self, W: Attributions) -> float:
-        """The loss of W (N, D), finite and in the order of the loss; not checked."""
+        """The loss of an array W (N, D) in the order of the loss, unchecked."""
         if isinstance(self.penalty, Squared) and not self.has_target:
             return self.map.energy(W)
         if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
@@ -259,7 +258,7 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.value(self.residual(W))
 
     def value_of_row(self, row: Array, n_points: int) -> float:
-        """The loss where a row (1, D) explains each point."""
+        """The loss of one row (1, D) as the explanation of every point."""
         T, is_squared = self.target, isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
             parts = (plus_row(T[rows], -row) for rows in slabs(T))
@@ -267,14 +266,14 @@ class PropertyLoss(Atom, ABC):
         return self.value_at(np.repeat(row, n_points, axis=0))
 
     def residual_of(self, rows: slice, W: Attributions) -> Array:
-        """Some rows of the residual W − T, of a loss of W itself."""
+        """Rows of the residual W − T, for a loss of W itself."""
         target = self.target
         return np.subtract(
             W[rows], target[rows] if isinstance(target, np.ndarray) else target
         )
 
     def gradient_at(self, W: Attributions) -> Attributions:
-        """The gradient of a squared loss at such W; not checked."""
+        """The gradient of a squared loss at an array W, unchecked."""
         if self.has_target:
             slope = self.map.adjoint(self.residual(W))  # one of them is new
             slope *= 2.0
@@ -282,10 +281,11 @@ class PropertyLoss(Atom, ABC):
         return 2.0 * self.map.gradient(W)
 
     def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What a file holds of it, by key, so that it can be computed from W (N, D).
+        """Yield the arrays to save by key, from which the loss of W (N, D) follows.
 
-        The keys are those of ``propopt/proofs/problem_data.py``. A loss with another
-        formula yields nothing, and ``tools/verify.py`` reports that it derived nothing.
+        Keys are those of ``propopt/proofs/problem_data.py``. A loss with another
+        formula yields nothing, and ``tools/verify.py`` reports that it was not
+        verified.
         """
         match self.map, self.penalty:
             case Identity(), Squared():
@@ -301,7 +301,7 @@ class PropertyLoss(Atom, ABC):
 
     @property
     def has_target(self) -> bool:
-        """True where T is an array; else it is zero."""
+        """Whether the target T is an array, not zero."""
         return isinstance(self.target, np.ndarray)
 
     @property
@@ -311,7 +311,7 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.value(target) if isinstance(target, np.ndarray) else 0.0
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """The loss as a convex expression of cvxpy, of one for W (N, D).
+        """The loss as a convex cvxpy expression of an expression W (N, D).
 
         Both are :class:`cvxpy.expressions.expression.Expression`.
         """
@@ -319,7 +319,7 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.expression(self.residual(W))
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
-        """Refuse a shape that is not that of attributions W (N, D) of this loss."""
+        """Raise an error for a shape that W (N, D) of this loss cannot have."""
         for axis, (noun, size) in enumerate(
             [("points", self.n_points), ("features", self.n_features)]
         ):
@@ -352,29 +352,29 @@ class PropertyLoss(Atom, ABC):
 
 
 class Faithfulness(PropertyLoss):
-    """A loss that ties the explanation to the function."""
+    """A loss for the agreement of the explanation with the function."""
 
     share: ClassVar[str] = "kept"
     quantity: Quantity | None = None
-    """What is explained; None where the target does not say."""
+    """The explained quantity; None if the target has none."""
 
 
 def kind_of(name: str) -> type[PropertyLoss] | None:
-    """The loss of this package that has a name by default; None of a user's name."""
+    """The loss class of this package with this default name, or None."""
     from propopt import losses
 
     for public in dir(losses):
         kind = getattr(losses, public)
         if isinstance(kind, type) and issubclass(kind, PropertyLoss):
-            own = signature(kind).parameters.get("name")
-            if own is not None and own.default == name:
+            name_parameter = signature(kind).parameters.get("name")
+            if name_parameter is not None and name_parameter.default == name:
                 return kind
     return None
 
 
 @final
 class _RecastLoss(PropertyLoss):
-    """A loss of W as one of other coordinates, less a constant."""
+    """A loss of W as a function of other coordinates, minus a constant."""
 
     name: str
     map: LinearMap
@@ -401,7 +401,7 @@ class _RecastLoss(PropertyLoss):
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A limit that a loss keeps, ``loss <= limit``, for ``subject_to``."""
+    """An upper limit on a loss, ``loss <= limit``, for ``subject_to``."""
 
     loss: PropertyLoss
     limit: float
@@ -411,7 +411,7 @@ class Bound:
 
 
 Rate: TypeAlias = Any
-"""A weight: a number, or a parameter of cvxpy whose value is read when it is needed."""
+"""A weight: a number, or a cvxpy parameter, evaluated on demand."""
 
 
 @suggests_arguments
@@ -420,8 +420,8 @@ class Objective(Atom):
     """A weighted sum of losses: flat, in order, closed under sums and scaling.
 
     A weight is a number ≥ 0, or a scalar ``cp.Parameter(nonneg=True)``. A parameter
-    stays one in :meth:`expression`, which follows the rules of DPP; elsewhere its
-    value counts.
+    remains one in :meth:`expression`, which follows the rules of DPP; elsewhere its
+    current value is used.
 
     Examples
     --------
@@ -443,7 +443,7 @@ class Objective(Atom):
 
     @classmethod
     def of(cls, losses: Objective | PropertyLoss) -> Objective:
-        """The objective itself, or a single loss with weight one.
+        """Return an objective, or make one of a single loss with weight one.
 
         Raises
         ------
@@ -461,20 +461,20 @@ class Objective(Atom):
 
     @classmethod
     def trusted(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
-        """The objective of terms whose weights and names have been checked before."""
+        """The objective of terms with checked weights and names."""
         objective = object.__new__(cls)
         vars(objective)["rates"] = terms
         return objective
 
     @classmethod
     def weighed(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
-        """The objective of terms whose weights have been checked before."""
+        """The objective of terms with checked weights; refuses equal names."""
         _refuse_equal_names([loss.name for _, loss in terms])
         return cls.trusted(terms)
 
     @property
     def terms(self) -> tuple[tuple[float, PropertyLoss], ...]:
-        """Weights and losses, in order: numbers, those of parameters as they are now.
+        """Weights and losses in order, with the current values of parameters.
 
         Raises
         ------
@@ -485,7 +485,7 @@ class Objective(Atom):
 
     @property
     def losses(self) -> tuple[PropertyLoss, ...]:
-        """The losses, in order."""
+        """The losses of the objective, in order."""
         return tuple(loss for _, loss in self.rates)
 
     @property
@@ -495,46 +495,46 @@ class Objective(Atom):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each loss, by name."""
+        """The weight of each loss by its name."""
         return {loss.name: weight for weight, loss in self.terms}
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features, which all losses that have some share."""
+        """Names of points and features, equal in all losses that have them."""
         return common_labels(self.losses)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:
-        """The same losses with some weights replaced."""
+        """Return the objective with some weights replaced, by loss name."""
         unknown = sorted(set(weights) - set(self.weights))
         if unknown:
             raise InvalidInput(
                 f"weights: no loss is called {unknown[0]!r}; this objective has "
                 f"{', '.join(self.weights)}"
             )
-        read: dict[str, Any] = {
+        checked: dict[str, Any] = {
             name: read_nonnegative(weights[name], name) for name in weights
         }
         return Objective.trusted(
-            tuple((read.get(loss.name, rate), loss) for rate, loss in self.rates)
+            tuple((checked.get(loss.name, rate), loss) for rate, loss in self.rates)
         )
 
     def loss(self, key: str | PropertyLoss, what: str) -> PropertyLoss:
-        """The loss of that name; or a loss itself, which need not be in it."""
-        known = {loss.name: loss for loss in self.losses}
+        """The loss with this name; a given loss need not be in the objective."""
+        by_name = {loss.name: loss for loss in self.losses}
         if isinstance(key, PropertyLoss):
             return key
-        if key not in known:
+        if key not in by_name:
             raise InvalidInput(
-                f"{what}: no loss is called {key!r}{did_you_mean(key, list(known))}; "
-                f"this objective has {', '.join(known)}; to add another, give the loss "
-                "as the key"
+                f"{what}: no loss is called {key!r}{did_you_mean(key, list(by_name))}; "
+                f"this objective has {', '.join(by_name)}; to add another, give the "
+                "loss as the key"
             )
-        return known[key]
+        return by_name[key]
 
     def breakdown(self, W: object) -> dict[str, float]:
-        """The value of each loss, unweighted, by name.
+        """Compute the unweighted value of each loss, by name.
 
-        W is an array or what else :meth:`PropertyLoss.value` takes.
+        W is any input of :meth:`PropertyLoss.value`.
 
         Examples
         --------
@@ -548,16 +548,16 @@ class Objective(Atom):
         return {loss.name: loss.value_at(array) for loss in self.losses}
 
     def value(self, W: object) -> float:
-        """Σ weight · loss(W), for W as :meth:`breakdown` takes it."""
+        """Compute Σ weight · loss(W), for any W that :meth:`breakdown` takes."""
         values = self.breakdown(W)
         return math.fsum(weight * values[loss.name] for weight, loss in self.terms)
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """Σ weight · loss(W) as a cvxpy expression."""
+        """The weighted sum of losses as a cvxpy expression."""
         return sum(rate * loss.expression(W) for rate, loss in self.rates)
 
     def __add__(self, other: object) -> Objective:
-        if _is_number(other) and other == 0:  # so that sum() works
+        if _is_number(other) and other == 0:  # for sum()
             return self
         if not isinstance(other, Objective | PropertyLoss):
             raise self._cannot("+", other)
@@ -592,15 +592,15 @@ def _refuse_equal_names(names: Sequence[str]) -> None:
 
 
 def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
-    """Names of points and features, from the first losses that know them."""
+    """Names of points and features, from the first losses that have them."""
     names = Labels()
     for loss in losses:
         for noun in ("points", "features"):
             if differ(getattr(names, noun), getattr(loss.labels, noun)):
                 raise InvalidInput(
                     f"{loss.name}: its {noun} have other names, or another order, "
-                    "than those of the losses before it; make all tables and graphs "
-                    "of rows and columns in one order"
+                    "than those of the previous losses; make all tables and graphs "
+                    "with rows and columns in one order"
                 )
         names = names.or_else(loss.labels)
     return names
@@ -609,7 +609,7 @@ def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
 def aligned_attributions(
     losses: Sequence[PropertyLoss], W: object, label: str
 ) -> Attributions:
-    """W (N, D), its rows and columns in the order of the losses."""
+    """W (N, D) with rows and columns in the order of the losses."""
     array = aligned(W, common_labels(losses), label, "the losses")
     refuse_overflow(array, label)
     for loss in losses:
@@ -620,7 +620,7 @@ def aligned_attributions(
 def _merged(
     terms: Iterable[tuple[Rate, PropertyLoss]],
 ) -> tuple[tuple[Rate, PropertyLoss], ...]:
-    """Terms with the same loss added up."""
+    """Terms with the weights of equal losses added."""
     weights: dict[int, Rate] = {}
     losses: dict[int, PropertyLoss] = {}
     for weight, loss in terms:
@@ -634,13 +634,13 @@ def _is_number(value: object) -> bool:
 
 
 def is_expression(value: object) -> bool:
-    """Whether it is a variable, parameter or expression of cvxpy."""
-    cvxpy = sys.modules.get("cvxpy")  # without which there is none
+    """Whether a value is a variable, parameter or expression of cvxpy."""
+    cvxpy = sys.modules.get("cvxpy")  # there are none if it is not imported
     return cvxpy is not None and isinstance(value, cvxpy.Expression)
 
 
 def _read_rate(weight: Any, label: str) -> Rate:
-    """A number ≥ 0, or an expression of parameters that is known to be ≥ 0."""
+    """A number ≥ 0, or an expression of nonnegative cvxpy parameters."""
     if not is_expression(weight):
         return read_nonnegative(weight, label)
     if weight.is_constant() and not weight.parameters():
@@ -652,26 +652,26 @@ def _read_rate(weight: Any, label: str) -> Rate:
         )
     from cvxpy.utilities.scopes import dpp_scope
 
-    with dpp_scope():  # in which parameters count as variables
+    with dpp_scope():  # parameters count as variables here
         is_affine = weight.is_affine()
     if not (weight.is_scalar() and weight.is_nonneg() and is_affine):
         raise InvalidInput(
             f"{label}: got {weight} of shape {weight.shape}; expected a scalar "
-            "parameter that is known to be >= 0, cp.Parameter(nonneg=True), or a "
+            "nonnegative parameter, cp.Parameter(nonneg=True), or a "
             "multiple or sum of such"
         )
     return weight
 
 
 def _product(scale: Rate, rate: Rate) -> Rate:
-    """Both times each other; one leaves a parameter what it was."""
+    """The product of two weights; the factor one leaves a parameter unchanged."""
     if _is_number(rate) and rate == 1.0:
         return scale
     return rate if _is_number(scale) and scale == 1.0 else scale * rate
 
 
 def _number(rate: Rate, loss: PropertyLoss) -> float:
-    """The weight as a number."""
+    """The current value of a weight, as a number."""
     if _is_number(rate):
         return float(rate)
     if rate.value is None:
@@ -681,13 +681,13 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
     return read_nonnegative(float(rate.value), f"weight of {loss.name}")
 
 
-# ---- What a solver prepares: losses, bounds, and what all of them agree on
+# ---- Programs: losses and bounds, with their common shape and names
 
 
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
+    """The losses to weight, the bounds and the shape of W, for a solver."""
 
     losses: tuple[PropertyLoss, ...]
     bounds: tuple[Bound, ...] = ()
@@ -699,28 +699,28 @@ class Program:
         if twice:
             raise InvalidInput(
                 f"{twice[0]!r} names two losses of this program: give one of them "
-                "another name= , or keep it in the objective or the bounds only"
+                "another name= , or use it only in the objective or the bounds"
             )
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """(N, D): ``sizes``, or that on which all losses must agree."""
+        """The shape (N, D): ``sizes``, or the common shape of all losses."""
         if self.sizes is not None:
             return self.sizes
         return self._size("n_points", "points"), self._size("n_features", "features")
 
     @cached_property
     def labels(self) -> Labels:
-        """Names of points and features, on which all losses must agree."""
+        """The common names of points and features of all losses."""
         return common_labels(self.all_losses)
 
     @property
     def all_losses(self) -> tuple[PropertyLoss, ...]:
-        """The losses, and those of the bounds."""
+        """The losses of the objective and of the bounds."""
         return self.losses + tuple(bound.loss for bound in self.bounds)
 
     def weighed(self, weights: Array) -> Objective:
-        """The objective of these weights (k,), ≥ 0; they are not checked."""
+        """The objective with these weights (k,) ≥ 0, unchecked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
 
     def _size(self, attribute: str, noun: str) -> int:
@@ -730,7 +730,7 @@ class Program:
             if getattr(loss, attribute) is not None
         ]
         if not sizes:
-            raise InvalidInput(f"no loss of this objective tells the number of {noun}")
+            raise InvalidInput(f"no loss of this objective fixes the number of {noun}")
         first, name = sizes[0]
         for size, other in sizes:
             if size != first:
@@ -742,51 +742,52 @@ class Program:
         return int(first)
 
 
-# ---- What explanations without any work cost: zero, and one and the same for all
-# points
+# ---- The cost of trivial explanations: zero, and the mean gradient at every point
 
 
 _SHARE = 1e-9
-"""Of the cost of explaining without work: less is not told apart from an optimum."""
+"""The smallest scale of a gap, as a share of the cost of trivial explanations."""
 _NO_DIGITS = 1e-20
-"""Of the cost of zero: a square of digits that double precision does not have."""
+"""The smallest scale as a share of the cost of zero: squared double precision."""
 
 
 def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
-    """What a gap is relative to: the value, or the size of nothing if larger."""
+    """The scale of a gap: the value, or a share of trivial costs if larger."""
     return max(value, _SHARE * min(zero, mean), _NO_DIGITS * zero)
 
 
 @final
 @dataclass(frozen=True)
 class TrivialLosses:
-    """What two explanations without work cost, by the name of each loss."""
+    """The losses of two trivial explanations, by the name of each loss."""
 
     zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
-    mean: Mapping[str, float]  # the loss where the mean gradient explains each point
+    mean: Mapping[str, float]  # the loss of the mean gradient at every point
     sizes: Mapping[str, float]  # max |T| of the losses that have a target
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> TrivialLosses:
-        """The costs by these losses."""
+        """Compute these losses of the trivial explanations."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
         sizes = {
             loss.name: largest_entry(loss.target)
             for loss in losses
             if isinstance(loss.target, np.ndarray)
         }
-        own = (loss for loss in losses if isinstance(loss.map, Identity))
-        G = next((loss.target for loss in own if loss.has_target), None)
+        of_W = (loss for loss in losses if isinstance(loss.map, Identity))
+        G = next((loss.target for loss in of_W if loss.has_target), None)
         if not isinstance(G, np.ndarray):
             return cls(zero, zero, sizes)
         first = G[:1]
-        # by BLAS: NumPy is ten times slower where there are few columns
+        # by BLAS: NumPy is ten times slower with few columns
         share = np.full(min(len(G), SLAB), 1.0 / len(G))
-        rests = (plus_row(G[rows], -first) for rows in slabs(G))
-        mean_rest = sum(share[: len(rest)] @ rest for rest in rests)
-        row = first + mean_rest
+        remainders = (plus_row(G[rows], -first) for rows in slabs(G))
+        mean_remainder = sum(
+            share[: len(remainder)] @ remainder for remainder in remainders
+        )
+        row = first + mean_remainder
         mean = {
-            # couplings of components see no constant
+            # couplings of components ignore constants
             loss.name: 0.0
             if isinstance(loss.map, OverPoints | ImplicitOverPoints)
             and loss.map.components is not None
@@ -797,18 +798,18 @@ class TrivialLosses:
         return cls(zero, mean, sizes)
 
     def refuse_underflow(self, weights: Mapping[str, float]) -> None:
-        """Refuse targets so small that what zero costs by them has no digits."""
-        told = {
+        """Raise an error for targets so small that their squares underflow."""
+        costs = {
             name: weights.get(name, 1.0) * self.zero[name]
             for name, size in self.sizes.items()
             if size > 0.0 and weights.get(name, 1.0) > 0.0
         }
-        if told:
-            name = max(told, key=lambda name: (told[name], self.sizes[name]))
-            refuse_underflow(self.sizes[name], name, told[name])
+        if costs:
+            name = max(costs, key=lambda name: (costs[name], self.sizes[name]))
+            refuse_underflow(self.sizes[name], name, costs[name])
 
     def scale(self, value: float, weights: Mapping[str, float]) -> float:
-        """:func:`objective_scale` of a value under these weights."""
+        """The :func:`objective_scale` of a value under these weights."""
         zero, mean = (
             math.fsum(weights[name] * cost[name] for name in weights)
             for cost in (self.zero, self.mean)

@@ -1,18 +1,17 @@
-"""Complete: attributions whose rows add up to given totals.
+"""Completeness: attributions whose rows have given sums, and losses among them.
 
-Attributions whose rows have given sums, and what the losses are among them. W v = t is
-linear: with u = v/‖v‖ and z = t/‖v‖ it leaves
+The constraint W v = t is linear: with u = v/‖v‖ and z = t/‖v‖ it leaves
 
     W = V + z uᵀ,   V u = 0.
 
-No constraint is needed for V: squared losses of W are losses of V that are as small as
-anywhere where V u = 0. They are ‖W − G‖² = ‖V − G(I − uuᵀ)‖² + ‖z − G u‖² and
-‖B W‖² = ‖B V‖² + ‖B z‖². Over features ‖W Cᵀ‖ = ‖V Cᵀ‖ where C u = 0, as for a graph
-and v = 1; else C is replaced by C(I − uuᵀ), and −z(C u)ᵀ is its target. The constants
-are what no W can remove.
+V needs no constraint: squared losses of W are losses of V with a minimiser at V u = 0:
+‖W − G‖² = ‖V − G(I − uuᵀ)‖² + ‖z − G u‖² and ‖B W‖² = ‖B V‖² + ‖B z‖². Over features ‖W
+Cᵀ‖ = ‖V Cᵀ‖ if C u = 0, as for a graph and v = 1; otherwise C is replaced by C(I −
+uuᵀ), with the target −z(C u)ᵀ. The constants are irreducible.
 
-Where each row has weights v_n of its own, such as ones at the words of a document, u_n
-is its own too: losses of W itself come apart as before, others do not.
+
+If rows have different weights v_n, such as ones at the words of a document, they have
+different u_n: losses of W itself split as before, others do not.
 """
 
 from __future__ import annotations
@@ -49,34 +48,34 @@ from propopt.tables.imported import aligned
 @final
 @suggests_arguments
 class Completeness:
-    """Complete: the attributions of each point add up to its total, W v = t.
+    """Constraint that the attributions of each point sum to its total, W v = t.
 
-    Attributions in units of the output are complete where Σ_d w_nd = f(x_n) − f₀ (the
-    axiom of Sundararajan et al. 2017; v = 1). It stands in ``subject_to``, beside
-    bounds, and is kept to rounding.
+    Attributions in units of the output are complete if Σ_d w_nd = f(x_n) − f₀ (the
+    axiom of Sundararajan et al. 2017; v = 1). It is used in ``subject_to``, with or
+    without bounds, and holds to rounding.
 
-    A column in which the target is zero in all rows, and not all columns are, is not
-    used by what is explained: it stays exactly zero, and does not count (v_d = 0). That
-    holds beside losses for which zero is then best. Smoothness, which ties columns
-    together, and weights of each row's own leave all columns in the sum.
+    A column with a zero target in all rows (while others are not zero) is not used by
+    the model: it stays exactly zero and is left out of the sum (v_d = 0), with losses
+    for which zero is then optimal. With smoothness, which couples columns, and with
+    different weights by row, all columns remain in the sum.
 
     Parameters
     ----------
     total : array or Series (N,)
-        t_n, such as f(x_n) less the mean output. Names are kept.
+        t_n, such as f(x_n) minus the mean output. Names are used for alignment.
     weights : array or Series (D,), or array or DataFrame (N, D), optional
-        v, one number per feature, not all zero; by default all are one. Where
-        attributions are in units of s_d, v = s. Rows that have features of their own,
-        such as documents their words, have weights of their own, zero at what they do
-        not have: Σ_d v_nd w_nd = t_n.
+        v, one number per feature, not all zero; by default all are one. For
+        attributions in units of s_d, v = s. If rows have different features, such as
+        the words of documents, each row has weights, zero at features it does not
+        have: Σ_d v_nd w_nd = t_n.
     name : str
-        What results call it.
+        The name of the constraint in results.
 
     Raises
     ------
     InvalidInput
-        If totals or weights are not finite numbers, or a row without weights has to
-        add up to something.
+        If totals or weights are not finite numbers, or a row without weights has a
+        nonzero total.
 
     Examples
     --------
@@ -105,12 +104,12 @@ class Completeness:
         self.name = name
 
     def gaps(self, W: object) -> Array:
-        """W v − t, shape (N,): by how much attributions miss their totals.
+        """Compute the errors of row sums, W v − t, shape (N,).
 
         Parameters
         ----------
         W : array, DataFrame, Explanation or shap.Explanation (N, D)
-            Rows and columns with names are put in the order of totals and weights.
+            Attributions; named rows and columns are put in the order of the totals.
 
         Examples
         --------
@@ -124,18 +123,18 @@ class Completeness:
         return np.asarray(loss.residual(array))[:, 0]
 
     def bound(self, n_features: int, used: Array | None = None) -> Bound:
-        """The same for D features: a limit of zero on ‖W v − t‖².
+        """Make the bound of zero on ‖W v − t‖² for D features.
 
         Parameters
         ----------
         n_features : int
-            D.
+            The number of features D.
         used : array of bool (D,), optional
-            Which columns count; all by default.
+            Columns in the sum; all by default.
         """
         v = np.ones(n_features) if self.weights is None else self.weights
         if used is not None and used.shape == v.shape and v[used].any():
-            v = np.where(used, v, 0.0)  # where none is, all count
+            v = np.where(used, v, 0.0)  # without used columns, all count
         return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
 
     def _check_weights(self, weights: Array, in_other_order: bool) -> None:
@@ -146,13 +145,13 @@ class Completeness:
         if len(weights) != len(self.total) or in_other_order:
             raise InvalidInput(
                 f"weights: expected a row for each of the {len(self.total)} totals, "
-                f"and in their order, got {len(weights)} rows"
+                f"in the same order, got {len(weights)} rows"
             )
         empty = ~weights.any(axis=1) & (self.total != 0.0)
         if empty.any():
             n = int(empty.argmax())
             raise InvalidInput(
-                f"total: row {n} has no weights, and cannot add up to {self.total[n]}"
+                f"total: row {n} has no weights, so its sum cannot be {self.total[n]}"
             )
 
     def __repr__(self) -> str:
@@ -161,7 +160,7 @@ class Completeness:
 
 @final
 class _RowTotals(PropertyLoss):
-    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint."""
+    """The loss ‖W v − t‖², with a limit of zero for given row sums."""
 
     map: RowSums
     penalty = Squared()
@@ -178,21 +177,21 @@ class _RowTotals(PropertyLoss):
 
 
 Constraint: TypeAlias = Bound | Completeness
-"""What stands in ``subject_to``."""
+"""An element of ``subject_to``."""
 
 
 def bounds_of(
     constraints: Iterable[Constraint], losses: Sequence[PropertyLoss]
 ) -> tuple[Bound, ...]:
-    """Constraints as bounds; how many features add up, the losses know."""
+    """Convert constraints to bounds, with the number of features of the losses."""
     if isinstance(constraints, Bound | Completeness):
         raise InvalidInput(
             f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
         )
     user_constraints = list(constraints)
     all_losses = [*losses, *(x.loss for x in user_constraints if isinstance(x, Bound))]
-    known = [loss.n_features for loss in all_losses]
-    n_features = next((size for size in known if size is not None), None)
+    sizes = [loss.n_features for loss in all_losses]
+    n_features = next((size for size in sizes if size is not None), None)
     return tuple(
         _bound(constraint, n_features, all_losses) for constraint in user_constraints
     )
@@ -206,7 +205,7 @@ def _bound(
     if callable(constraint) and not isinstance(constraint, PropertyLoss | Objective):
         raise Refused(
             "subject_to: constraints of cvxpy, as in lambda W: [W[:, 0] >= 0], are "
-            "taken by po.solve and po.proofs.certify alone"
+            "taken only by po.solve and po.proofs.certify"
         )
     if not isinstance(constraint, Completeness):
         raise InvalidInput(
@@ -218,17 +217,16 @@ def _bound(
         n_features = constraint.weights.shape[-1]
     if n_features is None:
         raise InvalidInput(
-            f"{constraint.name}: no loss tells how many features add up; give weights"
+            f"{constraint.name}: no loss fixes the number of features; give weights"
         )
     return constraint.bound(n_features, used)
 
 
 def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
-    """Columns that a target gives something in some row; None where all count.
+    """Columns with a nonzero target in some row; None if all columns count.
 
-    Zero is best for the others if each loss is one of W itself or of differences
-    between rows, perhaps less those of main effects: without the column it is never
-    larger.
+    Zero is optimal in the other columns if each loss is one of W itself or of
+    differences between rows: without the column it is never larger.
     """
     used = np.zeros(n_features, dtype=bool)
     for loss in losses:
@@ -245,7 +243,7 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
 
 
 def _read_weights(weights: Any) -> tuple[Array, Labels]:
-    """V, (D,) or (N, D), and the names that came with it."""
+    """Weights v, (D,) or (N, D), and their names."""
     if np.ndim(weights) == 2:
         table, names = read_table(weights, "weights")
         return read_only(np.array(table)), Labels(names.points, names.features)
@@ -255,19 +253,19 @@ def _read_weights(weights: Any) -> tuple[Array, Labels]:
 
 
 def _read(values: object, label: str) -> tuple[Array, tuple[Hashable, ...] | None]:
-    """Numbers (n,), and the index that a Series has."""
+    """Numbers (n,), and the index of a Series."""
     numbers = read_only(np.array(read_array(values, label, ndim=1)))
     refuse_overflow(numbers, label)
     return numbers, tuple(values.index) if isinstance(values, pd.Series) else None
 
 
-# ---- Attributions whose rows have given sums, and what the losses are among them
+# ---- Attributions with given row sums, and losses in the remaining coordinates
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """The attributions W = V + z uᵀ with V u = 0."""
+    """The attributions W = V + z uᵀ with given row sums, V u = 0."""
 
     axis: Array  # (D,) or (N, D): u, of length one; or u_n of each row
     heights: Array  # (N,): z
@@ -275,18 +273,18 @@ class Totals:
 
     @classmethod
     def of(cls, bounds: Sequence[Bound]) -> Totals | None:
-        """What a :class:`Completeness` leaves; None where there is none."""
+        """The row sums of a :class:`Completeness` among the bounds, or None."""
         losses = [bound.loss for bound in bounds if is_completeness(bound)]
         if len(losses) > 1:
             raise InvalidInput(
-                f"subject_to: {losses[0].name} and {losses[1].name} both say what rows "
-                "add up to; give one of them"
+                f"subject_to: {losses[0].name} and {losses[1].name} both fix row "
+                "sums; give one of them"
             )
         return cls.by(losses[0]) if losses else None
 
     @classmethod
     def by(cls, loss: PropertyLoss) -> Totals:
-        """The attributions at which a loss over row sums is zero."""
+        """The attributions with zero loss, for a loss over row sums."""
         assert isinstance(loss.map, RowSums), "see is_complete"
         v, t = loss.map.weights, np.asarray(loss.target)[:, 0]
         if v.ndim == 1:
@@ -298,25 +296,25 @@ class Totals:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all rows have the same weights."""
+        """Whether all rows have the same weights v."""
         return self.axis.ndim == 1
 
     def scaled(self, factor: float) -> Totals:
-        """The totals of attributions times a factor."""
+        """The totals of the attributions times a factor."""
         return Totals(self.axis, factor * self.heights, self.norm)
 
     def coordinates(self, W: Attributions) -> Array:
-        """V = W − (W u)uᵀ."""
+        """The coordinates V = W − (W u)uᵀ of W."""
         return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def expanded(self, V: Array) -> Attributions:
-        """The complete W that is nearest to V; its row sums are exact to rounding."""
+        """The nearest complete W to V, with row sums exact to rounding."""
         W = V + spread(self.heights - along(V, self.axis), self.axis)
-        # what rounding left of the sums, once more
+        # once more, for the rounding of the sums
         return np.asarray(W + spread(self.heights - along(W, self.axis), self.axis))
 
     def on_support(self, W: Attributions) -> Attributions:
-        """A complete W that is zero where W is, in rows that are not zero."""
+        """A complete W with the zeros of W, in rows that are not zero."""
         v = np.where(W == 0.0, 0.0, self.axis)
         v[~v.any(axis=1)] = self.axis
         missed = self.heights - W @ self.axis
@@ -324,11 +322,11 @@ class Totals:
 
     @cached_property
     def fixed(self) -> Attributions:
-        """Z uᵀ."""
+        """The attributions z uᵀ (V = 0), shape (N, D)."""
         return spread(self.heights, self.axis)
 
     def program(self, program: Program) -> Program:
-        """The program of V, without the constraint."""
+        """The program of V without the constraint."""
         complete = [bound for bound in program.bounds if is_completeness(bound)]
         return Program(
             tuple(map(self.loss, program.losses)),
@@ -341,7 +339,7 @@ class Totals:
         )
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
-        """The loss of V + z uᵀ as one of V."""
+        """The loss of W = V + z uᵀ as a function of V."""
         if isinstance(loss.penalty, Squared):
             match loss.map:
                 case Identity() as same:
@@ -356,9 +354,9 @@ class Totals:
         return _RecastLoss(loss, over, loss.target - loss.map(self.fixed))
 
     def least(self, loss: PropertyLoss) -> float | None:
-        """The smallest value among complete attributions; None if it is not known."""
-        own = not self.is_shared and not isinstance(loss.map, Identity)
-        if own or not isinstance(loss.penalty, Squared):
+        """The minimum of a loss among complete attributions; None if unavailable."""
+        is_open = not self.is_shared and not isinstance(loss.map, Identity)
+        if is_open or not isinstance(loss.penalty, Squared):
             return None
         match loss.map:
             case Identity():
@@ -369,17 +367,17 @@ class Totals:
                 if self._costs_nothing(coupled):
                     return 0.0
                 # ‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0
-                rest, image = self._apart(coupled)
-                left = image - rest @ np.linalg.lstsq(rest, image)[0]
-                return float(self.heights @ self.heights) * float(left @ left)
+                projected, image = self._projected(coupled)
+                residual = image - projected @ np.linalg.lstsq(projected, image)[0]
+                return float(self.heights @ self.heights) * float(residual @ residual)
             case _:
                 return None
 
     def dual(self, loss: PropertyLoss, Y: Array) -> Array:
-        """The dual of a loss of W as one of its loss of V."""
+        """The dual of a loss of W as a dual of its loss of V."""
         coupled = isinstance(loss.map, OverPoints | ImplicitOverPoints)
-        apart = self.is_shared and coupled and not loss.has_target
-        if apart and isinstance(loss.penalty, Squared):
+        is_projected = self.is_shared and coupled and not loss.has_target
+        if is_projected and isinstance(loss.penalty, Squared):
             return self.coordinates(Y)
         return Y
 
@@ -389,9 +387,9 @@ class Totals:
         W: Attributions,
         duals: Mapping[str, Array],
     ) -> Array:
-        """Y (N,): how fast the optimum falls as totals rise, −∇F(W) v/‖v‖².
+        """Multipliers y (N,) of the totals, −∇F(W) v/‖v‖².
 
-        Where a loss has kinks, its dual stands for its gradient.
+        For a nonsmooth loss its dual replaces the gradient.
         """
         slope = np.zeros_like(W)
         for c, loss in terms:
@@ -412,7 +410,7 @@ class Totals:
     def _over_points(
         self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
     ) -> _RecastLoss:
-        """‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
+        """The loss over V: ‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
         if not loss.has_target:
             constant = coupled.energy(self.heights[:, None])
             return _RecastLoss(loss, coupled, constant=constant)
@@ -423,11 +421,13 @@ class Totals:
     def _over_features(self, loss: PropertyLoss, coupled: OverFeatures) -> _RecastLoss:
         if self._costs_nothing(coupled):
             return _RecastLoss(loss, coupled)
-        rest, image = self._apart(coupled)
-        return _RecastLoss(loss, OverFeatures(rest), -np.outer(self.heights, image))
+        projected, image = self._projected(coupled)
+        return _RecastLoss(
+            loss, OverFeatures(projected), -np.outer(self.heights, image)
+        )
 
-    def _apart(self, coupled: OverFeatures) -> tuple[Array, Array]:
-        """C(I − uuᵀ), and C u."""
+    def _projected(self, coupled: OverFeatures) -> tuple[Array, Array]:
+        """The matrices C(I − uuᵀ) and C u."""
         C = coupled.matrix @ np.eye(len(self.axis))
         image = C @ self.axis
         return C - np.outer(image, self.axis), image
@@ -443,7 +443,7 @@ class Totals:
 @final
 @dataclass(frozen=True, eq=False)
 class OffAxis(Composed):
-    """V ↦ A(V − (V u)uᵀ)."""
+    """The map V ↦ A(V − (V u)uᵀ)."""
 
     # (D,) or (N, D): u, of length one; or u_n of each row, of length one or zero
     axis: Array
@@ -466,7 +466,7 @@ class OffAxis(Composed):
         return self.outer.flat_rows(shape)
 
     def _flat_projection(self, shape: tuple[int, int]) -> Sparse:
-        """That of row-major V."""
+        """The projection of row-major V, a sparse matrix."""
         if self.axis.ndim == 1:
             return sp.kron(sp.eye_array(shape[0]), self._projection, format="csr")
         U = RowSums(self.axis).flat(shape)
@@ -474,17 +474,17 @@ class OffAxis(Composed):
 
     @cached_property
     def _projection(self) -> Array:
-        """I − uuᵀ."""
+        """The projection I − uuᵀ, (D, D)."""
         return np.eye(len(self.axis)) - np.outer(self.axis, self.axis)
 
 
 def along(W: Array, axis: Array) -> Array:
-    """W_n u, or W_n u_n of each row, (N,)."""
+    """Products W_n u, or W_n u_n of each row, (N,)."""
     if axis.ndim == 1:
         return np.asarray(W @ axis)
     return np.asarray((W * axis).sum(axis=-1))
 
 
 def spread(heights: Array, axis: Array) -> Array:
-    """Z uᵀ, or z_n u_n of each row, (N, D)."""
+    """The outer product z uᵀ, or z_n u_n of each row, (N, D)."""
     return np.asarray(heights[:, None] * axis)

@@ -1,9 +1,9 @@
-"""Losses and constraints that only cvxpy knows: functions of W that users write.
+"""Custom losses and constraints: functions of W that return cvxpy expressions.
 
 ``po.losses.Custom(lambda W: ...)`` is a loss, ``lambda W: [...]`` in ``subject_to`` has
 constraints. Both are called with a variable of cvxpy, and must follow its rules of
-convex programs (DCP). Nothing else is known of them: they have no map and no penalty,
-so only :func:`propopt.solve` takes them, and by a conic solver.
+convex programs (DCP). They have no map and no penalty, so only :func:`propopt.solve`
+takes them, with a conic solver.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from propopt.losses.maps import CvxpyConstraint, CvxpyExpression
 
 @final
 class Custom(PropertyLoss):
-    """A loss of your own: any convex expression of cvxpy that is at least zero.
+    """A custom loss: any convex, nonnegative expression of cvxpy.
 
-    ``po.solve`` takes it beside other losses, with ``solver="conic"`` or any conic
-    backend, and recomputes the gap from conic duals. Sweeps, aims and
+    ``po.solve`` takes it, alone or with other losses, with ``solver="conic"`` or any
+    conic backend, and recomputes the gap from conic duals. Sweeps, aims and
     ``target_radius`` do not take it.
 
     Parameters
     ----------
     function : callable
         Maps W, a cvxpy expression of shape (N, D), to a scalar expression. It must be
-        convex by the rules of cvxpy (DCP), and its sign must be known as nonnegative.
+        convex by the rules of cvxpy (DCP), and cvxpy must recognise it as nonnegative.
     name : str
-        What results call it.
+        The name of the loss in results.
 
     Raises
     ------
     InvalidInput
         If ``function`` cannot be called; where it is used, if the expression is not
-        scalar, not convex, or not known to be nonnegative.
+        scalar, not convex, or not recognised as nonnegative.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Custom(PropertyLoss):
         self.name = name
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """The expression of the function at W, checked.
+        """Build and check the cvxpy expression at W.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Custom(PropertyLoss):
         if not made.is_scalar():
             raise InvalidInput(
                 f"{self.name}: expected one number, got an expression of shape "
-                f"{made.shape}; cp.sum(...) adds it up"
+                f"{made.shape}; use cp.sum(...)"
             )
         if not made.is_convex():
             raise InvalidInput(
@@ -98,8 +98,8 @@ class Custom(PropertyLoss):
             )
         if not made.is_nonneg():
             raise InvalidInput(
-                f"{self.name}: {made} is not known to be nonnegative, so the objective "
-                "may have no smallest value; use cp.pos(...), add a constant inside "
+                f"{self.name}: {made} is not recognised as nonnegative, so the "
+                "objective may have no minimum; use cp.pos(...), add a constant inside "
                 "it, or make it a constraint, as in subject_to=[lambda W: [...]]"
             )
         return made
@@ -107,13 +107,13 @@ class Custom(PropertyLoss):
     def value_at(self, W: Attributions) -> float:
         import cvxpy as cp
 
-        variable = cp.Variable(W.shape)  # of a constant signs and curvature differ
+        variable = cp.Variable(W.shape)  # for a constant, signs and curvature differ
         variable.value = W
         value = self.expression(variable).value
         if value is None:
             raise InvalidInput(
                 f"{self.name}: its expression has no value at given attributions; it "
-                "may depend on W and on parameters that have values, not on variables"
+                "may depend on W and on parameters with values, not on variables"
             )
         value = float(np.asarray(value).reshape(()))
         if not math.isfinite(value):
@@ -122,37 +122,37 @@ class Custom(PropertyLoss):
 
     def _refuse(self) -> NoReturn:
         raise Refused(
-            f"{self.name} is known to cvxpy alone: po.solve(objective, subject_to=...) "
-            "takes it for given weights; sweeps, aims, target_radius, gradients and "
+            f"{self.name} is a cvxpy expression: po.solve(objective, subject_to=...) "
+            "takes it with fixed weights; sweeps, aims, target_radius, gradients and "
             "shares do not"
         )
 
     @property
     def map(self) -> Any:
-        """Refused: there is no linear map."""
+        """Raises ``Refused``, as there is no linear map."""
         self._refuse()
 
     @property
     def penalty(self) -> Any:
-        """Refused: there is no penalty."""
+        """Raises ``Refused``, as there is no penalty."""
         self._refuse()
 
     @property
     def value_at_zero(self) -> float:
-        """Refused: the shape of W is not known."""
+        """Raises ``Refused``, as W has no fixed shape."""
         self._refuse()
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CustomConstraints:
-    """Constraints of cvxpy as a function of W."""
+    """A function from W to constraints of cvxpy."""
 
     function: Callable[[CvxpyExpression], Any]
-    place: int  # in subject_to
+    index: int  # in subject_to
 
     def of(self, W: CvxpyExpression) -> list[CvxpyConstraint]:
-        """The constraints for a variable or a constant W of shape (N, D).
+        """Build and check the constraints for a variable W of shape (N, D).
 
         Raises
         ------
@@ -161,48 +161,48 @@ class CustomConstraints:
         """
         import cvxpy as cp
 
-        label = f"subject_to[{self.place}]"
+        label = f"subject_to[{self.index}]"
         made = _called(self.function, W, label)
-        found = [made] if isinstance(made, cp.Constraint) else made
-        if not isinstance(found, list | tuple) or not found:
+        constraints = [made] if isinstance(made, cp.Constraint) else made
+        if not isinstance(constraints, list | tuple) or not constraints:
             raise InvalidInput(
                 f"{label}: expected a list of constraints from its function, such as "
                 f"lambda W: [W[:, 0] >= 0], got {made!r}"
             )
-        for constraint in found:
+        for constraint in constraints:
             if not isinstance(constraint, cp.Constraint):
                 raise InvalidInput(
-                    f"{label}: {constraint!r} is no constraint of cvxpy; write "
-                    "W[:, 0] >= 0, with the W that the function is given"
+                    f"{label}: expected constraints of cvxpy, got {constraint!r}; "
+                    "write W[:, 0] >= 0, with the argument W of the function"
                 )
             if not constraint.is_dcp():
                 raise InvalidInput(
                     f"{label}: {constraint} is not convex by the rules of cvxpy (DCP)"
                 )
-        return list(found)
+        return list(constraints)
 
 
 ConstraintFunction: TypeAlias = Callable[[Any], Any]
-"""From W to constraints of cvxpy."""
+"""A function from W to constraints of cvxpy."""
 
 
 def split_custom_constraints(
     subject_to: Any,
 ) -> tuple[tuple[CustomConstraints, ...], list[Any]]:
-    """Functions in ``subject_to``, and the rest of it."""
+    """Split ``subject_to`` into functions and other constraints."""
     if _is_function(subject_to):
         subject_to = [subject_to]
     if not isinstance(subject_to, Iterable):
-        return (), subject_to  # which is then refused as what it is
+        return (), subject_to  # rejected later
     given = list(subject_to)
-    own = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
-    return tuple(own), [x for x in given if not _is_function(x)]
+    custom = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
+    return tuple(custom), [x for x in given if not _is_function(x)]
 
 
 def has_custom(losses: Iterable[PropertyLoss], bounds: Sequence[Bound] = ()) -> bool:
-    """Whether only cvxpy knows one of these losses."""
-    every = (*losses, *(bound.loss for bound in bounds))
-    return any(isinstance(loss, Custom) for loss in every)
+    """Whether there is a :class:`Custom` among these losses."""
+    losses_and_bounds = (*losses, *(bound.loss for bound in bounds))
+    return any(isinstance(loss, Custom) for loss in losses_and_bounds)
 
 
 def _is_function(constraint: object) -> bool:
@@ -210,7 +210,7 @@ def _is_function(constraint: object) -> bool:
 
 
 def _called(function: Callable[[Any], Any], W: Any, label: str) -> Any:
-    """What a function of users says, or an error that says whose error it is."""
+    """Call a function of the user, with a clear error if it fails."""
     try:
         return function(W)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Faithful: what explanations aim at, with its error, and losses that match it."""
+"""Faithfulness: targets with their errors, and losses that match them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from propopt.tables.frames import Labels, aligned_vector, read_points
 from propopt.tables.imported import read_attributions
 
 
-# ---- Numbers that explanations aim at, with what is known of their error
+# ---- Targets of explanations, with their errors
 
 
 Units: TypeAlias = Literal["gradient", "output", "scaled"]
-"""Slopes; parts of the output; slopes times a scale."""
+"""Units: slopes, parts of the output, or slopes times a scale."""
 
 _UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
     "gradient": "change of {} per unit of each feature",
     "scaled": "change of {} per {} of each feature",
     "output": "contribution of each feature to {}",
 }
-"""What attributions are, of what is explained: slopes are not contributions."""
+"""Descriptions of attributions by their units."""
 
 
 def units_in_words(
     units: Units, quantity: Quantity | None, scale: str = "standard deviation"
 ) -> str:
-    """What attributions are, for a card, an axis or a file."""
+    """Describe attributions by their units, for a card, an axis or a file."""
     label = "output" if quantity is None else quantity.in_words()
     return _UNITS_IN_WORDS[units].format(f"the {label}", scale)
 
@@ -56,17 +56,17 @@ class Estimate:
     """A target (N, D): computed exactly, or estimated from draws."""
 
     values: Attributions  # (N, D): the target
-    source: str  # how it was made, in words
-    exact: bool = False  # whether it has no error but rounding
+    source: str  # a description of its computation
+    exact: bool = False  # exact to rounding
     blocks: Array | None = None  # (B, N, D): estimates from disjoint blocks of draws
     n_draws: int = 0  # draws for each point, all blocks together
     evaluations: int = 0  # rows that the model was given
     labels: Labels = Labels()  # names of points and features
-    units: Units = "gradient"  # those of numeric features
-    # (N, D): which values are in units of the output, whatever the units of others
+    units: Units = "gradient"  # of numeric features
+    # (N, D): which values are in units of the output
     effects: NDArray[np.bool_] | None = None
-    notes: tuple[str, ...] = ()  # what a reader has to know, a sentence each
-    quantity: Quantity | None = None  # what is explained; None where that is not known
+    notes: tuple[str, ...] = ()  # sentences for readers
+    quantity: Quantity | None = None  # the explained quantity, if available
 
     def __post_init__(self) -> None:
         read_only(self.values)
@@ -91,7 +91,7 @@ class Estimate:
         labels: Labels | None = None,
         notes: Sequence[str] = (),
     ) -> Estimate:
-        """The mean of B unbiased estimates (B, N, D) from disjoint blocks of draws."""
+        """Make the mean of B unbiased estimates (B, N, D) from blocks of draws."""
         return cls(
             values=blocks.mean(axis=0),
             source=source,
@@ -104,13 +104,13 @@ class Estimate:
 
     @staticmethod
     def jackknife_blocks(values: Attributions, left_out: Array) -> Array:
-        """Blocks (B, N, D) of an estimate that is no mean of blocks: least squares."""
-        apart = left_out - left_out.mean(axis=0)
-        return np.asarray(values - (len(left_out) - 1) * apart)
+        """Pseudo-values (B, N, D) of an estimate from leave-one-block-out values."""
+        deviations = left_out - left_out.mean(axis=0)
+        return np.asarray(values - (len(left_out) - 1) * deviations)
 
     @property
     def standard_errors(self) -> Array | None:
-        """Of each value, (N, D): scatter of the blocks/√B; None where not known."""
+        """Standard errors (N, D): spread of the blocks over √B; None without blocks."""
         if self.exact:
             return np.zeros(self.values.shape)
         if self.blocks is None:
@@ -118,7 +118,7 @@ class Estimate:
         return error_of_blocks(self.blocks)
 
     def scaled(self, sizes: Array) -> Estimate:
-        """Slopes times one number per feature (D,); effects stay as they are."""
+        """Scale slopes by one number per feature (D,); effects are unchanged."""
         if self.units != "gradient":
             raise InvalidInput(
                 f"scaled: expected a target in units 'gradient', got {self.units!r}"
@@ -139,12 +139,12 @@ def error_of_blocks(blocks: Array) -> Array:
 
 
 def relative_error(blocks: Array) -> float:
-    """‖standard errors‖ / ‖mean‖ of independent estimates (B, ...); infinite of 0."""
+    """‖standard errors‖ / ‖mean‖ of independent estimates (B, ...)."""
     return relative_size(error_of_blocks(blocks), blocks.mean(axis=0))
 
 
 def relative_size(errors: Array, values: Array) -> float:
-    """‖errors‖ / ‖values‖; 0 without errors, and infinite where values alone are 0."""
+    """The ratio ‖errors‖ / ‖values‖; 0 without errors, infinite for zero values."""
     size, error = float(np.linalg.norm(values)), float(np.linalg.norm(errors))
     return error / size if size > 0.0 else math.inf if error > 0.0 else 0.0
 
@@ -207,9 +207,13 @@ class GradientMatching(Faithfulness):
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
-        found = G if isinstance(G, Estimate) else read_attributions(G, "G")
-        self.G, self.labels, self.quantity = found.values, found.labels, found.quantity
-        self.units = _read_units(units, found.units)
+        attributions = G if isinstance(G, Estimate) else read_attributions(G, "G")
+        self.G, self.labels, self.quantity = (
+            attributions.values,
+            attributions.labels,
+            attributions.quantity,
+        )
+        self.units = _read_units(units, attributions.units)
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
@@ -223,10 +227,10 @@ class GradientMatching(Faithfulness):
 
 @final
 class FunctionMatching(Faithfulness):
-    """Faithful: attributions predict the function.
+    """Faithfulness: squared errors of predicting the function by attributions.
 
-    After Tadesse et al. 2024, Eq. 12. Through the origin; from a reference r with value
-    f(r); or locally, over given perturbations:
+    After Tadesse et al. 2024, Eq. 12: through the origin, from a reference r with value
+    f(r), or locally over given perturbations,
 
     .. math::
 
@@ -236,24 +240,24 @@ class FunctionMatching(Faithfulness):
 
         Σ_n Σ_s π_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)²
 
-    Alone, the first two leave W undetermined: N equations for N·D unknowns.
+    The first two alone do not determine W: N equations for N·D unknowns.
 
     Parameters
     ----------
     X : array or DataFrame (N, D)
-        The points.
+        The points x_n.
     values : array or Series (N,), or array (N, S)
         f(x_n); with ``perturbations`` the changes f(x_n + ε_ns) − f(x_n).
     reference : (point, value), optional
-        r (D,), an array or a Series, and f(r).
+        The reference r (D,), an array or a Series, and f(r).
     perturbations : array (N, S, D), optional
-        ε_ns.
+        The perturbations ε_ns.
     sample_weights : array (S,), optional
-        π_s ≥ 0, for perturbations only; all one by default.
+        Weights π_s ≥ 0, only with perturbations; all one by default.
     quantity : Quantity, optional
-        What the values are, such as ``function.quantity``.
+        A description of the values, such as ``function.quantity``.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Examples
     --------
@@ -283,8 +287,8 @@ class FunctionMatching(Faithfulness):
         points, self.labels = read_points(X, "X")
         if np.isnan(points).any():
             raise InvalidInput(
-                "X: numbers are missing, and what attributions predict there, wᵀx, has "
-                "no value; match gradients, which have effects of missing numbers"
+                "X: numbers are missing, so the prediction wᵀx is undefined; "
+                "match gradients, which have effects of missing numbers"
             )
         if perturbations is None:
             designs, target = _global_designs(points, self.labels, values, reference)
@@ -294,7 +298,7 @@ class FunctionMatching(Faithfulness):
             raise InvalidInput("give a reference or perturbations, not both")
         if sample_weights is not None:
             if perturbations is None:
-                raise InvalidInput("sample_weights: they need perturbations to weigh")
+                raise InvalidInput("sample_weights: they need perturbations")
             shares = read_array(sample_weights, "sample_weights", ndim=1)
             if (_sized(shares, designs.shape[1:2], "sample_weights") < 0).any():
                 raise InvalidInput("sample_weights: expected numbers >= 0")
@@ -314,29 +318,30 @@ class FunctionMatching(Faithfulness):
 
 
 def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
-    """The units that gradient matching is in; None where they are not known."""
+    """The units of the gradient-matching losses; None if absent or mixed."""
     units = {loss.units for loss in losses if isinstance(loss, GradientMatching)}
     return units.pop() if len(units) == 1 else None
 
 
 def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
-    """What faithfulness losses are about; None where that is not known, or differs."""
+    """The quantity of the faithfulness losses; None if absent or mixed."""
     faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
-    told = {loss.quantity for loss in faithful if loss.quantity is not None}
-    return told.pop() if len(told) == 1 else None
+    quantities = {loss.quantity for loss in faithful if loss.quantity is not None}
+    return quantities.pop() if len(quantities) == 1 else None
 
 
-def _read_units(user_units: Units | None, own: Units | None) -> Units | None:
-    """The units of a target, as it says or as somebody says of it."""
+def _read_units(user_units: Units | None, target_units: Units | None) -> Units | None:
+    """The units of a target, from the user or from the target."""
     if user_units is None:
-        return own
+        return target_units
     if user_units not in get_args(Units):
         raise InvalidInput(
             f"units: expected 'gradient', 'output' or 'scaled', got {user_units!r}"
         )
-    if own not in (None, user_units):
+    if target_units not in (None, user_units):
         raise InvalidInput(
-            f"units: G is in units {own!r}, and not {user_units!r}; leave units out"
+            f"units: G is in units {target_units!r}, and not {user_units!r}; leave "
+            "units out"
         )
     return user_units
 
@@ -347,14 +352,14 @@ def _global_designs(
     values: object,
     reference: tuple[object, float] | None,
 ) -> tuple[Array, Array]:
-    """One equation per point: f(x) − f(r) = wᵀ(x − r)."""
+    """Designs of one equation per point: f(x) − f(r) = wᵀ(x − r)."""
     vector = aligned_vector(values, labels.points, "values", "X")
     outputs = _sized(vector, points.shape[:1], "values")
     if reference is None:
         return points[:, None, :], outputs[:, None]
     point, value = reference
-    place = aligned_vector(point, labels.features, "reference", "X")
-    origin = _sized(place, points.shape[1:], "reference")
+    aligned_point = aligned_vector(point, labels.features, "reference", "X")
+    origin = _sized(aligned_point, points.shape[1:], "reference")
     base = float(read_array(value, "reference value", ndim=0))
     return (points - origin)[:, None, :], (outputs - base)[:, None]
 
@@ -362,7 +367,7 @@ def _global_designs(
 def _local_designs(
     points: Points, changes: object, perturbations: object
 ) -> tuple[Array, Array]:
-    """S equations per point: f(x + ε_s) − f(x) = wᵀ ε_s."""
+    """Designs of S equations per point: f(x + ε_s) − f(x) = wᵀ ε_s."""
     designs = read_array(perturbations, "perturbations", ndim=3)
     n_points, n_features = points.shape
     shape = (n_points, designs.shape[1], n_features)

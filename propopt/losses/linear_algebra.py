@@ -1,19 +1,18 @@
 """Components of a matrix, exact products, LAPACK, conjugate gradients.
 
-Connected components: what is constant on each costs a robustness loss nothing. Values W
-are taken apart as W = M + R, where M is constant on each component and R adds up to
-zero there. Sums of squared differences see R alone, and ⟨M, R⟩ = 0: M can be
-taken out before any arithmetic, and put back after it, so that a large mean leaves no
-rounding where it has no part.
+Constants on connected components cost a robustness loss nothing. Values are split as
+W = M + R, where M is constant on each component and R sums to zero there. Squared
+differences depend only on R, and ⟨M, R⟩ = 0: M can be subtracted before any arithmetic
+and added afterwards, so that a large mean causes no rounding.
 
-Preconditioned conjugate gradients, for one system in all of W or one in each column. H
+Preconditioned conjugate gradients solve one system in all of W or one per column. H
 is symmetric and positive semidefinite, M⁻¹ positive definite. With the residual r = b −
 Hx, z = M⁻¹r and the energy ε = ⟨r, z⟩, a step is
 
     p ← z + (ε/ε') p,   x ← x + (ε/⟨p, Hp⟩) p,   r ← r − (ε/⟨p, Hp⟩) Hp,
 
-where ε' is the energy before it (Hestenes and Stiefel, 1952). The residual of the
-recurrence drifts from b − Hx by rounding: who needs more digits starts again from x.
+where ε' is the previous energy (Hestenes and Stiefel, 1952). The residual of the
+recurrence drifts from b − Hx by rounding; for more digits, restart from x.
 """
 
 from __future__ import annotations
@@ -36,26 +35,26 @@ from propopt.base.errors import SolverFailure
 @final
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A partition of nodes."""
+    """A partition of nodes into parts, such as connected components."""
 
-    # (N,): the part, 0 to p − 1, that each node belongs to; no part is empty
+    # (N,): the part, 0 to p − 1, of each node; no part is empty
     labels: NDArray[np.integer]
 
     @classmethod
     def of(cls, coupled: Sparse) -> Components:
-        """The connected components of a sparse matrix (N, N), whatever its signs."""
+        """The connected components of a sparse matrix (N, N) of any signs."""
         _, labels = connected_components(coupled, directed=False)
         return cls(labels)
 
     @classmethod
     def single(cls, n_nodes: int) -> Components:
-        """All nodes in one part."""
+        """A partition with all nodes in one part."""
         return cls(np.zeros(n_nodes, dtype=np.int8))
 
     @classmethod
     def joined(cls, partitions: Sequence[Components]) -> Components:
-        """The finest partition of which all of these are refinements."""
-        # nodes of the same part hang on the first of them
+        """The finest partition that all given partitions refine."""
+        # link the nodes of a part to its first node
         n_nodes = len(partitions[0].labels)
         heads = [parts.heads for parts in partitions]
         tails = np.tile(np.arange(n_nodes), len(partitions))
@@ -64,19 +63,19 @@ class Components:
 
     @cached_property
     def count(self) -> int:
-        """p, the number of parts."""
+        """The number of parts p."""
         return int(self.labels.max(initial=-1)) + 1
 
     @cached_property
     def sizes(self) -> Array:
-        """Nodes of each part, shape (p,)."""
+        """The number of nodes of each part, shape (p,)."""
         return np.bincount(self.labels, minlength=self.count).astype(np.float64)
 
     def split(self, W: Array) -> tuple[Array, Array]:
-        """The means (p, D) of W (N, D), and the rest R (N, D); a constant leaves zero.
+        """Split W (N, D) into means (p, D) and deviations R (N, D).
 
-        One node of each part is taken from the others before they are averaged: means
-        of rounding, not of offsets.
+        The first node of each part is subtracted before averaging, so that deviations
+        of constants are exactly zero.
         """
         first = self.firsts(W)
         R = W - self.spread(first)
@@ -92,11 +91,11 @@ class Components:
         return W[self._first]
 
     def centred(self, W: Array) -> Array:
-        """R, which adds up to zero on each part."""
+        """The deviations R, which sum to zero on each part."""
         return self.split(W)[1]
 
     def spread(self, means: Array) -> Array:
-        """M (N, D): at each node the mean of its part."""
+        """Means (p, D) expanded to M (N, D), the mean of the part at each node."""
         return means if self.count == 1 else means[self.labels]
 
     def members(self) -> list[NDArray[np.intp]]:
@@ -106,7 +105,7 @@ class Components:
 
     @cached_property
     def heads(self) -> NDArray[np.intp]:
-        """For each node the first node of its part."""
+        """The first node of the part of each node."""
         return self._first[self.labels]
 
     @cached_property
@@ -116,7 +115,7 @@ class Components:
 
     @cached_property
     def _indicator(self) -> Sparse:
-        """One row per part (p, N), with ones at its nodes."""
+        """A matrix (p, N) with one row per part and ones at its nodes."""
         n_nodes = len(self.labels)
         entries = (np.ones(n_nodes), (self.labels, np.arange(n_nodes)))
         return sp.csr_array(entries, shape=(self.count, n_nodes))
@@ -130,14 +129,14 @@ SLAB = 50_000
 
 
 def slabs(W: Array) -> Iterator[slice]:
-    """Rows of W (N, D), some at a time: work on them is three times faster."""
+    """Yield blocks of rows of W (N, D) that fit into cache."""
     n_rows = max(1, SLAB // max(1, W[:1].size))
     for first in range(0, len(W), n_rows):
         yield slice(first, first + n_rows)
 
 
 def plus_row(W: Array, row: Array) -> Array:
-    """W + row, (D,) or (1, D); by columns where these are few: six times faster."""
+    """W plus a row (D,) or (1, D); by columns if few, six times faster."""
     result = np.empty(W.shape)
     if W.shape[1] > _FEW_COLUMNS:
         return np.add(W, row, out=result)
@@ -148,14 +147,13 @@ def plus_row(W: Array, row: Array) -> Array:
 
 
 def incidence(pairs: Edges, n_nodes: int) -> Sparse:
-    """B (E, n): row e of ``B @ W`` is w_n − w_n' for pair e = (n, n')."""
+    """The incidence matrix B (E, n): row e of B W is w_n − w_n' for e = (n, n')."""
     signs = np.tile([1.0, -1.0], len(pairs))
     rows = np.arange(len(pairs) + 1) * 2
     return sp.csr_array((signs, pairs.ravel(), rows), shape=(len(pairs), n_nodes))
 
 
-# ---- Preconditioned conjugate gradients, for one system in all of W or one in each
-# column
+# ---- Preconditioned conjugate gradients
 
 
 Action: TypeAlias = Callable[[Array], Array]
@@ -173,9 +171,10 @@ def conjugate_gradients(
     reduction: float = 0.0,
     per_column: bool = False,
 ) -> bool:
-    """Solve Hx = b from a start, in place, until the caller's need is met.
+    """Solve Hx = b from a start, overwriting it, until a criterion holds.
 
-    All entries of x are the unknowns of one system; or each column has one of its own.
+    All entries of x form one system, or with ``per_column`` each column is a system.
+    Returns whether it converged.
     """
 
     def inner(U: Array, V: Array) -> Number:
@@ -206,13 +205,13 @@ def conjugate_gradients(
 
 
 def _quotient(above: Number, below: Number) -> Number:
-    """Zero where there is nothing positive to divide by: that system is solved."""
+    """The quotient, zero for denominators ≤ 0: those systems are solved."""
     if isinstance(above, float):
         return above / below if below > 0.0 else 0.0
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
 
 
-# ---- LAPACK's own routines, where SciPy has no function; what they report is read here
+# ---- LAPACK routines without a SciPy function, with their error codes
 
 
 def positive_inverse(matrix: Array) -> Array:
@@ -228,7 +227,7 @@ def positive_inverse(matrix: Array) -> Array:
 
 
 def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
-    """K = Q T Qᵀ of a symmetric matrix, which is overwritten; gives (n − 1, n − 1)."""
+    """Reduce a symmetric matrix, overwritten, to K = Q T Qᵀ with tridiagonal T."""
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
     reduced, diagonal, off_diagonal, factors, info = lapack.dsytrd(
@@ -246,11 +245,11 @@ def reflected(
     reflectors: Array, factors: Array, columns: Array, transpose: Literal["N", "T"]
 ) -> Array:
     """Q or Qᵀ times columns (n − 1, m), with Q of :func:`tridiagonalised`."""
-    own = np.array(columns, order="F")
-    # dormqr writes to the reflectors, and puts back what was there: memory that is
-    # mapped for reading alone, as joblib does, has to be copied
+    product_columns = np.array(columns, order="F")
+    # dormqr writes to the reflectors and restores them: read-only memory maps, as of
+    # joblib, have to be copied
     writable = np.require(reflectors, requirements=["F", "W"])
-    arguments = ("L", transpose, writable, factors, own)
+    arguments = ("L", transpose, writable, factors, product_columns)
     _, work, info = lapack.dormqr(*arguments, -1)
     _require_done("dormqr", info)
     product, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
@@ -259,46 +258,48 @@ def reflected(
 
 
 def _require_done(routine: str, info: int, failure: str = "it did not finish") -> None:
-    """Raise :class:`SolverFailure` unless a routine reports that it is done."""
+    """Raise :class:`SolverFailure` unless a routine reports success."""
     if info != 0:
-        reason = failure if info > 0 else f"argument {-info} cannot be used"
+        reason = failure if info > 0 else f"argument {-info} is invalid"
         raise SolverFailure(f"LAPACK's {routine}: {reason} (info = {info})")
 
 
 def is_symmetric(matrix: Array) -> bool:
-    """Whether a matrix is square, and symmetric to 1e-8 of its largest entry."""
+    """Whether a matrix is square and symmetric to 1e-8 of its largest entry."""
     if matrix.shape[0] != matrix.shape[1]:
         return False
     tolerance = 1e-8 * np.abs(matrix).max()
     return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
 
 
-# ---- Inverses of matrices that come apart into small ones
+# ---- Inverses of block-diagonal sparse matrices
 
 
 def inverse_size(parts: Components) -> float:
-    """How many numbers the inverse has, Σ n_c²."""
+    """The number of entries Σ n_c² of the inverse."""
     return float((parts.sizes**2).sum())
 
 
 def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
-    """H⁻¹ (P, P) of a matrix that couples no two parts, in Σ n_c³ operations."""
+    """The inverse (P, P) of a matrix with uncoupled parts, in Σ n_c³ operations."""
     sizes = parts.sizes.astype(np.intp)
     of_node = sizes[parts.labels]
     order = np.argsort(parts.labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
-    place = np.empty(len(order), np.intp)  # of each node within its part
-    place[order] = np.arange(len(order)) - np.repeat(starts, sizes)
+    within = np.empty(len(order), np.intp)  # index of each node within its part
+    within[order] = np.arange(len(order)) - np.repeat(starts, sizes)
     rows = np.concatenate([[0], np.cumsum(of_node)])
     columns, values = np.empty(rows[-1], np.intp), np.empty(rows[-1])
     number = np.empty(parts.count, np.intp)  # among parts of the same size
     for size, entries in _by_size(sp.csr_array(H), of_node):
-        alike = np.flatnonzero(sizes == size)
-        number[alike] = np.arange(len(alike))
-        blocks = np.zeros((len(alike), size, size))
+        equal_parts = np.flatnonzero(sizes == size)
+        number[equal_parts] = np.arange(len(equal_parts))
+        blocks = np.zeros((len(equal_parts), size, size))
         first, second = entries.coords
-        blocks[number[parts.labels[first]], place[first], place[second]] = entries.data
-        nodes = order[starts[alike][:, None] + np.arange(size)]
+        blocks[number[parts.labels[first]], within[first], within[second]] = (
+            entries.data
+        )
+        nodes = order[starts[equal_parts][:, None] + np.arange(size)]
         here = rows[nodes][:, :, None] + np.arange(size)
         values[here] = _inverses(blocks)
         columns[here] = nodes[:, None, :]
@@ -306,20 +307,20 @@ def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
 
 
 def _by_size(H: Sparse, of_node: Indices) -> Iterator[tuple[int, Sparse]]:
-    """The entries of H by the size of the part of their row."""
+    """Yield the entries of H grouped by the size of the part of their row."""
     listed = H.tocoo()
     keys = of_node[listed.coords[0]]
     order = np.argsort(keys, kind="stable")
     unique, firsts = np.unique(keys[order], return_index=True)
     ends = [*firsts[1:].tolist(), len(order)]
     for size, first, end in zip(unique.tolist(), firsts.tolist(), ends, strict=True):
-        some = order[first:end]
-        coords = tuple(indices[some] for indices in listed.coords)
-        yield size, sp.coo_array((listed.data[some], coords), shape=H.shape)
+        selected = order[first:end]
+        coords = tuple(indices[selected] for indices in listed.coords)
+        yield size, sp.coo_array((listed.data[selected], coords), shape=H.shape)
 
 
 def _inverses(blocks: Array) -> Array:
-    """Of each block (k, s, s), symmetric to the last digit."""
+    """Exactly symmetric inverses of blocks (k, s, s)."""
     inverses = np.linalg.inv(blocks)
     return np.asarray((inverses + inverses.transpose(0, 2, 1)) / 2.0)
 
@@ -328,25 +329,25 @@ def _inverses(blocks: Array) -> Array:
 
 
 EPSILON = float(np.finfo(float).eps)
-"""From one to the next number: twice the unit of rounding."""
+"""The distance from one to the next number: twice the unit of rounding."""
 
 
 class Rounding(NamedTuple):
-    """Frobenius norms that errors of A(W) and of AᵀA(W) do not exceed."""
+    """Bounds of the Frobenius norms of errors of A(W) and AᵀA(W)."""
 
     residual: float
     gradient: float
 
 
-# ---- Products M W that lose nothing to a large mean of W
+# ---- Products M W that are accurate for a large mean of W
 
 
 @final
 class ExactProduct:
-    """M W of a matrix M (E, N) that takes what is constant on components to zero.
+    """Products M W of a matrix M (E, N) that maps constants on components to zero.
 
-    Each row of a sparse M is scaled to ±1 first, so that it takes exact differences.
-    For a dense M what is constant on components is taken out of W.
+    Each row of a sparse M is scaled to ±1 first, so that differences are exact. For a
+    dense M constants on components are subtracted from W.
     """
 
     def __init__(self, matrix: Sparse | Array, components: Components | None) -> None:
@@ -367,7 +368,7 @@ class ExactProduct:
         return R
 
     def energy(self, W: Array) -> float:
-        """‖M W‖²."""
+        """The squared norm ‖M W‖²."""
         if self._heights is None:
             R = self(W)
             return float(np.vdot(R, R))
@@ -375,7 +376,7 @@ class ExactProduct:
         return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
 
     def rounding(self, W: Array) -> Rounding:
-        """See :meth:`LinearMap.rounding`."""
+        """Bounds of rounding errors, see :meth:`LinearMap.rounding`."""
         if self._heights is not None:
             return Rounding(0.0, 0.0)
         size = float(np.linalg.norm(self._matrix))
@@ -384,5 +385,5 @@ class ExactProduct:
 
 
 def centred(W: Array, components: Components | None) -> Array:
-    """W less what is constant on components; W itself where constants cost."""
+    """W without its constants on components; W itself without components."""
     return W if components is None else components.centred(W)

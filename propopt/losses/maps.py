@@ -1,14 +1,14 @@
-"""A and φ of a loss: typed linear maps, and penalties.
+"""Typed linear maps A and penalties φ of losses.
 
-The structure of a loss is the class of its map: solvers ``match`` on it. One text
-serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
+The structure of a loss is the class of its map: solvers ``match`` on it. The same
+code serves NumPy arrays and cvxpy expressions, as it uses only ``@`` and row-major
 ``flatten``. Residuals have one axis for :class:`PerPoint` and two for all others.
 
-Arrays lose nothing to a large mean (:mod:`propopt.losses.linear_algebra`).
+Products are accurate for a large mean (:mod:`propopt.losses.linear_algebra`).
 
-Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T). Each knows its value, its
-cvxpy expression, its proximal operator and its conjugate. The last two are what
-splitting solvers and lower bounds are made of: for any dual Y,
+Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T). Each has a value, a
+cvxpy expression, a proximal operator (for splitting) and a conjugate (for lower
+bounds): for any dual Y,
 ``weight·φ(R) ≥ ⟨Y, R⟩ − conjugate(Y, weight)``.
 """
 
@@ -48,27 +48,27 @@ class LinearMap(ABC):
 
     @abstractmethod
     def __call__(self, W: Any) -> Any:
-        """A(W), for a NumPy array or a cvxpy expression of shape (N, D)."""
+        """Apply A to a NumPy array or a cvxpy expression W of shape (N, D)."""
 
     @abstractmethod
     def adjoint(self, R: Array) -> Attributions:
-        """Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
+        """The adjoint Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
 
     def energy(self, W: Attributions) -> float:
-        """‖A(W)‖²."""
+        """The squared norm ‖A(W)‖²."""
         R = self(W)
         return float(np.vdot(R, R))
 
     def normal(self, W: Attributions) -> Attributions:
-        """AᵀA(W), as fast as it can be had: for iterations."""
+        """The product AᵀA(W) in the fastest way, for iterations."""
         return self.adjoint(self(W))
 
     def gradient(self, W: Attributions) -> Attributions:
-        """AᵀA(W) by way of A(W), whose differences are exact: for proofs."""
+        """The product AᵀA(W) by exact differences A(W), for proofs."""
         return self.adjoint(self(W))
 
     def rounding(self, W: Attributions) -> Rounding:
-        """What rounding does to A(W) and to its gradient, beyond their last digits."""
+        """Bounds of rounding errors of A(W) and of AᵀA(W)."""
         del W
         return Rounding(0.0, 0.0)
 
@@ -78,13 +78,13 @@ class LinearMap(ABC):
 
     @abstractmethod
     def flat_rows(self, shape: tuple[int, int]) -> int:
-        """The number of entries of A(W), without forming anything."""
+        """The number of entries of A(W), without computing it."""
 
 
 @final
 @dataclass(frozen=True)
 class Identity(LinearMap):
-    """W ↦ W."""
+    """The identity map W ↦ W."""
 
     def __call__(self, W: Any) -> Any:
         return W
@@ -104,14 +104,14 @@ class Coupling(LinearMap):
     """A matrix B that couples points, or features."""
 
     matrix: Sparse | Array  # (E, N) or (E, D): B
-    # parts of what is coupled; B maps what is constant on each to zero
+    # coupled parts; B maps constants on each to zero
     components: Components | None = None
-    # BᵀB as that of a lattice, where it is
+    # BᵀB of a lattice, if it is one
     lattice: LatticeLaplacian | None = None
 
     @cached_property
     def sees_all_but_constants(self) -> bool:
-        """True if B takes the constants of each part to zero, and nothing else."""
+        """Whether the null space of B is the constants on each part."""
         parts, matrix = self.components, self.matrix
         if not isinstance(matrix, np.ndarray):  # rows are differences within parts
             return parts is not None
@@ -124,7 +124,7 @@ class Coupling(LinearMap):
 
     @cached_property
     def _fast_gram(self) -> Sparse | Array:
-        """BᵀB, dense where it is nearly full: products are six times faster."""
+        """BᵀB, dense if nearly full, as products are six times faster."""
         gram = self._gram
         full = not isinstance(gram, np.ndarray) and 4 * gram.nnz > gram.shape[0] ** 2
         return dense_matrix(gram) if full else gram
@@ -136,7 +136,7 @@ class Coupling(LinearMap):
 
 @final
 class OverPoints(Coupling):
-    """W ↦ B W with B (E, N): couples points, each feature alike."""
+    """The map W ↦ B W with B (E, N): couples points, the same for all features."""
 
     def __call__(self, W: Any) -> Any:
         return self._product(W) if isinstance(W, np.ndarray) else self.matrix @ W
@@ -161,19 +161,19 @@ class OverPoints(Coupling):
 
     @property
     def gram(self) -> Sparse | Array:
-        """BᵀB (N, N), sparse where B is."""
+        """The Gram matrix BᵀB (N, N), sparse if B is."""
         return self._gram
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ImplicitOverPoints(LinearMap):
-    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges."""
+    """The map W ↦ B W given by BᵀB only, for graphs too large to list edges."""
 
     gram: Operator  # (N, N): BᵀB
-    # gives the same map with its edges listed, for programs that need them
+    # makes the same map with listed edges, for programs that need them
     explicit: Callable[[], OverPoints]
-    # parts of the points; B maps what is constant on each to zero
+    # parts of the points; B maps constants on each to zero
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
@@ -183,7 +183,7 @@ class ImplicitOverPoints(LinearMap):
         return self.explicit().adjoint(R)
 
     def energy(self, W: Attributions) -> float:
-        if isinstance(self.gram, LatticeLaplacian):  # sees differences alone
+        if isinstance(self.gram, LatticeLaplacian):  # depends on differences only
             return self.gram.energy(np.ascontiguousarray(W))
         columns = centred(W, self.components).T
         return math.fsum(self.gram.energy(np.ascontiguousarray(w)) for w in columns)
@@ -197,7 +197,7 @@ class ImplicitOverPoints(LinearMap):
         return self.gram @ centred(W, self.components)
 
     def rounding(self, W: Attributions, energy: float | None = None) -> Rounding:
-        """As of all maps; ``energy`` is ‖A(W)‖², where it is known."""
+        """Bounds of rounding errors; ``energy`` is ‖A(W)‖², if computed."""
         if isinstance(self.gram, LatticeLaplacian):
             energy = self.energy(W) if energy is None else energy
             return Rounding(0.0, self.gram.product_rounding(energy))
@@ -213,7 +213,7 @@ class ImplicitOverPoints(LinearMap):
 
 @final
 class OverFeatures(Coupling):
-    """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
+    """The map W ↦ W Cᵀ with C (E, D): couples features, the same for all points."""
 
     def __call__(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
@@ -240,20 +240,20 @@ class OverFeatures(Coupling):
 
     @cached_property
     def gram(self) -> Array:
-        """CᵀC, dense (D, D)."""
+        """The Gram matrix CᵀC, dense (D, D)."""
         return dense_matrix(self._gram)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class OverEntries(LinearMap):
-    """W ↦ B w with the entries w (P,) of W that are present: couples these alone."""
+    """The map W ↦ B w of the present entries w (P,) of W."""
 
-    matrix: Sparse  # (E, P): B, whose rows are differences of entries
-    # (P,): where the entries stand in W, row by row, in increasing order
+    matrix: Sparse  # (E, P): B, with differences of entries as rows
+    # (P,): indices of the entries in row-major W, increasing
     entries: NDArray[np.intp]
-    shape: tuple[int, int]  # that of W
-    # parts of the entries; B maps what is constant on each to zero
+    shape: tuple[int, int]  # of W
+    # parts of the entries; B maps constants on each to zero
     components: Components
 
     def __call__(self, W: Any) -> Any:
@@ -271,7 +271,7 @@ class OverEntries(LinearMap):
         return self._placed(self.gram @ W.ravel()[self.entries])
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
-        del shape  # it is known
+        del shape  # fixed by the map
         return self._selected
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
@@ -280,21 +280,21 @@ class OverEntries(LinearMap):
 
     @cached_property
     def gram(self) -> Sparse:
-        """BᵀB (P, P), sparse."""
+        """The Gram matrix BᵀB (P, P), sparse."""
         return sp.csr_array(self.matrix.T @ self.matrix)
 
     @property
     def diagonal(self) -> Array:
-        """That of AᵀA, in the shape of W."""
+        """The diagonal of AᵀA, in the shape of W."""
         return self._placed(self.gram.diagonal())
 
     @cached_property
     def _selected(self) -> Sparse:
-        """B (E, N·D), zero at all other entries."""
+        """The matrix B (E, N·D), zero at all other entries."""
         columns = self.entries[self.matrix.indices]
         shape = (self.matrix.shape[0], math.prod(self.shape))
         rows = (self.matrix.data, columns, self.matrix.indptr)
-        return sp.csr_array(rows, shape, copy=True)  # others sort what they are given
+        return sp.csr_array(rows, shape, copy=True)  # others may sort it
 
     def _placed(self, values: Array) -> Attributions:
         W = np.zeros(math.prod(self.shape))
@@ -309,7 +309,7 @@ class OverEntries(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class RowSums(LinearMap):
-    """W ↦ W v, one column: weighted sums over features, each point by itself."""
+    """The map W ↦ W v: weighted sums over the features of each point."""
 
     weights: Array  # (D,) or (N, D): v, or v_n of each point: then W ↦ Σ_d v_nd w_nd
 
@@ -343,7 +343,7 @@ class RowSums(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class PerPoint(LinearMap):
-    """w_n ↦ Z_n w_n with Z (N, M, D): a regression of its own at each point."""
+    """The map w_n ↦ Z_n w_n with Z (N, M, D): a separate regression per point."""
 
     designs: Array
 
@@ -364,7 +364,7 @@ class PerPoint(LinearMap):
         )
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
-        del shape  # the designs know it
+        del shape  # fixed by the designs
         return self.blocks
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
@@ -372,7 +372,7 @@ class PerPoint(LinearMap):
 
     @cached_property
     def blocks(self) -> Sparse:
-        """diag(Z_1, …, Z_N), shape (N·M, N·D)."""
+        """The block-diagonal matrix of Z_1, …, Z_N, shape (N·M, N·D)."""
         n, m, d = self.designs.shape
         columns = np.repeat(np.arange(n * d).reshape(n, d), m, axis=0)
         rows = np.arange(n * m + 1) * d
@@ -382,17 +382,17 @@ class PerPoint(LinearMap):
 
 @dataclass(frozen=True, eq=False)
 class Composed(LinearMap):
-    """V ↦ A(J V), for a linear J between attributions."""
+    """The map V ↦ A(J V), for a linear J between attributions."""
 
     outer: LinearMap  # A
 
     @abstractmethod
     def into(self, W: Any) -> Any:
-        """J V, of a NumPy array or a cvxpy expression V."""
+        """Apply J to a NumPy array or a cvxpy expression V."""
 
     @abstractmethod
     def back(self, W: Attributions) -> Attributions:
-        """JᵀW."""
+        """Apply the adjoint Jᵀ to W."""
 
     def __call__(self, W: Any) -> Any:
         return self.outer(self.into(W))
@@ -414,11 +414,11 @@ class Composed(LinearMap):
 
 
 def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
-    """``matrix`` as a NumPy array."""
+    """Convert a sparse or dense matrix to a NumPy array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-# ---- Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T)
+# ---- Convex penalties φ ≥ 0 of residuals R
 
 
 RowNorm: TypeAlias = Literal["l2", "l1", "linf"]
@@ -431,26 +431,26 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, R: Array) -> float:
-        """φ(R)."""
+        """The value φ(R)."""
 
     @final
     def expression(self, R: CvxpyExpression) -> CvxpyExpression:
-        """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
+        """φ(R) for a cvxpy expression R; zero if R has no entries."""
         import cvxpy as cp
 
         return self._expression(R) if R.size else cp.Constant(0.0)
 
     @abstractmethod
     def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
-        """φ(R) for a cvxpy expression with entries."""
+        """φ(R) for a nonempty cvxpy expression R."""
 
     @abstractmethod
     def prox(self, V: Array, step: float) -> Array:
-        """argmin_R  step·φ(R) + ½‖R − V‖²."""
+        """The proximal operator argmin_R  step·φ(R) + ½‖R − V‖²."""
 
     @abstractmethod
     def conjugate(self, Y: Array, weight: float) -> float:
-        """sup_R ⟨Y, R⟩ − weight·φ(R), for Y in the domain (see :meth:`shrink`)."""
+        """The conjugate sup_R ⟨Y, R⟩ − weight·φ(R), for Y from :meth:`shrink`."""
 
     @abstractmethod
     def polar(self, Y: Array) -> float:
@@ -458,13 +458,13 @@ class Penalty(ABC):
 
     @abstractmethod
     def shrink(self, Y: Array, weight: float) -> Array:
-        """A point near Y where the conjugate is finite; Y itself if it is there."""
+        """A point close to Y with a finite conjugate; Y itself if it has one."""
 
 
 @final
 @dataclass(frozen=True)
 class Squared(Penalty):
-    """Σ r²."""
+    """The sum of squares Σ r²."""
 
     degree = 2
 
@@ -494,7 +494,7 @@ class Squared(Penalty):
 @final
 @dataclass(frozen=True)
 class Absolute(Penalty):
-    """Σ |r|."""
+    """The sum of absolute values Σ |r|."""
 
     degree = 1
 
@@ -523,9 +523,9 @@ class Absolute(Penalty):
 @final
 @dataclass(frozen=True, eq=False)
 class GroupMax(Penalty):
-    """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
+    """The sum of group maxima Σ_g max_{e ∈ g} h(r_e) over rows r_e of R (E, D).
 
-    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1).
+    Groups are consecutive rows; h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1).
     """
 
     starts: NDArray[np.intp]  # the first row of each group; groups are not empty
@@ -577,7 +577,7 @@ class GroupMax(Penalty):
         return Y * shares[self.group][:, None]
 
     def _polars(self, Y: Array) -> Array:
-        """Per group, Σ_e ‖y_e‖_* in the dual of the row norm."""
+        """For each group, Σ_e ‖y_e‖_* in the dual of the row norm."""
         dual: RowNorm = "linf" if self.norm == "l1" else "l1"
         return self._sum(_row_norms(Y, dual))
 
@@ -616,7 +616,7 @@ class GroupMax(Penalty):
     def _level(
         self, sizes: Array, groups: NDArray[np.intp], *, offset: float, slack: float
     ) -> Array:
-        """Per group the root r of Σ (s − r)₊ = offset + slack·r.
+        """For each group the root r of Σ (s − r)₊ = offset + slack·r.
 
         With the k largest active, r_k = (Σ_{i≤k} s_i − offset)/(k + slack) never
         exceeds the root and equals it for the right k: the root is their maximum.
@@ -643,7 +643,7 @@ class GroupMax(Penalty):
 
     @cached_property
     def _members(self) -> NDArray[np.intp]:
-        """Rows of each group, (groups, largest size): short ones repeat their last."""
+        """Rows of each group, (groups, largest size), padded with the last row."""
         sizes = np.diff(self.starts, append=self.n_rows)
         offsets = np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)
         return self.starts[:, None] + offsets

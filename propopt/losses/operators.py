@@ -1,4 +1,4 @@
-"""Symmetric matrices known by their action alone, for graphs too large to store."""
+"""Symmetric matrices as linear operators, for graphs too large to store."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Operator(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """N."""
+        """The number of rows N."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, N)."""
+        """The shape (N, N) of the matrix."""
         return self.size, self.size
 
     @property
@@ -37,15 +37,15 @@ class Operator(ABC):
 
     @abstractmethod
     def apply(self, w: Array, out: Array) -> None:
-        """Write the product with one vector (N,) to ``out``: new memory costs more."""
+        """Write the product with one vector (N,) to ``out``, without new memory."""
 
     @abstractmethod
     def energy(self, w: Array) -> float:
-        """wᵀ P w for one vector (N,), as a sum of squares of differences."""
+        """The form wᵀ P w of a vector (N,), as a sum of squared differences."""
 
     @property
     def rounding(self) -> float:
-        """‖δ‖/‖w‖ at most, where the product is computed as P w + δ."""
+        """A bound of ‖δ‖/‖w‖ for the rounding error δ of the product P w."""
         return EPSILON * self.largest
 
     def __matmul__(self, W: Array) -> Array:
@@ -58,7 +58,7 @@ class Operator(ABC):
 
     @final
     def toarray(self) -> Array:
-        """The matrix, dense."""
+        """The operator as a dense matrix (N, N)."""
         require_memory(16.0 * self.size**2, "a dense matrix of points", "use krylov")
         return self @ np.eye(self.size)
 
@@ -66,21 +66,23 @@ class Operator(ABC):
 @final
 @dataclass(frozen=True)
 class LatticeLaplacian(Operator):
-    """2L of a box of points in row-major order, joined to neighbours on each axis.
+    """The Laplacian 2L of a box of points, with neighbours along each axis.
+
+    Points are in row-major order.
 
     Its eigenvectors are products of one vector for each axis: cosines on a path, sines
     and cosines on a circle.
     """
 
     box: tuple[int, ...]
-    # similarity of neighbours along each axis; ones where there are none given
+    # similarity of neighbours along each axis; ones by default
     weights: tuple[float, ...] = ()
     # axes whose last point is a neighbour of the first; a circle has three points
     periodic: tuple[bool, ...] = ()
 
     @cached_property
     def axes(self) -> list[tuple[int, float, bool]]:
-        """Axes with edges: place, similarity, and whether the axis is a circle."""
+        """Axes with edges: index, similarity, and whether the axis is a circle."""
         weights = self.weights or (1.0,) * len(self.box)
         periodic = self.periodic or (False,) * len(self.box)
         return [
@@ -101,9 +103,9 @@ class LatticeLaplacian(Operator):
         return 8.0 * sum(weight for _, weight, _ in self.axes)
 
     def __matmul__(self, W: Array) -> Array:
-        own = np.ascontiguousarray(W, dtype=np.float64)
-        product = np.empty_like(own)
-        self.apply(own, product)
+        vectors = np.ascontiguousarray(W, dtype=np.float64)
+        product = np.empty_like(vectors)
+        self.apply(vectors, product)
         return product
 
     def apply(self, w: Array, out: Array) -> None:
@@ -114,7 +116,7 @@ class LatticeLaplacian(Operator):
             self._slab(block, product, first, last)
 
     def energy(self, w: Array) -> float:
-        """wᵀ P w of w, (N,) or (N, k), as a sum of squares of differences."""
+        """The form wᵀ P w of w, (N,) or (N, k), as a sum of squared differences."""
         block = w.reshape(*self.box, w.size // self.size)
         return 2.0 * math.fsum(
             weight * float(np.vdot(step, step))
@@ -123,7 +125,7 @@ class LatticeLaplacian(Operator):
         )
 
     def product_rounding(self, energy: float) -> float:
-        """‖δ‖ at most, where P W is computed as P W + δ; the energy is that of W.
+        """A bound of ‖δ‖ for the rounding error δ of P W; the energy is that of W.
 
         With P = BᵀB and d axes, |δ| ≤ (d + 1)ε |B|ᵀ|B W|, and ‖|B|ᵀ‖² is no more than
         :attr:`largest`.
@@ -133,25 +135,24 @@ class LatticeLaplacian(Operator):
 
     @cached_property
     def eigenvalues(self) -> Array:
-        """Shape (N,), in the order of :meth:`forward`, to a few units of their own.
+        """Eigenvalues (N,) in the order of :meth:`forward`, relatively accurate.
 
-        A path of n points at similarity s has 8s sin²(πk/2n), a circle 8s sin²(πk/n).
+        A path of n points with similarity s has 8s sin²(πk/2n), a circle 8s sin²(πk/n).
         """
-        own = [np.zeros(n) for n in self.box]
+        by_axis = [np.zeros(n) for n in self.box]
         for axis, weight, closed in self.axes:
             n = self.box[axis]
             angles = np.pi * np.arange(n) / (n if closed else 2 * n)
-            own[axis] = 8.0 * weight * np.sin(angles) ** 2
+            by_axis[axis] = 8.0 * weight * np.sin(angles) ** 2
         total = np.zeros(1)
-        for values in own:
+        for values in by_axis:
             total = np.add.outer(total, values).ravel()
         return total
 
     def forward(self, w: Array, *, overwrite: bool = False) -> Array:
         """Coefficients of vectors (N,) or (N, k) in the eigenbasis, by transforms.
 
-        With ``overwrite``, w may be overwritten: new memory costs as much as a third
-        of a transform.
+        ``overwrite`` allows overwriting w, as new memory costs a third of a transform.
         """
         block = w.reshape(*self.box, w.size // self.size)
         if self._paths:
@@ -163,7 +164,7 @@ class LatticeLaplacian(Operator):
         return np.asarray(block).reshape(w.shape)
 
     def backward(self, coefficients: Array) -> Array:
-        """The vectors of coefficients, which may be overwritten."""
+        """The vectors with these coefficients, which may be overwritten."""
         block = coefficients.reshape(*self.box, coefficients.size // self.size)
         for axis in self._circles:
             block = _hartley(block, axis)
@@ -174,11 +175,11 @@ class LatticeLaplacian(Operator):
 
     @property
     def transform_rounding(self) -> float:
-        """What :meth:`forward` adds to a vector, over its norm, is at most this.
+        """A bound of the relative rounding error of :meth:`forward`.
 
         A transform of length n takes log₂ n levels, of at most 7 units of rounding each
         (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Theorem 24.2);
-        three times as many where n has large prime factors.
+        three times as many if n has large prime factors.
         """
         lengths = [self.box[axis] for axis, _, _ in self.axes]
         return 12.0 * EPSILON * sum(2.0 + math.log2(n) for n in lengths)
@@ -192,7 +193,7 @@ class LatticeLaplacian(Operator):
         return [axis for axis, _, closed in self.axes if closed]
 
     def _slabs(self, n_entries: int) -> Iterator[tuple[int, int]]:
-        """First and last of the planes that fit into cache: three times faster."""
+        """Yield first and last of the planes that fit into cache."""
         n_planes = max(1, SLAB * self.box[0] // n_entries)
         for first in range(0, self.box[0], n_planes):
             yield first, min(first + n_planes, self.box[0])
@@ -200,7 +201,7 @@ class LatticeLaplacian(Operator):
     def _steps(
         self, block: Array, first: int, last: int
     ) -> Iterator[tuple[float, Array]]:
-        """Similarities and differences of neighbours in some planes and the next."""
+        """Yield similarities and differences of neighbours in a range of planes."""
         for axis, weight, closed in self.axes:
             planes = block[first : last + 1] if axis == 0 else block[first:last]
             yield weight, np.diff(planes, axis=axis)
@@ -211,7 +212,7 @@ class LatticeLaplacian(Operator):
                 yield weight, first_plane - ends[(*before, slice(-1, None))]
 
     def _slab(self, block: Array, product: Array, first: int, last: int) -> None:
-        """Planes ``first`` to ``last`` of the product."""
+        """Compute planes ``first`` to ``last`` of the product."""
         slab = product[first:last]
         slab[...] = 0.0
         weights = {weight for _, weight, _ in self.axes}
@@ -242,7 +243,7 @@ class LatticeLaplacian(Operator):
 
 
 def _hartley(block: Array, axis: int) -> Array:
-    """Σ_j x_j (cos + sin)(2πjk/n)/√n along an axis: its own inverse."""
+    """The Hartley transform Σ_j x_j (cos + sin)(2πjk/n)/√n along an axis."""
     n = block.shape[axis]
     half = np.moveaxis(
         np.asarray(scipy.fft.rfft(block, axis=axis, norm="ortho")), axis, 0
@@ -258,7 +259,7 @@ def _hartley(block: Array, axis: int) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class ProductKernelLaplacian(Operator):
-    """2L of similarities s(x, x') = Π_d k_d(x_d, x'_d) on a product grid, x ≠ x'.
+    """The Laplacian 2L of product similarities Π_d k_d(x_d, x'_d) on a grid.
 
     The kernel matrix is the Kronecker product of one small matrix per axis, so a
     product costs O(N Σ n_d) and nothing of size N² is formed.
@@ -276,7 +277,7 @@ class ProductKernelLaplacian(Operator):
 
     @cached_property
     def degrees(self) -> Array:
-        """Similarities of each point to all others, added up, shape (N,)."""
+        """The sum of similarities of each point to all others, shape (N,)."""
         return self._similar(np.ones(self.size))
 
     def apply(self, w: Array, out: Array) -> None:
@@ -285,9 +286,9 @@ class ProductKernelLaplacian(Operator):
         out *= 2.0
 
     def _similar(self, w: Array) -> Array:
-        """S w for S = K − I, not by that difference: small similarities would be lost.
+        """The product S w for S = K − I, accurate for small similarities.
 
-        With K_d = I + E_d, one axis more takes S to E_d (I + S) + S.
+        With K_d = I + E_d, each axis changes S to E_d (I + S) + S.
         """
         total, inner = np.zeros(self.size), np.empty(self.size)
         for axis, off_diagonal in enumerate(self._off_diagonals):
@@ -296,26 +297,26 @@ class ProductKernelLaplacian(Operator):
         return total
 
     def energy(self, w: Array) -> float:
-        """2 Σ over ordered pairs of S (w − w')², one axis after the other.
+        """The form 2 Σ S (w − w')² over ordered pairs, axis by axis.
 
         With K = K₁ ⊗ K₂, diagonal D₁ ⊗ D₂ of its row sums, and K₁ = F₁ᵀF₁,
 
             D₁ ⊗ D₂ − K₁ ⊗ K₂ = (D₁ − K₁) ⊗ D₂ + F₁ᵀF₁ ⊗ (D₂ − K₂).
 
-        The longest axis comes last: it needs no root.
+        The longest axis is last, as it needs no root.
         """
         parts = []
-        for place, axis in enumerate(self._order):
+        for number, axis in enumerate(self._order):
             lines = np.moveaxis(w.reshape(self._box), axis, 0)
             lines = lines.reshape(self._box[axis], -1)
-            weights = self._line_weights(axis, self._order[place + 1 :])
+            weights = self._line_weights(axis, self._order[number + 1 :])
             parts.append(_pair_energy(lines, self.kernels[axis], weights))
             if axis in self._roots:
                 w = self._along(axis, self._roots[axis], w)
         return math.fsum(parts)
 
     def _line_weights(self, axis: int, later: list[int]) -> Array:
-        """For each line along an axis the product of row sums over later axes."""
+        """Weights of lines along an axis: products of row sums over later axes."""
         weights = np.ones(1)
         for other, kernel in enumerate(self.kernels):
             if other != axis:
@@ -340,12 +341,12 @@ class ProductKernelLaplacian(Operator):
 
     @cached_property
     def _off_diagonals(self) -> list[Array]:
-        """E_d."""
+        """The matrices E_d = K_d − I of all axes."""
         return [kernel - np.eye(len(kernel)) for kernel in self.kernels]
 
     @cached_property
     def _roots(self) -> dict[int, Array]:
-        """F_d with K_d = F_dᵀF_d, positive semidefinite, for all axes but the last."""
+        """Roots F_d with K_d = F_dᵀF_d, for all axes except the last."""
         roots = {}
         for axis in self._order[:-1]:
             values, vectors = np.linalg.eigh(self.kernels[axis])
@@ -354,15 +355,19 @@ class ProductKernelLaplacian(Operator):
 
 
 def _pair_energy(lines: Array, kernel: Array, weights: Array) -> float:
-    """Σ_{j,j'} k_jj' Σ_m weights_m (x_jm − x_j'm)², for lines x (n, M)."""
+    """The sum Σ_{j,j'} k_jj' Σ_m weights_m (x_jm − x_j'm)², for lines x (n, M)."""
     diagonals = ((step, kernel.diagonal(step)) for step in range(1, len(kernel)))
-    similar = [(step, near) for step, near in diagonals if near.any()]
+    nonzero = [
+        (step, similarities) for step, similarities in diagonals if similarities.any()
+    ]
     size = max(1, SLAB // len(lines))
     parts = []
     for first in range(0, len(weights), size):
         x = np.ascontiguousarray(lines[:, first : first + size])
-        for step, near in similar:
+        for step, similarities in nonzero:
             squares = x[step:] - x[:-step]
             squares *= squares
-            parts.append(float(near @ (squares @ weights[first : first + size])))
+            parts.append(
+                float(similarities @ (squares @ weights[first : first + size]))
+            )
     return 2.0 * math.fsum(parts)

@@ -1,24 +1,25 @@
-"""What limits of zero leave, and losses over single entries.
+"""The subspaces that limits of zero leave, and losses over single entries.
 
-``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient
-matching, or zero), or what is constant on parts of the points and of the features,
+``loss <= 0`` is linear in W: A(W) = T. It leaves a single W (the target, or zero), or
+all W that are constant on parts of the points and of the features,
 
     W = J U Ĵᵀ,   J (N, p) and Ĵ (D, q) with orthonormal columns,
 
-where column k of J is 1/√n_k on the n_k points of part k, and Ĵ is its like. A squared
+where column k of J is 1/√n_k on the n_k points of part k, and Ĵ likewise. A squared
 loss of W is one of U: ‖J U Ĵᵀ − G‖² = ‖U − JᵀG Ĵ‖² + a constant, ‖B J U Ĵᵀ‖ = ‖B J U‖.
 
-A loss over single entries is zero where W is constant on each part of its entries. What
-other losses leave, constants on parts of points and of features, are parts of entries
-too, and of both together those parts are joined.
+A loss over single entries is zero if W is constant on each part of its entries. Parts
+of points and of features, left by other losses, are parts of entries too; both are
+joined.
 
-Losses that see A(W − G) are losses A(V) of V = W − G, and those that have a target T
-have T − A(G).
 
-With the entries of W that count as the points of another program, each with one
-feature, a loss over entries is one over points, and sums of squares or of absolute
-values are what they were. All other entries are zero at the optimum, which costs
-nothing: no loss ties them to another, and no target is there.
+Losses of A(W − G) are losses of V = W − G, and losses with a target T get the target
+T − A(G).
+
+If the entries of W in use are the points of another program with one feature, a loss
+over entries is one over points, and sums of squares or of absolute values do not
+change. All other entries are zero at the optimum, as nothing couples them and they have
+no target.
 """
 
 from __future__ import annotations
@@ -53,24 +54,24 @@ from propopt.losses.maps import (
 )
 
 
-# ---- What limits of zero leave of W, and what the losses are there
+# ---- Limits of zero: the remaining subspace and its losses
 
 
-_ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
+_ROUNDING = 1e-12  # relative to a limit: smaller remainders count as zero
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """The attributions W = J U Ĵᵀ, or a single W."""
+    """The remaining attributions W = J U Ĵᵀ, or a single W."""
 
     points: Components  # W is constant on each of their parts
     features: Components
-    only: Attributions | None = None  # (N, D): the only W, where there is no other
+    only: Attributions | None = None  # (N, D): the only W, if it is unique
 
     @classmethod
     def of(cls, bounds: Sequence[Bound], shape: tuple[int, int]) -> Restriction | None:
-        """What the limits of zero leave; None if none are, or are known."""
+        """The restriction by limits of zero; None without limits of exact zeros."""
         losses = [bound.loss for bound in zeros(bounds)]
         return cls.to_zero(losses, shape) if losses else None
 
@@ -78,7 +79,7 @@ class Restriction:
     def to_zero(
         cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]
     ) -> Restriction:
-        """The attributions that cost nothing, by losses with known zeros."""
+        """The attributions with zero loss, for losses with exact zeros."""
         parts = [cls._by(loss, shape) for loss in losses]
         only = [part.only for part in parts if part.only is not None]
         if any(not np.array_equal(only[0], other) for other in only[1:]):
@@ -104,7 +105,7 @@ class Restriction:
             case OverFeatures(components=parts):
                 return cls(points, parts or features)
             case other:
-                raise TypeError(f"the zeros of {type(other).__name__} are not known")
+                raise TypeError(f"{type(other).__name__} has no exact zeros")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,39 +113,39 @@ class Restriction:
         return self.points.count, self.features.count
 
     def coordinates(self, W: Attributions) -> Array:
-        """JᵀW Ĵ, the nearest U."""
+        """The coordinates JᵀW Ĵ, the nearest U."""
         over_points = self.points.split(W)[0] * np.sqrt(self.points.sizes)[:, None]
         over_both = self.features.split(over_points.T)[0].T
         return np.asarray(over_both * np.sqrt(self.features.sizes))
 
     def expanded(self, U: Array) -> Attributions:
-        """J U Ĵᵀ; equal to the last digit where it is constant."""
+        """The attributions J U Ĵᵀ, exactly constant on parts."""
         return np.asarray(self._J @ U @ self._J_hat.T)
 
     def program(self, program: Program) -> Program:
-        """The program of U, without the limits of zero."""
+        """The program of U without the limits of zero."""
         zero = zeros(program.bounds)
-        rest = (self.bound(b, zero) for b in program.bounds if b not in zero)
+        bounds = (self.bound(b, zero) for b in program.bounds if b not in zero)
         return Program(
             tuple(map(self.loss, program.losses)),
-            tuple(bound for bound in rest if bound is not None),
+            tuple(bound for bound in bounds if bound is not None),
             self.shape,
         )
 
     def bound(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
-        """The bound on U, beside the limits of zero; None where all U respect it."""
+        """The bound on U, given limits of zero; None if all U respect it."""
         if is_completeness(bound):
             return self._complete(bound, zero)
         return reduced_bound(bound, self.loss(bound.loss), zero)
 
     def _complete(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
-        """J U Ĵᵀv = t: U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
+        """The constraint U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
         t, v = np.asarray(bound.loss.target), bound.loss.map.weights
         if v.ndim == 2:
             raise Refused(
-                f"{bound} has weights of its own for each row, and is not known beside "
-                f"{', '.join(map(repr, zero))}; give a small limit in place of zero"
+                f"{bound} has different weights for each row, and cannot be combined "
+                f"with {', '.join(map(repr, zero))}; give a small limit instead of zero"
             )
         totals = self._J.T @ t
         weights = self._J_hat.T @ v
@@ -152,15 +153,15 @@ class Restriction:
         missed = float(np.linalg.norm(t - self._J @ totals))
         if missed > _ROUNDING * size or (size > 0.0 and not weights.any()):
             raise Infeasible(
-                f"{bound} cannot hold: under {', '.join(map(repr, zero))} rows add up "
-                "to the same where points are connected, and the totals differ there"
+                f"{bound} cannot hold: under {', '.join(map(repr, zero))} connected "
+                "points have equal row sums, but their totals differ"
             )
         if not weights.any():
             return None
         return Bound(_RecastLoss(bound.loss, RowSums(weights), totals), 0.0)
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
-        """The loss of J U Ĵᵀ as one of U."""
+        """The loss of W = J U Ĵᵀ as a function of U."""
         if not isinstance(loss.penalty, Squared):
             return _RecastLoss(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
@@ -173,8 +174,8 @@ class Restriction:
             case OverPoints() | ImplicitOverPoints() as coupled if loss.has_target:
                 # ‖A − T‖² = ‖(A − T)Ĵ‖² + ‖T(I − ĴĴᵀ)‖²
                 T = np.asarray(loss.target)
-                apart = self.features.centred(T.T)
-                constant = float(np.vdot(apart, apart))
+                deviation = self.features.centred(T.T)
+                constant = float(np.vdot(deviation, deviation))
                 over = self._over_points(coupled)
                 return _RecastLoss(loss, over, T @ self._J_hat, constant)
             case OverPoints() | ImplicitOverPoints() as coupled:
@@ -194,7 +195,7 @@ class Restriction:
         return OverPoints(listed.matrix @ self._J)
 
     def least_distance(self, T: Attributions) -> float:
-        """Min ‖W − T‖²: each part of points and features has the mean of T there."""
+        """The minimum of ‖W − T‖², attained by means of T over the parts."""
         means, rest = self.points.split(T)
         # ‖T − JJᵀT ĴĴᵀ‖² = ‖T − JJᵀT‖² + ‖JJᵀT(I − ĴĴᵀ)‖²
         over_features = self.features.centred(means.T).T
@@ -223,28 +224,28 @@ class Restriction:
 
 
 def reduced_bound(bound: Bound, loss: _RecastLoss, linear: Sequence[Bound]) -> Bound:
-    """The bound on what is left to a loss beside ``linear`` constraints."""
-    rest = bound.limit - loss.constant
-    if rest < -_ROUNDING * bound.limit:
+    """The bound on a loss minus its irreducible part under linear constraints."""
+    remainder = bound.limit - loss.constant
+    if remainder < -_ROUNDING * bound.limit:
         raise Infeasible(
             f"{bound} cannot hold: under {', '.join(map(repr, linear))} the smallest "
             f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
         )
-    return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
+    return Bound(loss, remainder if remainder > _ROUNDING * bound.limit else 0.0)
 
 
 def is_completeness(bound: Bound) -> bool:
-    """True for a limit of zero that says what rows add up to."""
+    """Whether a bound is a limit of zero on row sums (completeness)."""
     return bound.limit == 0.0 and isinstance(bound.loss.map, RowSums)
 
 
 def zeros(bounds: Iterable[Bound]) -> list[Bound]:
-    """The limits of zero that are known to leave one W, or constants."""
+    """The limits of zero with exact zeros: a single W, or constants."""
     return [b for b in bounds if b.limit == 0.0 and has_exact_zeros(b.loss)]
 
 
 def has_exact_zeros(loss: PropertyLoss) -> bool:
-    """True if the loss is zero for one W alone, or for constants and nothing else."""
+    """Whether the loss is zero exactly for a single W or for constants."""
     match loss.map:
         case Identity():
             return True
@@ -257,7 +258,7 @@ def has_exact_zeros(loss: PropertyLoss) -> bool:
 
 
 def basis_of(parts: Components) -> Sparse:
-    """One column for each part, 1/√n_k on its n_k nodes."""
+    """An orthonormal basis of constants on parts: columns 1/√n_k on n_k nodes."""
     n_nodes = len(parts.labels)
     entries = 1.0 / np.sqrt(parts.sizes)[parts.labels]
     rows = np.arange(n_nodes + 1)
@@ -268,7 +269,7 @@ def basis_of(parts: Components) -> Sparse:
 @final
 @dataclass(frozen=True, eq=False)
 class RestrictedMap(Composed):
-    """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
+    """The map U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
 
     left: Sparse  # J (N, p)
     right: Sparse  # Ĵ (D, q)
@@ -293,7 +294,7 @@ class RestrictedMap(Composed):
         return self.left.shape[0], self.right.shape[0]
 
 
-# ---- What is left of W where losses over single entries cost nothing
+# ---- The attributions with zero loss over single entries
 
 
 @final
@@ -302,23 +303,23 @@ class EntryRestriction:
     """The attributions W that are constant on parts of their entries, or a single W."""
 
     entries: Components  # parts of all N·D entries, row by row
-    only: Attributions | None = None  # (N, D): the only W, where there is no other
+    only: Attributions | None = None  # (N, D): the only W, if it is unique
 
     @classmethod
     def to_zero(
         cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]
     ) -> EntryRestriction | None:
-        """The attributions that cost nothing; None where they are not known."""
+        """The attributions with zero loss; None if they have no such form."""
         coupled = [loss for loss in losses if isinstance(loss.map, OverEntries)]
         others = [loss for loss in losses if loss not in coupled]
         if not all(map(has_exact_zeros, others)):
             return None
-        left = Restriction.to_zero(others, shape) if others else None
-        if left is not None and left.only is not None:
-            fits = all(loss.value_at(left.only) == 0.0 for loss in coupled)
-            return cls(left.entries, left.only) if fits else None
-        known = [] if left is None else [left.entries]
-        return cls(Components.joined([*known, *map(_parts, coupled)]))
+        restriction = Restriction.to_zero(others, shape) if others else None
+        if restriction is not None and restriction.only is not None:
+            fits = all(loss.value_at(restriction.only) == 0.0 for loss in coupled)
+            return cls(restriction.entries, restriction.only) if fits else None
+        parts = [] if restriction is None else [restriction.entries]
+        return cls(Components.joined([*parts, *map(_parts, coupled)]))
 
     @property
     def basis(self) -> Sparse:
@@ -326,12 +327,12 @@ class EntryRestriction:
         return basis_of(self.entries)
 
     def least_distance(self, T: Attributions) -> float:
-        """Min ‖W − T‖²: each part has the mean of T there."""
+        """The minimum of ‖W − T‖², attained by means of T over the parts."""
         return float((self.entries.centred(T.reshape(-1, 1)) ** 2).sum())
 
 
 def _parts(loss: PropertyLoss) -> Components:
-    """Those of all entries; an entry that is not coupled is one by itself."""
+    """The parts of all entries; an uncoupled entry is a part."""
     coupled = loss.map
     assert isinstance(coupled, OverEntries), "see to_zero"
     labels = coupled.components.count + np.arange(prod(coupled.shape))
@@ -339,41 +340,43 @@ def _parts(loss: PropertyLoss) -> Components:
     return Components(np.unique(labels, return_inverse=True)[1])
 
 
-# ---- What losses set attributions beside: the program of what is left
+# ---- Losses with an offset G: the program of W − G
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """V = W − G, where losses see nothing of W but A(W − G)."""
+    """The shift to V = W − G, for losses of A(W − G)."""
 
     G: Attributions
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> Shift | Reason:
-        """That of losses; a reason where there is none, or others would get targets."""
+        """The shift of losses, or the reason for none (others would get targets)."""
         offset = [loss for loss in losses if loss.offset is not None]
         if not offset:
-            return Reason("no loss sets attributions beside others")
+            return Reason("no loss has an offset")
         G = np.asarray(offset[0].offset)
         for loss in losses:
             if loss.offset is None and not loss.has_target:
                 return Reason(f"{loss.name} is of W, and {offset[0].name} of W - G")
             if loss.offset is not None and not np.array_equal(G, loss.offset):
-                return Reason(f"{loss.name} is beside others than {offset[0].name}")
+                return Reason(
+                    f"{loss.name} and {offset[0].name} have different offsets"
+                )
         return cls(G)
 
     def program(self, program: Program) -> Program:
-        """The program of V."""
+        """The program of V = W − G."""
         bounds = tuple(map(self.bound, program.bounds))
         return Program(tuple(map(self.loss, program.losses)), bounds, program.shape)
 
     def bound(self, bound: Bound) -> Bound:
-        """A bound on W as one on V."""
+        """A bound on W as a bound on V."""
         return Bound(self.loss(bound.loss), bound.limit)
 
     def loss(self, loss: PropertyLoss) -> PropertyLoss:
-        """A loss of W as one of V; gradient matching stays what it is."""
+        """A loss of W as a loss of V; gradient matching keeps its class."""
         if loss.offset is not None:
             return _RecastLoss(loss, loss.map, 0.0)
         if isinstance(loss, GradientMatching):
@@ -381,12 +384,11 @@ class Shift:
         return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(self.G)))
 
 
-# ---- Losses of single entries and of differences between entries: entries become
-# points
+# ---- Losses of single entries and their differences: entries become points
 
 
 def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
-    """Why these are no losses of entries; None if they are."""
+    """The reason why these are not losses of entries; None if they are."""
     if not any(isinstance(loss.map, OverEntries) for loss in losses):
         return "no loss couples single entries"
     for loss in losses:
@@ -399,7 +401,7 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
 
 
 def entry_support(program: Program) -> Support | None:
-    """The entries that a program is about, such as words in documents; None: all."""
+    """The entries in use, such as words in documents; None if all are."""
     sums = [bound.loss for bound in program.bounds if is_completeness(bound)]
     losses = [loss for loss in program.all_losses if loss not in sums]
     if entries_refusal(losses) is not None:
@@ -414,15 +416,15 @@ def entry_support(program: Program) -> Support | None:
 @final
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The entries of W that count: coupled ones, and those with a target."""
+    """The entries of W in use: coupled ones, and those with a target."""
 
-    # (P,): where they stand in W, row by row, in increasing order
+    # (P,): indices in row-major W, increasing
     positions: NDArray[np.intp]
-    shape: tuple[int, int]  # that of W
+    shape: tuple[int, int]  # of W
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]) -> Support:
-        """Those of losses and bounds without :func:`entries_refusal`."""
+        """The entries of losses that :func:`entries_refusal` accepts."""
         counts = np.zeros(shape, bool)
         for loss in losses:
             match loss.map:
@@ -436,7 +438,7 @@ class Support:
 
     @property
     def mask(self) -> Mask:
-        """Which entries of W they are, (N, D)."""
+        """A mask of the entries in use, (N, D)."""
         counts = np.zeros(self.shape, bool)
         counts.ravel()[self.positions] = True
         return counts
@@ -448,7 +450,7 @@ class Support:
         return Program(losses, tuple(bounds), (len(self.positions), 1))
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
-        """A loss of W as one of its entries."""
+        """A loss of W as a loss of its entries."""
         match loss.map, loss.target:
             case OverEntries() as coupled, np.ndarray() as target:
                 return _RecastLoss(loss, _over_points(coupled, self), target[:, None])
@@ -460,7 +462,7 @@ class Support:
                 return _RecastLoss(loss, over)
 
     def bound(self, bound: Bound) -> Bound:
-        """A bound on W as one on its entries."""
+        """A bound on W as a bound on its entries."""
         return Bound(self.loss(bound.loss), bound.limit)
 
     def duals(
@@ -470,7 +472,7 @@ class Support:
         *,
         back: bool = False,
     ) -> dict[str, Array]:
-        """Those of losses of W as those of losses of its entries; or ``back``."""
+        """Duals of losses of W as duals of losses of its entries, or ``back``."""
         # residuals of losses of W itself have its shape
         of_W = {loss.name for loss in losses if isinstance(loss.map, Identity)}
         turn = self.expanded if back else self.values
@@ -480,32 +482,34 @@ class Support:
         }
 
     def values(self, W: Attributions) -> Array:
-        """The entries (P, 1) of W."""
+        """The entries in use (P, 1) of W."""
         return W.ravel()[self.positions, None]
 
     def without(self, W: Attributions) -> float:
-        """The size of all other entries of W."""
+        """The norm of all other entries of W."""
         others = W.ravel().copy()
         others[self.positions] = 0.0
         return float(np.linalg.norm(others))
 
     def expanded(self, w: Array) -> Attributions:
-        """W (N, D), zero but for its entries (P, 1)."""
+        """W (N, D) with these entries (P, 1) and zeros elsewhere."""
         W = np.zeros(self.shape)
         W.ravel()[self.positions] = w[:, 0]
         return W
 
 
 def _over_points(coupled: OverEntries, support: Support) -> OverPoints:
-    """The same map, of a column of more entries."""
+    """The same map on a column of all entries in use."""
     size = len(support.positions)
-    own = np.searchsorted(support.positions, coupled.entries)
+    indices = np.searchsorted(support.positions, coupled.entries)
     B = coupled.matrix
-    rows = (B.data, own[B.indices], B.indptr)
+    rows = (B.data, indices[B.indices], B.indptr)
     matrix = sp.csr_array(rows, (B.shape[0], size), copy=True)
-    alone = np.ones(size, bool)
-    alone[own] = False
+    uncoupled = np.ones(size, bool)
+    uncoupled[indices] = False
     labels = np.empty(size, np.intp)
-    labels[own] = coupled.components.labels
-    labels[alone] = coupled.components.count + np.arange(np.count_nonzero(alone))
+    labels[indices] = coupled.components.labels
+    labels[uncoupled] = coupled.components.count + np.arange(
+        np.count_nonzero(uncoupled)
+    )
     return OverPoints(matrix, Components(labels))

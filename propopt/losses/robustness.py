@@ -1,4 +1,4 @@
-"""Robust, smooth and simple: losses of differences, and of sizes."""
+"""Robustness, smoothness and sparsity: losses of differences and of sizes."""
 
 from __future__ import annotations
 
@@ -106,8 +106,10 @@ class PairwiseRobustness(PropertyLoss):
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
         if offset is not None:
-            own = read_attributions(offset, f"{name}: offset").labels
-            self.labels = Labels(self.labels.points or own.points, own.features)
+            offset_labels = read_attributions(offset, f"{name}: offset").labels
+            self.labels = Labels(
+                self.labels.points or offset_labels.points, offset_labels.features
+            )
             G = aligned(offset, self.labels, f"{name}: offset", "the graph")
             refuse_overflow(G, f"{name}: offset")
             self.check_shape(G.shape)
@@ -130,18 +132,18 @@ class PairwiseRobustness(PropertyLoss):
         return 0.0 if self.offset is None else self.map.energy(self.offset)
 
     def residual(self, W: Any) -> Any:
-        return self.map(self._left(W))
+        return self.map(self._without_offset(W))
 
     def value_at(self, W: Attributions) -> float:
-        return self.map.energy(self._left(W))
+        return self.map.energy(self._without_offset(W))
 
     def gradient_at(self, W: Attributions) -> Attributions:
-        slope = self.map.gradient(self._left(W))
+        slope = self.map.gradient(self._without_offset(W))
         slope *= 2.0
         return slope
 
-    def _left(self, W: Any) -> Any:
-        """W − G; of arrays without what costs nothing, so that no digit is lost."""
+    def _without_offset(self, W: Any) -> Any:
+        """W − G; constants of components are subtracted first for accuracy."""
         if self.offset is None:
             return W
         if not isinstance(W, np.ndarray):
@@ -159,22 +161,23 @@ class PairwiseRobustness(PropertyLoss):
 
 @final
 class KernelRobustness(PropertyLoss):
-    """Robust: rows are as similar as a kernel says, K, as of Gaussian processes.
+    """Robustness with the precision of a kernel K, as in Gaussian processes.
 
-    2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of the kernel (Tadesse et al. 2024, Eq. 9).
-    With one constant per feature marginalised out, Σ⁻¹ = K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1): a
-    positive semidefinite matrix with zero row sums, that is, the Laplacian of weights
-    −(Σ⁻¹)_nn' of which some are negative. (The paper also writes the similarities as
-    −K⁻¹; their Laplacian is indefinite in general, so that form is not offered.)
+    The loss is 2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of the kernel (Tadesse et al. 2024,
+    Eq. 9). With one constant per feature marginalised out, Σ⁻¹ = K⁻¹ −
+    K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1): a positive semidefinite matrix with zero row sums, that is, the
+    Laplacian of weights −(Σ⁻¹)_nn' of which some are negative. (The paper also writes
+    the similarities as −K⁻¹; their Laplacian is indefinite in general, so that form is
+    not offered.)
 
     Parameters
     ----------
     kernel_matrix : array (N, N)
-        K, symmetric and positive definite.
+        The kernel matrix K, symmetric and positive definite.
     mean : {"per_feature", "none"}
-        ``"none"`` uses K⁻¹ itself: attributions are drawn to zero, not to a constant.
+        ``"none"`` uses K⁻¹ itself: attributions shrink to zero, not to a constant.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Raises
     ------
@@ -224,29 +227,29 @@ class KernelRobustness(PropertyLoss):
 
 @final
 class MaxDifferenceRobustness(PropertyLoss):
-    """Robust: the largest difference between neighbours is small.
+    """Robustness: the largest difference of attributions between neighbours.
 
     After Tadesse et al. 2024, Eq. 13.
 
-    ``aggregate="max"`` is max_e ‖w_n − w_n'‖² over the edges e of a graph, whose
-    weights are not used; ``"sum"`` is Σ_n max_n' ‖w_n − w_n'‖² over the
-    neighbours n' of each point. The paper's text says both.
+    ``aggregate="max"`` is max_e ‖w_n − w_n'‖² over the edges e of a graph
+    (weights are ignored); ``"sum"`` is Σ_n max_n' ‖w_n − w_n'‖² over the
+    neighbours n' of each point. The paper states both.
 
-    Where it is minimised, ``explanation.details["edge_weights.<name>"]`` tells where
-    the explanation has to change fastest: weights of the edges, zero but on the longest
-    ones, with which pairwise robustness gives the same attributions.
+    If it is minimised, ``explanation.details["edge_weights.<name>"]`` holds weights of
+    the edges, nonzero only for the largest differences, with which pairwise robustness
+    gives the same attributions.
 
     Parameters
     ----------
     graph : Graph
-        Its edges say which points are compared.
+        The graph with the edges between compared points.
     aggregate : {"max", "sum"}
-        Over all edges, or per point.
+        The maximum over all edges, or the sum of maxima per point.
     norm : {"l2", "l1", "linf"}
-        Of the difference. ``"l2"`` is squared; ``"l1"`` and ``"linf"`` are not, so that
-        their programs stay linear.
+        The norm of differences. ``"l2"`` is squared; ``"l1"`` and ``"linf"`` are not,
+        so that their programs stay linear.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Examples
     --------
@@ -321,40 +324,39 @@ def _cholesky(kernel: Array) -> Array:
         ) from None
 
 
-# ---- Robustness over what points share: words that stand in both of two documents
+# ---- Robustness over shared features, such as words of two documents
 
 
 @final
 class SharedRobustness(PropertyLoss):
-    """Robust: similar rows are alike in the features that both have, such as words.
+    """Robustness over the features that two similar rows share, such as words.
 
     .. math::
 
         Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)²
 
-    What pairwise robustness is where points have features of their own, such as
-    documents their words: a word is compared between the documents that it stands in,
-    and a word that only one of two has costs nothing. With all features present it is
-    :class:`PairwiseRobustness`. Each feature has a graph of its own, on the points
-    that have it: the loss is twice the quadratic form of the Laplacian of a sparse
-    graph on the entries (n, j) that are present, and does not see the others. Under
-    losses that are least at zero there, as gradient matching of a target that is zero,
-    features that a point does not have get exactly 0.
+    It generalises pairwise robustness to points with different features, such as
+    the words of documents: a word is compared between documents that contain it, and a
+    word in only one of two costs nothing. With all features present it is
+    :class:`PairwiseRobustness`. Each feature has a separate graph on the points that
+    have it: the loss is twice the quadratic form of the Laplacian of a sparse graph on
+    the present entries (n, j), and ignores the others. Absent features get exactly 0 if
+    the other losses are minimal at zero there, as gradient matching of a zero target.
 
     Parameters
     ----------
     graph : Graph
-        Similarities S ≥ 0 of the N points.
+        The graph of similarities S ≥ 0 of the N points.
     present : array or DataFrame (N, D)
-        Which features a point has: all that is not zero, such as counts of words.
+        Nonzero where a point has a feature, such as counts of words.
     name : str
-        What the loss is called in weights, results and CSV columns.
+        The name of the loss in weights, results and CSV columns.
 
     Raises
     ------
     InvalidInput
-        If ``present`` has not one row for each point, or S has negative entries: then
-        the loss could be unbounded below, whatever S does for all features.
+        If ``present`` does not have one row per point, or S has negative entries, which
+        could make the loss unbounded below.
 
     Examples
     --------
@@ -393,13 +395,13 @@ class SharedRobustness(PropertyLoss):
         self.labels = Labels(names.points or graph.names, names.features)
         if (graph.similarities.data < 0.0).any():
             raise InvalidInput(
-                "graph: has negative similarities, and over features that points share "
-                "the loss could be unbounded below; give similarities >= 0"
+                "graph: has negative similarities, so the loss over shared features "
+                "could be unbounded below; give similarities >= 0"
             )
 
     @cached_property
     def entry_graph(self) -> SimilarityGraph:
-        """The graph of the P entries that are present, row by row."""
+        """The graph of the P present entries, row by row."""
         ends, similarities = self._pairs
         matrix = symmetric(ends, similarities, len(self._entries))
         return SimilarityGraph(matrix, "shared")
@@ -416,7 +418,7 @@ class SharedRobustness(PropertyLoss):
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Pairs of entries that are compared, (E, 2), and their similarities."""
+        """Pairs of compared entries, (E, 2), and their similarities."""
         edges = self.graph.edges
         has = sp.csr_array(self.present.astype(np.float64))
         first, second = (has[nodes] for nodes in edges.T)
@@ -434,7 +436,7 @@ class SharedRobustness(PropertyLoss):
             yield key, self.map.entries[array] if key == "entries" else array
 
 
-# ---- Simplicity: similar features get similar attributions, and few are not zero
+# ---- Simplicity: smoothness over features, and sparsity
 
 
 @final

@@ -1,4 +1,4 @@
-"""What is proved of attributions: bounds, Hessians, near-optimal sets, errors."""
+"""Proofs about attributions: bounds, Hessians, near-optimal sets, target errors."""
 
 import lazy_loader
 

@@ -1,25 +1,25 @@
-"""Proof of optimality from attributions and duals, and the bounds behind it.
+"""Certificates of optimality from attributions and duals.
 
-Lower bounds on a weighted sum of losses, from attributions and duals. Write F(W) = q(W)
+They are lower bounds on a weighted sum of losses. Write F(W) = q(W)
 + Σ_i c_i φ_i(A_i W − T_i), where q collects the squared losses. For any duals Y_i,
 Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*(Y_i) gives
 
     F(V) ≥ q(V) + Σ_i ⟨Y_i, A_i V − T_i⟩ − Σ_i (c_i φ_i)*(Y_i)  for every V.
 
-* **strong convexity**: if q is m-strongly convex (m = 2a where gradient matching has
-  weight a), the right side is at least its value at W less ‖g‖²/2m, for its gradient
+* **strong convexity**: if q is m-strongly convex (m = 2a if gradient matching has
+  weight a), the right side is at least its value at W minus ‖g‖²/2m, for its gradient
   g = ∇q(W) + Σ_i A_iᵀ Y_i.
-* **dual**: if an ℓ1 loss acts on W itself, its own dual can take up g, so that
+* **dual**: if an ℓ1 loss acts on W itself, its dual can absorb g, so that
   Σ A_iᵀ Y_i is zero over all losses and the bound is −Σ_i (c_i φ_i)*(Y_i) + ⟨Y_i, T_i⟩.
 * **projected dual**: otherwise duals are moved to the nearest with that sum zero (to
   rounding), by least squares.
 
 Both duals are evaluated at W, as Σ_i ⟨Y_i, A_i W − T_i⟩ − (c_i φ_i)*(Y_i): the same
-number as at zero, without the cancellation of large targets. What rounding may have
-added to residuals and gradients (:meth:`LinearMap.rounding`) is taken off each bound.
+number as at zero, without the cancellation of large targets. Possible rounding of
+residuals and gradients (:meth:`LinearMap.rounding`) is subtracted from each bound.
 
 Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
-the Lagrangian is a lower bound too. A limit of zero leaves a part of all V, and so do
+the Lagrangian is a lower bound too. A limit of zero restricts V, as do
 given row sums (:mod:`propopt.losses.restricted`, :mod:`propopt.losses.completeness`).
 """
 
@@ -63,11 +63,11 @@ from propopt.losses.restricted import (
 
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
 LOST = 1e-13
-"""Of what cancels in a bound: rounding leaves no more of it."""
+"""Relative rounding error of the terms that cancel in a bound."""
 
 
 class Lagrangian:
-    """Lower bounds on Σ c·loss over all V, from what is known at W."""
+    """Lower bounds on Σ c·loss over all V, from values and duals at W."""
 
     squared: list[tuple[float, PropertyLoss]]
     others: list[tuple[float, PropertyLoss]]
@@ -82,16 +82,18 @@ class Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        own = (isinstance(loss.map, Identity) for _, loss in terms if _is_squared(loss))
-        self._has_modulus = any(own)
+        of_W = (
+            isinstance(loss.map, Identity) for _, loss in terms if _is_squared(loss)
+        )
+        self._has_modulus = any(of_W)
         self.squared = [t for t in terms if self._in_q(t[1])]
         self.others = [t for t in terms if not self._in_q(t[1])]
 
     def _in_q(self, loss: PropertyLoss) -> bool:
-        """True if it is squared, unless its dual is given and q is convex without it.
+        """Whether it is squared, unless its dual is given and q is convex without it.
 
-        A dual knows the forces between neighbours better than W does, whose last digits
-        a large weight makes much of.
+        A dual has the forces between neighbours more accurately than W, whose last
+        digits a large weight amplifies.
         """
         if isinstance(loss.map, Identity) or not self._has_modulus:
             return _is_squared(loss)
@@ -116,7 +118,7 @@ class Lagrangian:
 
     @cached_property
     def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
-        """Of the squared losses; all others have exact residuals."""
+        """Rounding of the squared losses; all others have exact residuals."""
         terms = [t for t in self.squared + self.others if _is_squared(t[1])]
         return [(c, loss, self._rounding_of(loss)) for c, loss in terms]
 
@@ -127,7 +129,7 @@ class Lagrangian:
 
     @cached_property
     def _rounding(self) -> float:
-        """Σ c (2‖R‖δ + δ²): what errors δ of residuals R do to squared losses."""
+        """The effect Σ c (2‖R‖δ + δ²) of errors δ of residuals R on squared losses."""
         parts = []
         for c, loss, rounding in self._roundings:
             size = math.sqrt(self.values[id(loss)])
@@ -135,7 +137,7 @@ class Lagrangian:
         return math.fsum(parts)
 
     def _absorber(self) -> PropertyLoss | None:
-        """An ℓ1 loss of W itself, rather one whose dual is not given."""
+        """An ℓ1 loss of W itself, preferably one without a given dual."""
         losses = [
             loss
             for _, loss in self.others
@@ -168,8 +170,8 @@ class Lagrangian:
         return value - excess, math.sqrt(2 * excess / modulus)
 
     def _slope(self) -> Array:
-        """Σ c ∇loss(W) of the squared losses, in one array: new memory costs more."""
-        own = [t for t in self.squared if isinstance(t[1].map, Identity)]
+        """The gradient Σ c ∇loss(W) of the squared losses, in one array for speed."""
+        of_W = [t for t in self.squared if isinstance(t[1].map, Identity)]
         slope = None
         for c, loss in self.squared:
             if not isinstance(loss.map, Identity):
@@ -178,7 +180,7 @@ class Lagrangian:
                 slope = part if slope is None else np.add(slope, part, out=part)
         if slope is None:
             slope = np.zeros(self.W.shape)
-        for c, loss in own:
+        for c, loss in of_W:
             for rows in slabs(self.W):
                 part = loss.residual_of(rows, self.W)
                 part *= 2.0 * c
@@ -188,7 +190,7 @@ class Lagrangian:
     def _dual(
         self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float
     ) -> Array:
-        """The given dual; else the best where the map is the identity; else zero."""
+        """The given dual, else the best one for the identity map, else zero."""
         if loss.name in self.duals:
             return self.duals[loss.name]
         if isinstance(loss.map, Identity):
@@ -200,14 +202,16 @@ class Lagrangian:
         duals = self._subgradients()
         others = [dual for dual in duals if dual[1] is not absorber]
         parts = (loss.map.adjoint(Y) for _, loss, _, Y in others)
-        rest = -sum(parts, np.zeros_like(self.W))
-        own = next((c, loss, R, rest) for c, loss, R, _ in duals if loss is absorber)
-        return _conjugate_bound([*others, own])
+        absorbed = -sum(parts, np.zeros_like(self.W))
+        absorbing = next(
+            (c, loss, R, absorbed) for c, loss, R, _ in duals if loss is absorber
+        )
+        return _conjugate_bound([*others, absorbing])
 
     def _projected_bound(self) -> float:
         """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z.
 
-        A rest r of that sum changes the bound at the optimum V by ⟨r, V − W⟩. Where
+        A remainder r of that sum changes the bound at the optimum V by ⟨r, V − W⟩. If
         all losses are squared, V = W − z/2.
         """
         duals = self._subgradients()
@@ -222,32 +226,32 @@ class Lagrangian:
         matrix = sp.csr_array(sp.vstack(flats))
         widest = math.sqrt(matrix.power(2).sum(axis=0).max())
         rounding = 1e-10 * widest * float(np.linalg.norm(stacked))
-        kept, moved = stacked, 0.0
-        if np.linalg.norm(matrix.T @ kept) > rounding:
+        projected, moved = stacked, 0.0
+        if np.linalg.norm(matrix.T @ projected) > rounding:
             limit = 20 * max(matrix.shape)
             z = spla.lsmr(
                 matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
             )[0]
-            kept, moved = stacked - matrix @ z, float(np.linalg.norm(z))
-        rest = float(np.linalg.norm(matrix.T @ kept))
-        if rest > rounding:
+            projected, moved = stacked - matrix @ z, float(np.linalg.norm(z))
+        remainder = float(np.linalg.norm(matrix.T @ projected))
+        if remainder > rounding:
             return 0.0
-        parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
+        parts = np.split(projected, np.cumsum([flat.shape[0] for flat in flats])[:-1])
         bound = _conjugate_bound(
             [
                 (c, loss, R, root * part.reshape(Y.shape))
                 for root, (c, loss, R, Y), part in zip(roots, duals, parts, strict=True)
             ]
         )
-        return bound - rest * moved
+        return bound - remainder * moved
 
     def _subgradients(self) -> list[_Dual]:
-        """The given duals; else 2cR for squared losses and zero for the others."""
+        """The given duals, else 2cR for squared losses and zero for the others."""
         duals: list[_Dual] = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
-            own = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
-            duals.append((c, loss, R, self.duals.get(loss.name, own)))
+            default = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
+            duals.append((c, loss, R, self.duals.get(loss.name, default)))
         return duals
 
 
@@ -258,7 +262,7 @@ def _is_squared(loss: PropertyLoss) -> bool:
 def values_at(
     losses: Sequence[PropertyLoss], W: Attributions, by_name: Mapping[str, float]
 ) -> dict[int, float]:
-    """The value of each loss at W; those known by name are not computed again."""
+    """The value of each loss at W, taken from ``by_name`` if present."""
     return {
         id(loss): by_name[loss.name] if loss.name in by_name else loss.value_at(W)
         for loss in losses
@@ -270,9 +274,9 @@ _Dual: TypeAlias = tuple[float, PropertyLoss, Array, Array]
 
 
 def _conjugate_bound(duals: Sequence[_Dual]) -> float:
-    """Σ ⟨Y, R⟩ − (cφ)*(Y): a lower bound where Σ AᵀY = 0.
+    """The lower bound Σ ⟨Y, R⟩ − (cφ)*(Y) for duals with Σ AᵀY = 0.
 
-    Scaling all duals alike keeps that sum zero and brings each into its domain.
+    Scaling all duals by one factor keeps that sum zero and brings each into its domain.
     """
     theta = min(c / max(loss.penalty.polar(Y), c) for c, loss, _, Y in duals)
     bound = math.fsum(
@@ -308,7 +312,7 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """How good an explanation provably is.
+    """A proven bound on how far an explanation is from the optimum.
 
     Parameters
     ----------
@@ -317,20 +321,20 @@ class Certificate:
     lower_bound : float
         No explanation has a smaller objective.
     scale : float
-        What the relative gap is relative to: the value, or 1e-9 of what zero, or the
-        mean gradient for all points, would cost, whichever is less, where that is
-        larger (an optimum of zero has no scale).
+        The scale of the relative gap: the larger of the value and 1e-9 of the cost of
+        trivial explanations (zero, or the mean gradient for all points, whichever costs
+        less), as an optimum of zero has no scale.
     kind : str
         The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
-        ``"curve"`` for points on exact curves, ``"only explanation"`` where limits of
-        zero leave no other, or ``"nonnegative losses"`` where nothing better than zero
-        is known.
+        ``"curve"`` for points on exact curves, ``"only explanation"`` if limits of
+        zero leave no other, or ``"nonnegative losses"`` if the only available bound is
+        zero.
     violation : float
-        The largest relative excess over a bound, or of row sums over their totals; zero
+        The largest relative excess over a bound, or error of given row sums; zero
         without bounds.
     distance : float or None
-        The optimum is no farther than this from the explanation (Frobenius norm); None
-        where that is not known, and with bounds; given row sums are none.
+        An upper bound of the distance to the optimum (Frobenius norm); None if it is
+        not available, and with bounds other than given row sums.
     """
 
     value: float = field(low=0.0)
@@ -342,12 +346,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(value − lower bound)/scale: the certified relative gap."""
+        """The certified relative gap, (value − lower bound)/scale."""
         excess = max(self.value - self.lower_bound, 0.0)
         return excess / self.scale if excess else 0.0
 
     def holds(self, tolerance: float) -> bool:
-        """True if gap and violation of bounds are both within the tolerance."""
+        """Whether gap and violation of bounds are both within the tolerance."""
         return self.gap <= tolerance and self.violation <= tolerance
 
 
@@ -361,13 +365,13 @@ def certificate_of(
     multipliers: Sequence[float] = (),
     trivial: TrivialLosses | None = None,
 ) -> Certificate:
-    """The certificate of W (N, D) in the order of the losses; nothing is checked."""
+    """Compute the certificate of W (N, D), in the order of the losses, unchecked."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     trivial = trivial or TrivialLosses.of(every)
     trivial.refuse_underflow(objective.weights)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
     excesses = [_violation(b, W, values[id(b.loss)], trivial) for b in bounds]
-    prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+    prices = [*multipliers, *(0.0 for _ in bounds)]  # zeros for missing ones
     lower, kind, distance = _lower_bound(
         objective, W, values, duals, list(zip(prices, bounds, strict=False))
     )
@@ -391,22 +395,24 @@ def _lower_bound(
     duals: Mapping[str, Array],
     prices: Sequence[tuple[float, Bound]],
 ) -> tuple[float, str, float | None]:
-    """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
+    """A lower bound of L(V) = F(V) + Σ μ (loss(V) − limit) over all V."""
     bounds = [bound for _, bound in prices]
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     shift = Shift.of(every)
-    if isinstance(shift, Shift):  # values are what they are, and so are distances
+    if isinstance(shift, Shift):  # values and distances do not change
         inner = Objective.trusted(
             tuple((c, shift.loss(loss)) for c, loss in objective.terms)
         )
-        left = [(mu, shift.bound(bound)) for mu, bound in prices]
-        own = [*inner.losses, *(bound.loss for _, bound in left)]
-        known = {id(new): values[id(old)] for new, old in zip(own, every, strict=True)}
-        return _lower_bound(inner, W - shift.G, known, duals, left)
+        new_prices = [(mu, shift.bound(bound)) for mu, bound in prices]
+        new_losses = [*inner.losses, *(bound.loss for _, bound in new_prices)]
+        new_values = {
+            id(new): values[id(old)] for new, old in zip(new_losses, every, strict=True)
+        }
+        return _lower_bound(inner, W - shift.G, new_values, duals, new_prices)
     if entries_refusal(every) is None:
         support = Support.of(every, (W.shape[0], W.shape[1]))
         return _entries_bound(support, objective, W, duals, prices)
-    linear = linear_bounds(bounds)  # which V respect these is known instead
+    linear = linear_bounds(bounds)  # treated as restrictions of V instead
     priced = [(mu, bound) for mu, bound in prices if bound not in linear]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
@@ -424,7 +430,7 @@ def _entries_bound(
     duals: Mapping[str, Array],
     prices: Sequence[tuple[float, Bound]],
 ) -> tuple[float, str, float | None]:
-    """That of the program of the entries: all others are zero at the optimum."""
+    """The bound of the program of the entries: all others are zero at the optimum."""
     inner = Objective.trusted(
         tuple((c, support.loss(loss)) for c, loss in objective.terms)
     )
@@ -444,7 +450,7 @@ _Terms: TypeAlias = list[tuple[float, PropertyLoss]]
 
 
 def linear_bounds(bounds: Sequence[Bound]) -> list[Bound]:
-    """Those that are linear constraints: limits of zero."""
+    """The bounds that are linear constraints: limits of zero."""
     return [*zeros(bounds), *(bound for bound in bounds if is_completeness(bound))]
 
 
@@ -463,10 +469,12 @@ def _restricted_bound(
         return value, "only explanation", None
     inner = [(c, restriction.loss(loss)) for c, loss in terms]
     zero = zeros(linear)
-    rest = [restriction.bound(bound, zero) for bound in linear if bound not in zero]
-    left = [bound for bound in rest if bound is not None]
+    restricted = [
+        restriction.bound(bound, zero) for bound in linear if bound not in zero
+    ]
+    remaining = [bound for bound in restricted if bound is not None]
     U = restriction.coordinates(W)
-    lower, kind, distance = _complete_bound(left, list(inner), U, duals)
+    lower, kind, distance = _complete_bound(remaining, list(inner), U, duals)
     return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
 
 
@@ -476,7 +484,7 @@ def _complete_bound(
     W: Attributions,
     duals: Mapping[str, Array],
 ) -> tuple[float, str, float | None]:
-    """A lower bound over the V with given row sums, where there are such."""
+    """A lower bound over the V with given row sums, if there are any."""
     totals = Totals.of(linear)
     if totals is None:
         values = values_at([loss for _, loss in terms], W, {})
@@ -496,7 +504,7 @@ def _complete_bound(
 def _violation(
     bound: Bound, W: Attributions, value: float, trivial: TrivialLosses
 ) -> float:
-    """The relative excess over a limit; of sums max |Wv − t| over their size."""
+    """The relative excess over a limit; for row sums max |Wv − t| over their size."""
     tiny = sys.float_info.min
     if is_completeness(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"

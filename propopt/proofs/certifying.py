@@ -1,4 +1,4 @@
-"""Proofs of attributions that anybody made: :func:`certify`."""
+"""Certificates for attributions from any source: :func:`certify`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def certify(
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
-    """Prove how good attributions are, whoever made them.
+    """Prove how close attributions from any source are to the optimum.
 
     Parameters
     ----------
@@ -44,27 +44,27 @@ def certify(
         The weighted losses.
     W : array, DataFrame, Explanation or shap.Explanation (N, D)
         Attributions; rows and columns with names are put in the order of the losses.
-        Both may also stand in the other order: ``certify(W, objective)``.
+        The two arguments may be exchanged: ``certify(W, objective)``.
     duals : mapping of arrays, optional
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight
-        bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
-        safe.
+        bound if a loss is neither squared nor an ℓ1 norm of W itself; the bound holds
+        for any array.
     bounds : sequence of Bound, Completeness or functions, optional
-        Constraints that the optimum has to respect; those of cvxpy are functions, such
-        as ``lambda W: [W[:, 0] >= 0]``. With these, or with a
+        Constraints that the optimum has to respect; constraints of cvxpy are functions,
+        such as ``lambda W: [W[:, 0] >= 0]``. With these, or with a
         :class:`propopt.losses.Custom`, duals and multipliers are not needed: a conic
-        solver finds them.
+        solver computes them.
     multipliers : sequence of float, optional
-        One multiplier ≥ 0 for each bound; any are safe.
+        One multiplier ≥ 0 for each bound; the bound holds for any.
     losses : mapping, optional
-        By name the values of the losses at W, where they are known already.
+        Values of the losses at W by name, if already computed.
 
     Raises
     ------
     InvalidInput
         If W has another shape, other names, or a value that is not finite.
     Refused
-        If nothing can be proved beside losses or constraints of users, with the reason.
+        If nothing can be proved with custom losses or constraints, with the reason.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def certify(
     >>> po.proofs.certify(objective, np.zeros((3, 3))).gap > 0.1
     True
     """
-    if isinstance(W, Objective | PropertyLoss):  # the other order says the same
+    if isinstance(W, Objective | PropertyLoss):  # the exchanged order
         objective, W = W, objective
     if W is None:
         raise InvalidInput(
@@ -90,12 +90,12 @@ def certify(
             f"{type(W).__name__}"
         )
     weighed = Objective.of(objective)
-    own, rest = split_custom_constraints(bounds)
-    limits = bounds_of(rest, weighed.losses)
-    if own or has_custom(weighed.losses, limits):
-        return certify_custom(weighed, W, limits, own)
-    every = [*weighed.losses, *(bound.loss for bound in limits)]
-    array = aligned_attributions(every, W, "W")
+    custom, others = split_custom_constraints(bounds)
+    limits = bounds_of(others, weighed.losses)
+    if custom or has_custom(weighed.losses, limits):
+        return certify_custom(weighed, W, limits, custom)
+    losses_at_W = [*weighed.losses, *(bound.loss for bound in limits)]
+    array = aligned_attributions(losses_at_W, W, "W")
     free = linear_bounds(limits)
     prices = [
         mu if bound in free else read_nonnegative(mu, "multipliers")
@@ -104,7 +104,7 @@ def certify(
     return certificate_of(
         weighed,
         array,
-        values_at(every, array, losses or {}),
+        values_at(losses_at_W, array, losses or {}),
         duals=duals or {},
         bounds=limits,
         multipliers=prices,

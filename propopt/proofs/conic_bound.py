@@ -1,4 +1,4 @@
-r"""A lower bound of any conic program, from duals that are checked here.
+r"""A lower bound of any conic program, from duals that are verified here.
 
 A backend of cvxpy is given min ½xᵀPx + cᵀx + d subject to s = b − Ax ∈ K. For any x̂ and
 any z in the dual cone K*, with P positive semidefinite and r = Px̂ + c + Aᵀz,
@@ -6,16 +6,15 @@ any z in the dual cone K*, with P positive semidefinite and r = Px̂ + c + Aᵀz
     ½xᵀPx + cᵀx ≥ −½x̂ᵀPx̂ − bᵀz + rᵀx   for every feasible x,
 
 since ½(x − x̂)ᵀP(x − x̂) ≥ 0 and zᵀs ≥ 0. No status and no residual of the backend is
-believed: z is moved into K*, x̂ is chosen so that r is zero where P is positive, the
-rest of r is computed from the data, and r times a box is taken off. The box follows
-from the rows of the program alone, as in presolving: it holds all feasible x whose
-objective is at most that of the given attributions. Others need no bound.
+trusted: z is moved into K*, x̂ is chosen so that r is zero where P is positive, the
+remaining r is computed from the data, and r times a box is subtracted. The box follows
+only from the rows of the program, as in presolving: it contains all feasible x with an
+objective of at most that of the given attributions. Others need no bound.
 
-P has to be diagonal, so that its sign can be read off; else the program is written
-without P. Where Clarabel is the backend, one solve gives W and the duals.
+P has to be diagonal, so that its sign is known; otherwise the program is written
+without P. If Clarabel is the backend, one solve gives W and the duals.
 
-What cvxpy makes of the expressions is taken as it is; atoms that it approximates are
-refused.
+The reductions of cvxpy are trusted; atoms that it approximates are refused.
 """
 
 from __future__ import annotations
@@ -43,26 +42,26 @@ from propopt.proofs.certificate import Certificate
 
 
 _SLACK = 1e-9
-"""Relative: by this much boxes are wider than their rounded numbers."""
+"""Relative widening of boxes, against rounding."""
 
 _ACCURACY = 1e-9
-"""What Clarabel is asked for, where nobody says what gap is wanted."""
+"""The accuracy of Clarabel if no gap was requested."""
 
 _LARGEST = 600.0
-"""An exponent that double precision has a number for."""
+"""The largest exponent of exp in double precision."""
 
 _ROUNDS = 50
-"""Of propagation: bounds that are not known then are not known."""
+"""Rounds of propagation of bounds."""
 
 
 def clarabel_options(accuracy: float) -> dict[str, float]:
-    """How Clarabel is told its accuracy."""
+    """The options of Clarabel for an accuracy."""
     return dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy)
 
 
 @final
 class Solved:
-    """What Clarabel is given for a problem of cvxpy that minimises, and its answer."""
+    """The conic data of a cvxpy minimisation problem, and Clarabel's solution."""
 
     problem: Any
     data: dict[str, Any]
@@ -81,22 +80,22 @@ class Solved:
             if self.P is not None:
                 break
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it gives is checked, not believed
+            warnings.simplefilter("ignore")  # the result is verified
             self.raw = self.chain.solve_via_data(
                 problem, self.data, solver_opts=dict(options)
             )
 
     def unpack(self) -> None:
-        """Its primal answer, as values of the variables of cvxpy."""
+        """Set the values of the cvxpy variables to the primal solution."""
         self.problem.unpack_results(self.raw, self.chain, self.inverse)
 
     def bound(
         self,
         variable: Any,  # W, a cvxpy.Variable of the problem
-        box: tuple[Array, Array],  # (N, D): where W is if the objective is <= most
+        box: tuple[Array, Array],  # (N, D): contains W if the objective is <= most
         most: float,  # the objective of some attributions
     ) -> float | Reason:
-        """A number that no feasible point has less than, or why there is none."""
+        """A lower bound of the objective, or the reason why there is none."""
         approximated = next(_approximated(self.problem), None)
         if approximated is not None:
             return Reason(f"cvxpy approximates {approximated}")
@@ -105,12 +104,12 @@ class Solved:
         program = ConicProgram.of(self.data, self.P, variable, box)
         z = np.array(self.raw.z, dtype=np.float64)
         if not np.isfinite(z).all():
-            return Reason(f"Clarabel found no duals ({self.raw.status})")
+            return Reason(f"Clarabel gave no duals ({self.raw.status})")
         return program.bound(z, most)
 
 
 def _nonnegative_diagonal(data: dict[str, Any]) -> Array | None:
-    """That of P, shape (n,); None where P is anything else."""
+    """The diagonal of P, shape (n,); None if P is not diagonal and nonnegative."""
     if data.get("P") is None:
         return np.zeros(len(data["c"]))
     matrix = sp.csr_array(data["P"])
@@ -120,7 +119,7 @@ def _nonnegative_diagonal(data: dict[str, Any]) -> Array | None:
 
 
 def _approximated(problem: Any) -> Iterator[str]:
-    """Atoms for which cvxpy poses another program than is written."""
+    """Yield atoms that cvxpy approximates."""
     stack = [problem.objective.expr]
     stack += [arg for constraint in problem.constraints for arg in constraint.args]
     while stack:
@@ -133,7 +132,7 @@ def _approximated(problem: Any) -> Iterator[str]:
 @final
 @dataclass(eq=False)
 class ConicProgram:
-    """min ½xᵀPx + cᵀx + d subject to b − Ax ∈ K, for a diagonal P ≥ 0."""
+    """The program min ½xᵀPx + cᵀx + d subject to b − Ax ∈ K, diagonal P ≥ 0."""
 
     P: Array  # (n,): the diagonal
     c: Array
@@ -141,36 +140,36 @@ class ConicProgram:
     A: Sparse
     b: Array
     dims: Any
-    low: Array  # (n,): that of W; else infinite
+    low: Array  # (n,): bounds of W; infinite for other unknowns
     high: Array
 
     @classmethod
     def of(
         cls, data: dict[str, Any], P: Array, variable: Any, box: tuple[Array, Array]
     ) -> ConicProgram:
-        """What cvxpy gives to Clarabel, with its quadratic form as a diagonal."""
+        """Take the program from the data that cvxpy prepares for Clarabel."""
         n = len(data["c"])
-        posed = data["param_prob"]
-        offset = posed.apply_parameters(quad_obj=data.get("P") is not None)[-3]
-        first = posed.var_id_to_col[variable.id]
+        parametrised = data["param_prob"]
+        offset = parametrised.apply_parameters(quad_obj=data.get("P") is not None)[-3]
+        first = parametrised.var_id_to_col[variable.id]
         low, high = np.full(n, -np.inf), np.full(n, np.inf)
-        place = slice(first, first + variable.size)
-        low[place], high[place] = (side.ravel(order="F") for side in box)
+        columns_of_W = slice(first, first + variable.size)
+        low[columns_of_W], high[columns_of_W] = (side.ravel(order="F") for side in box)
         c, b = (np.asarray(data[key], dtype=np.float64) for key in ("c", "b"))
         A = sp.csr_array(data["A"])
         return cls(P, c, float(offset), A, b, data["dims"], low, high)
 
     def bound(self, z: Array, most: float) -> float | Reason:
-        """That of the duals z, moved into the dual cone."""
+        """The lower bound by the duals z, moved into the dual cone."""
         target = most - self.d
         low, high = self.box(target)
         best: float | Reason = Reason("")
         for dual in (z, self._repaired(z)):
-            found = self._bound_of(self.in_dual_cone(dual), low, high)
-            if isinstance(found, Reason):
-                best = found if isinstance(best, Reason) else best
-            elif isinstance(best, Reason) or found > best:
-                best = found
+            bound = self._bound_of(self.in_dual_cone(dual), low, high)
+            if isinstance(bound, Reason):
+                best = bound if isinstance(best, Reason) else best
+            elif isinstance(best, Reason) or bound > best:
+                best = bound
         if isinstance(best, Reason):
             return best
         return min(best + self.d - 4.0 * EPSILON * abs(self.d), most)
@@ -182,7 +181,7 @@ class ConicProgram:
         r = self.P * x + self.c + pull
         terms = self.P * np.abs(x) + np.abs(self.c) + abs(self.A).T @ np.abs(z)
         error = EPSILON * (3.0 + np.diff(self.A.tocsc().indptr)) * terms
-        # the least of (r + e) x over the box, for all |e| ≤ error
+        # the minimum of (r + e) x over the box, for all |e| ≤ error
         with np.errstate(invalid="ignore"):
             ends = [
                 np.where(rate == 0.0, 0.0, rate * side)
@@ -193,9 +192,9 @@ class ConicProgram:
         if not np.isfinite(least).all():
             count = int((~np.isfinite(least)).sum())
             return Reason(
-                f"nothing limits {count} unknowns of the conic program; give limits to "
-                "what the objective leaves open, such as cp.abs(V) <= 100 for a "
-                "variable V of your own; cp.power takes approx=False"
+                f"{count} unknowns of the conic program are unbounded; bound the "
+                "variables that the objective does not limit, such as cp.abs(V) <= 100 "
+                "for an added variable V; cp.power takes approx=False"
             )
         parts = np.concatenate([-0.5 * self.P * x**2, -self.b * z, least])
         return math.fsum(parts) - 4.0 * EPSILON * math.fsum(np.abs(parts))
@@ -214,26 +213,28 @@ class ConicProgram:
     # ---- The box of all feasible x with an objective of at most ``most``
 
     def box(self, most: float) -> tuple[Array, Array]:
-        """(low, high), shape (n,) each, infinite where nothing is known."""
+        """Bounds (low, high) of x, shape (n,) each, infinite if there is none."""
         low, high = self.low.copy(), self.high.copy()
         implied, limits = self._implied
-        every = sp.csr_array(sp.vstack([self.A, implied]))
-        rows = np.repeat(np.arange(every.shape[0]), np.diff(every.indptr))
-        columns, values = every.indices, every.data
+        matrix = sp.csr_array(sp.vstack([self.A, implied]))
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        columns, values = matrix.indices, matrix.data
         for _ in range(_ROUNDS):
             before = np.isfinite(low).sum() + np.isfinite(high).sum()
             least, greatest = self._rows_between(low, high)
             least = np.concatenate([least, np.full(len(limits), -np.inf)])
             greatest = np.concatenate([greatest, limits])
-            # a x_k = (row) − (the others), by rows from below and above
+            # a x_k = (row) − (other terms), from below and above
             for sign, top in ((1.0, greatest), (-1.0, -least)):
                 a = sign * values
-                others = _without_own(rows, a, low[columns], high[columns], len(top))
+                others = _sums_without_entry(
+                    rows, a, low[columns], high[columns], len(top)
+                )
                 limit = top[rows] - others
                 limit += _SLACK * (np.abs(top[rows]) + np.abs(others))
-                known = np.isfinite(limit) & (a != 0.0)
-                ends = limit[known] / a[known]
-                up, k = a[known] > 0.0, columns[known]
+                is_finite = np.isfinite(limit) & (a != 0.0)
+                ends = limit[is_finite] / a[is_finite]
+                up, k = a[is_finite] > 0.0, columns[is_finite]
                 _lower_to(high, k[up], ends[up])
                 _lower_to(minus_low := -low, k[~up], -ends[~up])
                 low = -minus_low
@@ -244,7 +245,7 @@ class ConicProgram:
 
     @property
     def _implied(self) -> tuple[Sparse, Array]:
-        """Rows and limits of s_0 ± s_i ≥ 0 in cones of three: products a b ≥ x²."""
+        """Rows and limits of s_0 ± s_i ≥ 0 in cones of size 3 (products a b ≥ x²)."""
         cones = [part for kind, part, _ in self._cones() if kind == "soc"]
         starts = np.array(
             [part.start for part in cones if part.stop == part.start + 3], dtype=np.intp
@@ -256,7 +257,7 @@ class ConicProgram:
         return sp.csr_array(sp.vstack(matrices)), np.concatenate(limits)
 
     def _rows_between(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Between which numbers each row of Ax is, by its cone."""
+        """Bounds of each row of Ax that follow from its cone."""
         least = np.full(len(self.b), -np.inf)
         greatest = np.full(len(self.b), np.inf)
         # s = b − Ax is at most this, by the box
@@ -292,23 +293,25 @@ class ConicProgram:
     def _by_objective(
         self, low: Array, high: Array, most: float
     ) -> tuple[Array, Array]:
-        """½Px² + cx of one unknown is at most what the others leave of ``most``."""
+        """Bounds of each unknown from ½Px² + cx, given the minimum of the others."""
         P, c = self.P, self.c
         with np.errstate(invalid="ignore", divide="ignore"):
             linear = np.minimum(c * low, c * high)
-            own = np.where(P > 0.0, -(c**2) / (2.0 * P), np.where(c == 0, 0.0, linear))
-        infinite = ~np.isfinite(own)
-        total = math.fsum(own[~infinite])
-        size = math.fsum(np.abs(own[~infinite])) + abs(most)
+            minima = np.where(
+                P > 0.0, -(c**2) / (2.0 * P), np.where(c == 0, 0.0, linear)
+            )
+        infinite = ~np.isfinite(minima)
+        total = math.fsum(minima[~infinite])
+        size = math.fsum(np.abs(minima[~infinite])) + abs(most)
         if infinite.sum() > 1:
             return low, high
-        rest = total - np.where(infinite, 0.0, own)
-        rest = np.where(infinite.sum() - infinite > 0, -np.inf, rest)
-        left = most - rest + _SLACK * size
+        others = total - np.where(infinite, 0.0, minima)
+        others = np.where(infinite.sum() - infinite > 0, -np.inf, others)
+        remaining = most - others + _SLACK * size
         with np.errstate(invalid="ignore", divide="ignore"):
-            root = np.sqrt(np.maximum(c**2 + 2.0 * P * left, 0.0))
-            up = np.where(P > 0.0, (root - c) / P, left / c)
-            down = np.where(P > 0.0, -(root + c) / P, left / c)
+            root = np.sqrt(np.maximum(c**2 + 2.0 * P * remaining, 0.0))
+            up = np.where(P > 0.0, (root - c) / P, remaining / c)
+            down = np.where(P > 0.0, -(root + c) / P, remaining / c)
         up = np.where((P > 0.0) | (c > 0.0), up, np.inf)
         down = np.where((P > 0.0) | (c < 0.0), down, -np.inf)
         up, down = up + _SLACK * np.abs(up), down - _SLACK * np.abs(down)
@@ -317,7 +320,7 @@ class ConicProgram:
     # ---- Cones
 
     def _cones(self) -> Iterator[tuple[str, slice, Any]]:
-        """Kind, rows and exponents of each cone, in the order of Clarabel."""
+        """Yield kind, rows and exponents of each cone, in Clarabel's order."""
         start = 0
         sizes: list[tuple[str, int, Any]] = [
             ("zero", self.dims.zero, None),
@@ -334,43 +337,43 @@ class ConicProgram:
             start += size
 
     def in_dual_cone(self, z: Array) -> Array:
-        """The duals moved to where they are feasible, also in rounded numbers."""
+        """The duals moved into the dual cone, with a margin for rounding."""
         y = z.copy()
         for kind, part, exponents in self._cones():
-            own = y[part]
+            block = y[part]
             match kind:
                 case "zero":
                     pass
                 case "nonneg":
-                    y[part] = np.maximum(own, 0.0)
+                    y[part] = np.maximum(block, 0.0)
                 case "soc":
-                    norm = float(np.linalg.norm(own[1:]))
-                    own[0] = max(own[0], norm * (1.0 + EPSILON * (4 + len(own))))
+                    norm = float(np.linalg.norm(block[1:]))
+                    block[0] = max(block[0], norm * (1.0 + EPSILON * (4 + len(block))))
                 case "psd":
-                    on = _diagonal_of(len(own))
-                    matrix = _symmetric(own, len(on))
+                    on = _diagonal_of(len(block))
+                    matrix = _symmetric(block, len(on))
                     lowest = float(np.linalg.eigvalsh(matrix)[0])
                     size = float(np.abs(matrix).sum())
-                    own[on] += max(-lowest, 0.0) + EPSILON * 8 * len(on) * size
+                    block[on] += max(-lowest, 0.0) + EPSILON * 8 * len(on) * size
                 case "exp":  # u < 0, w ≥ −u exp(v/u − 1)
-                    own[0] = min(own[0], 0.0)
-                    if own[0] == 0.0 or own[1] / own[0] > _LARGEST:
-                        own[0] = 0.0
-                        own[1:] = np.maximum(own[1:], 0.0)
+                    block[0] = min(block[0], 0.0)
+                    if block[0] == 0.0 or block[1] / block[0] > _LARGEST:
+                        block[0] = 0.0
+                        block[1:] = np.maximum(block[1:], 0.0)
                     else:
-                        least = -own[0] * math.exp(own[1] / own[0] - 1.0)
-                        own[2] = max(own[2], least * (1.0 + 1e-12))
+                        least = -block[0] * math.exp(block[1] / block[0] - 1.0)
+                        block[2] = max(block[2], least * (1.0 + 1e-12))
                 case "power":  # Π (u_i/α_i)^α_i ≥ |w|
-                    u = np.maximum(own[:-1], 0.0)
-                    own[:-1] = u
+                    u = np.maximum(block[:-1], 0.0)
+                    block[:-1] = u
                     mean = float(np.prod((u / exponents) ** exponents))
                     mean *= 1.0 - 1e-12
-                    own[-1] = min(max(own[-1], -mean), mean)
+                    block[-1] = min(max(block[-1], -mean), mean)
         return y
 
 
 def _activity(A: Sparse, low: Array, high: Array) -> Array:
-    """The least of each row of Ax over a box."""
+    """The minimum of each row of Ax over a box."""
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     parts = _least_parts(A.data, low[A.indices], high[A.indices])
     result = np.bincount(rows, weights=parts, minlength=A.shape[0])
@@ -387,33 +390,33 @@ def _least_parts(a: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.where(a == 0.0, 0.0, parts))
 
 
-def _without_own(
+def _sums_without_entry(
     rows: NDArray[np.integer], a: Array, low: Array, high: Array, count: int
 ) -> Array:
-    """For each entry the least that the others of its row add up to."""
+    """For each entry, the minimum of the sum of the other entries of its row."""
     parts = _least_parts(a, low, high)
     finite = np.isfinite(parts)
-    kept = np.where(finite, parts, 0.0)
-    total = np.bincount(rows, weights=kept, minlength=count)
-    sizes = np.bincount(rows, weights=np.abs(kept), minlength=count)
+    finite_parts = np.where(finite, parts, 0.0)
+    total = np.bincount(rows, weights=finite_parts, minlength=count)
+    sizes = np.bincount(rows, weights=np.abs(finite_parts), minlength=count)
     missing = np.bincount(rows, weights=~finite, minlength=count)
-    others = total[rows] - kept - _SLACK * sizes[rows]
+    others = total[rows] - finite_parts - _SLACK * sizes[rows]
     return np.asarray(np.where(missing[rows] - ~finite > 0, -np.inf, others))
 
 
 def _lower_to(high: Array, positions: NDArray[np.integer], limits: Array) -> None:
-    """Lower some bounds in place, a little less than to their rounded limits."""
+    """Lower bounds in place, with a margin for the rounding of limits."""
     np.minimum.at(high, positions, limits + _SLACK * np.abs(limits))
 
 
 def _diagonal_of(length: int) -> NDArray[np.intp]:
-    """Where the diagonal stands in an upper triangle, column by column."""
+    """Indices of the diagonal in an upper triangle stored by columns."""
     k = (math.isqrt(8 * length + 1) - 1) // 2
     return np.cumsum(np.arange(1, k + 1)) - 1
 
 
 def _symmetric(triangle: Array, k: int) -> Array:
-    """The matrix of an upper triangle whose entries off the diagonal are times √2."""
+    """The matrix of an upper triangle with off-diagonal entries times √2."""
     columns = np.repeat(np.arange(k), np.arange(1, k + 1))
     rows = np.concatenate([np.arange(n) for n in range(1, k + 1)])
     matrix = np.zeros((k, k))
@@ -423,17 +426,17 @@ def _symmetric(triangle: Array, k: int) -> Array:
     return matrix
 
 
-# ---- Programs with losses and constraints of users: as cvxpy has them, and their proof
+# ---- Programs with custom losses and constraints, in cvxpy, and their proof
 
 
 @final
 class CustomProgram:
-    """An objective with losses or constraints that only cvxpy knows."""
+    """An objective with custom cvxpy losses or constraints."""
 
-    known: Program  # the part that is known to us, with the shape and names of W
+    standard: Program  # the losses and bounds of this package, with shape and names
     objective: Objective  # with its parameters as they are
     bounds: tuple[Bound, ...]
-    own: tuple[CustomConstraints, ...]
+    custom: tuple[CustomConstraints, ...]
     shape: tuple[int, int]
     size: float  # σ
     unit: float  # of the objective
@@ -445,21 +448,21 @@ class CustomProgram:
         self,
         objective: Objective,
         bounds: tuple[Bound, ...],
-        own: tuple[CustomConstraints, ...],
-        shape: tuple[int, int] | None = None,  # by default what the losses agree on
+        custom: tuple[CustomConstraints, ...],
+        shape: tuple[int, int] | None = None,  # by default from the losses
     ) -> None:
         import cvxpy as cp
 
         Program(objective.losses, bounds, (1, 1))  # refuses equal names
-        self.known = Program(
+        self.standard = Program(
             tuple(x for x in objective.losses if not isinstance(x, Custom)),
             tuple(b for b in bounds if not isinstance(b.loss, Custom)),
             shape,
         )
-        shape = self.known.shape
+        shape = self.standard.shape
 
         self.objective = objective.trusted(objective.terms)
-        self.bounds, self.own, self.shape = bounds, own, shape
+        self.bounds, self.custom, self.shape = bounds, custom, shape
         # W = σV and F/unit of order one, for backends that need it
         G = self._target
         self.size = float(np.sqrt(np.mean(np.square(G)))) or 1.0
@@ -467,15 +470,15 @@ class CustomProgram:
         self.V = cp.Variable(shape)
         self.W = self.size * self.V
         self.limits = [self._limit(bound) for bound in bounds]
-        self.constraints = [x for made in own for x in made.of(self.W)]
+        self.constraints = [x for made in custom for x in made.of(self.W)]
         self.problem = cp.Problem(
             cp.Minimize(self.objective.expression(self.W) / self.unit),
             [*self.limits, *self.constraints],
         )
         if self.problem.is_mixed_integer():
             raise InvalidInput(
-                "subject_to: whole-number variables make the program not convex; "
-                "nothing could be proved of its answer"
+                "subject_to: integer variables make the program nonconvex; "
+                "nothing could be proved about its solution"
             )
         for parameter in self.problem.parameters():
             if parameter.value is None:
@@ -485,20 +488,20 @@ class CustomProgram:
 
     @property
     def losses(self) -> tuple[PropertyLoss, ...]:
-        """All losses, those of bounds last."""
+        """All losses, losses of bounds last."""
         return self.objective.losses + tuple(bound.loss for bound in self.bounds)
 
     def _limit(self, bound: Bound) -> Any:
         if bound.limit == 0.0 and not isinstance(bound.loss, Custom):
-            return bound.loss.residual(self.W) == 0.0  # else no dual is sure to exist
+            return bound.loss.residual(self.W) == 0.0  # otherwise a dual need not exist
         return bound.loss.expression(self.W) <= bound.limit
 
     def violation(self, W: Attributions) -> float:
         """The largest relative excess over a constraint.
 
-        Of one of users it is relative to the largest number that it compares, or to the
-        largest attribution, whichever is larger. Its other variables have the values
-        that they were last solved for.
+        A custom constraint is relative to its largest number or the largest
+        attribution, whichever is larger; its other variables have the values of the
+        last solve.
         """
         import cvxpy as cp
 
@@ -514,7 +517,7 @@ class CustomProgram:
             excesses.append(float(missed) / max(float(size), tiny))
         at_W = cp.Variable(self.shape)
         at_W.value = W
-        for made in self.own:
+        for made in self.custom:
             for constraint in made.of(at_W):
                 numbers = [
                     np.abs(x.value) for x in constraint.args if x.value is not None
@@ -529,16 +532,16 @@ class CustomProgram:
     def certificate(
         self, W: Attributions, values: dict[str, float], solved: Solved
     ) -> Certificate | Reason:
-        """What is proved of attributions W (N, D) by duals of the conic program."""
+        """The certificate of attributions W (N, D) by duals of the conic program."""
         terms = self.objective.terms
         value = math.fsum(c * values[loss.name] for c, loss in terms)
         most = value * (1.0 + _SLACK)
         box = self.bounding_box(most)
         scaled = box[0] / self.size, box[1] / self.size
-        found = solved.bound(self.V, scaled, most / self.unit)
-        if isinstance(found, Reason):
-            return found
-        lower = self.unit * found * (1.0 - 4.0 * EPSILON)
+        bound = solved.bound(self.V, scaled, most / self.unit)
+        if isinstance(bound, Reason):
+            return bound
+        lower = self.unit * bound * (1.0 - 4.0 * EPSILON)
         zero = self._value_at(np.zeros(self.shape))
         mean = self._value_at(np.broadcast_to(self._target.mean(axis=0), self.shape))
         kind = "conic duals" if lower > 0.0 else "nonnegative losses"
@@ -552,15 +555,15 @@ class CustomProgram:
 
     @property
     def _target(self) -> Attributions:
-        """The target of W itself; zero where there is none."""
+        """The target of W itself, or zero."""
         for loss in self.losses:
-            own = isinstance(loss, Custom)
-            if not own and isinstance(loss.map, Identity) and loss.has_target:
+            is_custom = isinstance(loss, Custom)
+            if not is_custom and isinstance(loss.map, Identity) and loss.has_target:
                 return np.asarray(loss.target)
         return np.zeros(self.shape)
 
     def _value_at(self, W: Attributions) -> float:
-        """The objective of W (N, D) without losses of users, which may be infinite."""
+        """The objective of W (N, D) without custom losses, which may be infinite."""
         return math.fsum(
             c * loss.value_at(W)
             for c, loss in self.objective.terms
@@ -568,7 +571,7 @@ class CustomProgram:
         )
 
     def bounding_box(self, most: float) -> tuple[Array, Array]:
-        """Where W is if the objective is at most this, by losses of W itself."""
+        """A box that contains W if the objective is at most this, by losses of W."""
         low, high = np.full(self.shape, -np.inf), np.full(self.shape, np.inf)
         limits = [(most / c, loss) for c, loss in self.objective.terms if c > 0.0]
         limits += [(b.limit, b.loss) for b in self.bounds if not has_custom([b.loss])]
@@ -593,15 +596,15 @@ def certify_custom(
     objective: Objective,
     W: object,
     bounds: tuple[Bound, ...],
-    own: tuple[CustomConstraints, ...],
+    custom: tuple[CustomConstraints, ...],
 ) -> Certificate:
-    """What :func:`propopt.proofs.certify` says of such a program."""
-    every = [*objective.losses, *(bound.loss for bound in bounds)]
-    array = aligned_attributions(every, W, "W")
-    program = CustomProgram(objective, bounds, own, (array.shape[0], array.shape[1]))
+    """The certificate of W for a program with custom losses or constraints."""
+    losses_at_W = [*objective.losses, *(bound.loss for bound in bounds)]
+    array = aligned_attributions(losses_at_W, W, "W")
+    program = CustomProgram(objective, bounds, custom, (array.shape[0], array.shape[1]))
     values = {loss.name: loss.value_at(array) for loss in program.losses}
     solved = Solved(program.problem, clarabel_options(_ACCURACY))
-    found = program.certificate(array, values, solved)
-    if isinstance(found, Reason):
-        raise Refused(f"certify: nothing can be proved: {found.reason}")
-    return found
+    proof = program.certificate(array, values, solved)
+    if isinstance(proof, Reason):
+        raise Refused(f"certify: nothing can be proved: {proof.reason}")
+    return proof

@@ -1,19 +1,19 @@
-"""The squared losses of a program as one form, and its eigenbases.
+"""The squared losses of a program as one quadratic form, and its eigenbases.
 
-Eigenvectors of a graph's Laplacian whose similarities span many decades. Eigenvalues
-come with an error of rounding at the largest. Those far below it are found again, from
-the quadratic form in their own subspace: as a sum over edges,
+If the similarities of a graph span many decades, eigenvalues of its Laplacian have the
+rounding error of the largest. Those far below it are recomputed from the quadratic form
+in their subspace. As a sum over edges,
 
     uᵀ P v = Σ_{i<j} −P_ij (u_i − u_j)(v_i − v_j),
 
-it loses nothing to a heavy edge whose ends are alike. Levels follow each other until
-the smallest eigenvalue is within reach of the largest of its own level.
+it loses no digits to a heavy edge with equal values at its ends. This is repeated until
+the smallest eigenvalue is close enough to the largest of its level.
 
-The eigenbasis of a Gram matrix, one block for each connected component. On each
-component the constant vector has the eigenvalue zero, and is known: it is taken out of
-G before any arithmetic, as its mean. Every other eigenvalue is found among the
-entries of its own component, so that small ones keep their digits beside a component
-with large similarities. None is set to zero for being small.
+The eigenbasis of a Gram matrix has one block for each connected component. The constant
+vector of a component has the eigenvalue zero: its mean is subtracted from G before any
+arithmetic. The other eigenvalues are computed from the entries of their component, so
+that small ones keep their digits next to a component with large similarities. None is
+set to zero for being small.
 """
 
 from __future__ import annotations
@@ -63,46 +63,48 @@ class Quadratic:
     # BᵀB (N, N), sparse, dense or an operator, and CᵀC (D, D), dense
     P: Sparse | Array | Operator | None
     Q: Array | None
-    # parts on which B, or C, maps constants to zero, and which it does not couple
+    # uncoupled parts on which B, or C, maps constants to zero
     point_parts: Components | None
     feature_parts: Components | None
-    # where the three losses stand among those of the program
+    # indices of the three losses in the program
     positions: tuple[int | None, int | None, int | None]
-    # P and Q as those of lattices, where they are
+    # P and Q of lattices, if they are
     lattices: tuple[LatticeLaplacian | None, LatticeLaplacian | None] = (None, None)
 
     @classmethod
     def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
-        """The three squared losses among ``losses``, which :func:`refusal` accepts."""
-        index: dict[str, int] = {}
-        for place, loss in enumerate(losses):
+        """Take the squared losses among ``losses``, accepted by the refusals below."""
+        indices: dict[str, int] = {}
+        for index, loss in enumerate(losses):
             if isinstance(loss.penalty, Squared):
-                index[_NOUNS[type(loss.map)]] = place
-        own, over_points, over_features = (
-            index.get(noun)
+                indices[_NOUNS[type(loss.map)]] = index
+        matching, over_points, over_features = (
+            indices.get(noun)
             for noun in ("gradient-matching", "robustness", "smoothness")
         )
-        assert own is not None, "the solver refuses programs without gradient matching"
+        assert matching is not None, (
+            "the solver refuses programs without gradient matching"
+        )
         # they have a Gram matrix and parts, as _NOUNS has it
         points: Any = None if over_points is None else losses[over_points].map
         features: Any = None if over_features is None else losses[over_features].map
         return cls(
-            G=np.broadcast_to(losses[own].target, shape),
+            G=np.broadcast_to(losses[matching].target, shape),
             P=None if points is None else points.gram,
             Q=None if features is None else features.gram,
             point_parts=None if points is None else points.components,
             feature_parts=None if features is None else features.components,
-            positions=(own, over_points, over_features),
+            positions=(matching, over_points, over_features),
             lattices=(lattice_of(points), lattice_of(features)),
         )
 
     @property
     def constants(self) -> Array:
-        """Values of G that are constant on each pair of parts; a shape that broadcasts.
+        """Values of G, constant on each pair of parts, of a shape that broadcasts.
 
-        No loss but the first sees them, so that the optimum for G is the one for the
-        rest of G and these constants. Numbers near each other have no rounding in their
-        difference: the rest is what it is without an offset.
+        Only the first loss depends on them, so the optimum for G is that for G minus
+        these constants, plus the constants. Differences of nearly equal numbers are
+        exact, so the remainder is as accurate as without an offset.
         """
         constants = self.G
         if self.P is not None:
@@ -112,27 +114,27 @@ class Quadratic:
         return constants
 
     def coefficients(self, weights: Array) -> tuple[float, float, float]:
-        """(a, b, c) among the weights of a program."""
+        """The weights (a, b, c) of the three losses in a program."""
         a, b, c = (
-            0.0 if place is None else float(weights[place]) for place in self.positions
+            0.0 if index is None else float(weights[index]) for index in self.positions
         )
         return a, b, c
 
     def in_program_order(
-        self, own: float, over_points: float, over_features: float
+        self, matching: float, over_points: float, over_features: float
     ) -> Array:
         """The three losses in the order of the program."""
-        losses = np.zeros(sum(place is not None for place in self.positions))
-        for place, loss in zip(
-            self.positions, (own, over_points, over_features), strict=True
+        losses = np.zeros(sum(index is not None for index in self.positions))
+        for index, loss in zip(
+            self.positions, (matching, over_points, over_features), strict=True
         ):
-            if place is not None:
-                losses[place] = loss
+            if index is not None:
+                losses[index] = loss
         return losses
 
 
 def lattice_of(map_: LinearMap | None) -> LatticeLaplacian | None:
-    """BᵀB of a map, where it is that of a lattice."""
+    """The matrix BᵀB of a map if it is that of a lattice, else None."""
     match map_:
         case ImplicitOverPoints(gram=LatticeLaplacian() as lattice):
             return lattice
@@ -143,7 +145,7 @@ def lattice_of(map_: LinearMap | None) -> LatticeLaplacian | None:
 
 
 def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    """Why the squared losses among ``losses`` are not such a sum; None if they are."""
+    """The reason why the squared losses are not such a sum; None if they are."""
     for loss in losses:
         coupled = isinstance(loss.penalty, Squared) and type(loss.map) is not Identity
         if coupled and type(loss.map) in _NOUNS and loss.has_target:
@@ -152,7 +154,7 @@ def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 
 
 def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    """Why they have not the curvature of such a sum, whatever their targets."""
+    """The reason why their curvature is not that of such a sum, or None."""
     nouns = []
     for loss in losses:
         if isinstance(loss.penalty, Squared):
@@ -168,14 +170,14 @@ def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 
 
 def bounds_refusal(program: Program) -> str | None:
-    """Why a solver without bounds cannot take the program; None if it has none."""
+    """The reason why a program with bounds is refused; None without bounds."""
     if not program.bounds:
         return None
     return f"it takes no bounds, and {program.bounds[0]} is one"
 
 
 def curve_refusal(program: Program) -> str | None:
-    """Why the program is not such a sum and nothing else; None if it is."""
+    """The reason why the program is not only such a sum; None if it is."""
     return (
         bounds_refusal(program)
         or all_squared_refusal(program.losses)
@@ -184,7 +186,7 @@ def curve_refusal(program: Program) -> str | None:
 
 
 def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    """Why the losses are not all squared; None if they are."""
+    """The reason why not all losses are squared; None if they are."""
     for loss in losses:
         if not isinstance(loss.penalty, Squared):
             return f"{loss.name} is not a squared loss"
@@ -192,21 +194,21 @@ def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 
 
 def _constants(G: Array, parts: Components | None) -> Array:
-    """At each node what stands at the first of its part; zero where none are free."""
+    """At each node the value at the first node of its part; zero without parts."""
     return np.zeros_like(G) if parts is None else parts.spread(parts.firsts(G))
 
 
-# ---- Eigenvectors of a graph's Laplacian whose similarities span many decades
+# ---- Eigenvectors of the Laplacian of similarities that span many decades
 
 
 LEVEL = 1e-6
-"""Eigenvalues this far below the largest have lost six digits, and are found again."""
+"""Eigenvalues this far below the largest have lost six digits, and are refined."""
 
 COLUMNS = 2**24  # entries of a block of differences at once
 
 
 def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
-    """Find small eigenvalues of a Laplacian P again, in place, level by level."""
+    """Recompute small eigenvalues of a Laplacian P, in place, level by level."""
     form = _form_of(P)
     root = np.sqrt(len(P))
     norm = float(values[-1])
@@ -222,14 +224,14 @@ def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
         vectors[:, :small] = U @ turn
         vectors[:, :small] -= vectors[:, :small].mean(axis=0)
         residual = float(np.linalg.norm(T @ turn - turn * lower))
-        # a heavy edge still sees the last digits of vectors that are alike at its ends
+        # heavy edges amplify the last digits of vectors with equal values at their ends
         rounding = EPSILON * root * (float(lower[-1]) + EPSILON * root * norm)
         errors[:small] = residual + rounding
         last = small
 
 
 def _form_of(P: Array) -> Callable[[Array], Array]:
-    """U ↦ Uᵀ P U by differences along the edges, some columns of P U at a time."""
+    """A function U ↦ Uᵀ P U by differences along the edges, in blocks of columns."""
     i, j = np.nonzero(np.triu(P, k=1))
     n_edges = len(i)
     rows = np.arange(2 * n_edges + 1, step=2)
@@ -256,13 +258,13 @@ _Members: TypeAlias = NDArray[np.intp] | slice
 
 @final
 class Eigenbasis:
-    """Uᵀ P U = diag(``values``), with the constants of the components first in U."""
+    """An eigenbasis Uᵀ P U = diag(``values``), constants of components first."""
 
     def __init__(
         self,
-        # (n, n): P, positive semidefinite; None stands for zero
+        # (n, n): P, positive semidefinite; None means zero
         gram: Sparse | Array | Operator | None,
-        # parts that P does not couple, on each of which constants cost nothing
+        # uncoupled parts on which constants have the eigenvalue zero
         parts: Components | None,
         size: int,  # n
     ) -> None:
@@ -273,18 +275,18 @@ class Eigenbasis:
 
     @cached_property
     def values(self) -> Array:
-        """Eigenvalues ≥ 0, shape (n,)."""
+        """The eigenvalues ≥ 0 of P, shape (n,)."""
         blocks = [block.values for block in self._blocks]
         return np.concatenate([np.zeros(self._n_constants), *blocks])
 
     @cached_property
     def errors(self) -> Array:
-        """To what the eigenvalues are known, shape (n,)."""
+        """Bounds of the errors of the eigenvalues, shape (n,)."""
         blocks = [block.errors for block in self._blocks]
         return np.concatenate([np.zeros(self._n_constants), *blocks])
 
     def forward(self, X: Array) -> Array:
-        """Uᵀ X for X (n, k)."""
+        """The coefficients Uᵀ X of X (n, k)."""
         if not self._blocks:
             return np.array(X, order="C")
         X_hat = np.empty(X.shape)
@@ -292,16 +294,16 @@ class Eigenbasis:
         if self._parts is not None:
             means, R = self._parts.split(X)
             X_hat[: self._n_constants] = self._roots * means
-        for block, rows in self._places():
+        for block, rows in self._coefficient_slices():
             X_hat[rows] = block.vectors.T @ R[block.nodes]
         return X_hat
 
     def backward(self, X_hat: Array) -> Array:
-        """U X̂ for X̂ (n, k); the means are added last."""
+        """The vectors U X̂ for X̂ (n, k), with means added last."""
         if not self._blocks:
             return np.array(X_hat, order="C")
         X = np.zeros(X_hat.shape)
-        for block, rows in self._places():
+        for block, rows in self._coefficient_slices():
             X[block.nodes] = block.vectors @ X_hat[rows]
         if self._parts is not None:
             X += self._parts.spread(X_hat[: self._n_constants] / self._roots)
@@ -309,12 +311,12 @@ class Eigenbasis:
 
     @cached_property
     def _roots(self) -> Array:
-        """‖1‖ on each component."""
+        """The norm ‖1‖ of the constant on each component."""
         assert self._parts is not None, "only parts have constants"
         return np.sqrt(self._parts.sizes)[:, None]
 
-    def _places(self) -> Iterator[tuple[_Block, slice]]:
-        """Each block, and where its coefficients stand."""
+    def _coefficient_slices(self) -> Iterator[tuple[_Block, slice]]:
+        """Yield each block with the indices of its coefficients."""
         first = self._n_constants
         for block in self._blocks:
             last = first + len(block.values)
@@ -335,7 +337,7 @@ class Eigenbasis:
 @final
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Eigenvectors of one component that add up to zero, or all of a matrix."""
+    """Eigenvectors of one component with zero sums, or all of a matrix."""
 
     nodes: _Members
     values: Array
@@ -362,51 +364,51 @@ class _Block:
 
 
 def _errors(P: Array, values: Array, vectors: Array) -> Array:
-    """‖P U − U diag(values)‖, and what rounding may hide in that product."""
+    """The residual ‖P U − U diag(values)‖ plus a bound of its rounding."""
     residual = float(np.linalg.norm(P @ vectors - vectors * values))
     return np.full(len(values), residual + EPSILON * np.sqrt(len(P)) * _norm(P))
 
 
 def _norm(P: Array) -> float:
-    """The largest sum of absolute values in a row: no eigenvalue is larger."""
+    """The largest row sum of absolute values, a bound of all eigenvalues."""
     return float(np.abs(P).sum(axis=1).max(initial=0.0))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """The eigenbasis of a lattice, which no one has to store."""
+    """The eigenbasis of a lattice, by transforms and without storing it."""
 
     lattice: LatticeLaplacian
 
     @property
     def values(self) -> Array:
-        """Eigenvalues ≥ 0, shape (n,)."""
+        """The eigenvalues ≥ 0 of P, shape (n,)."""
         return self.lattice.eigenvalues
 
     @cached_property
     def errors(self) -> Array:
-        """To what the eigenvalues are known, shape (n,)."""
+        """Bounds of the errors of the eigenvalues, shape (n,)."""
         return 8.0 * EPSILON * self.values
 
     @property
     def rounding(self) -> float:
-        """What :meth:`forward` adds to a vector, over its norm, is at most this."""
+        """A bound of the relative rounding error of :meth:`forward`."""
         return self.lattice.transform_rounding
 
     def forward(self, X: Array) -> Array:
-        """Uᵀ X for X (n, k)."""
+        """The coefficients Uᵀ X of X (n, k)."""
         columns = np.array(X.T, order="C")
         self.turn(columns)
         return columns.T
 
     def turn(self, columns: Array) -> None:
-        """Uᵀ x for each row x of contiguous columns (k, n), in its place."""
+        """Replace each row x of contiguous columns (k, n) by Uᵀ x."""
         for column in columns:  # one fits into cache
             column[...] = self.lattice.forward(column, overwrite=True)
 
     def backward(self, X_hat: Array) -> Array:
-        """U X̂ for X̂ (n, k), which may be overwritten."""
+        """The vectors U X̂ for X̂ (n, k), which may be overwritten."""
         columns = np.ascontiguousarray(X_hat.T)
         for column in columns:
             column[...] = self.lattice.backward(column)
@@ -417,7 +419,7 @@ QuadraticBasis: TypeAlias = Eigenbasis | Waves
 
 
 def eigenbases(quadratic: Quadratic) -> tuple[QuadraticBasis, QuadraticBasis]:
-    """U over points and V over features."""
+    """The eigenbases U over points and V over features."""
     n_points, n_features = quadratic.G.shape
     points, features = quadratic.lattices
     return (

@@ -2,7 +2,7 @@
 
 Let all losses be squared, and c the weight of one of them, B(W). The optimum of
 F(W) + c B(W) is a rational function of c, and optima for a dozen values of c span a
-space in which those for all values between nearly lie (Druskin, Lieberman, Zaslavsky:
+space that nearly contains those for all values between (Druskin, Lieberman, Zaslavsky:
 "On adaptive choice of shifts in rational Krylov subspace reduction", 2010). With one
 optimum W₀ and directions Q of that space, F and B are quadratic forms of few
 coordinates, which a generalised eigenvalue problem makes diagonal together: with
@@ -11,12 +11,13 @@ SᵀMS = I for F and SᵀPS = diag(θ) for B,
     W(c) = W_∞ + Σ_k Z_k / (1 + c θ_k),    Z_k = (q_k/θ_k − p_k) (Q S)_k,
     W_∞ = W₀ − Σ_k (q_k/θ_k) (Q S)_k,
 
-where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals rows have
-are kept, as all directions are differences of optima. Solved optima are taken in until
-those that are left out are met; midway between solved weights the distance to the
-optimum is then proved from W(c) itself (:func:`propopt.proofs.certify`).
+where 2p and 2q are the gradients of F and B at W₀ along Q S. Row sums are
+preserved, as all directions are differences of optima. Solved optima are added until
+the others are reproduced; midway between solved weights the distance to the optimum is
+then proved from W(c) itself (:func:`propopt.proofs.certify`).
 
-The class of explanations stands above this chapter: they are taken by their attributes.
+Explanations are a class of a higher room, so they are used by their attributes.
+
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from propopt.proofs.curvature import all_squared_refusal
 
 
 MOST_ERROR: Final = 1e-6
-"""Of the largest attribution: a front that may be off by more is not drawn."""
+"""The largest relative error of a front, in units of the largest attribution."""
 
 _AIM: Final = 1e-9
-"""Of the largest attribution: optima that are met so well are not taken in."""
+"""Optima reproduced to this relative error are not added."""
 
 _SAME: Final = 1e-12
-"""Of the largest direction: what is less is rounding of others."""
+"""Relative size below which a direction is rounding of others."""
 
 _SMALL: Final = 1e-14
-"""Of the largest θ: such a direction costs the varied loss nothing."""
+"""Relative size of θ below which a direction does not change the varied loss."""
 
 
 Form: TypeAlias = tuple[float, Array, Array]
@@ -76,7 +77,7 @@ class ExactFront:
     True
     """
 
-    loss: str  # whose weight varies
+    loss: str  # the loss with the varied weight
     ends: tuple[float, float]  # its least and its largest weight
     theta: Array  # (k,)
     far: Attributions  # (N, D): W_∞
@@ -97,7 +98,7 @@ class ExactFront:
         """
         program = optima[0].program if optima else None
         if program is None:
-            return Reason("the losses are not known, as of a saved result")
+            return Reason("the losses are not available, as in a saved result")
         reason = all_squared_refusal(program.losses)
         if reason is not None or not all(map(is_completeness, program.bounds)):
             return Reason(reason or "there are bounds on losses")
@@ -115,22 +116,22 @@ class ExactFront:
         front = _reduced(program, loss, solved)
         if front.error > MOST_ERROR and solve is not None:
             nodes = np.geomspace(*front.ends, _SIZES[-1]).tolist()
-            told = {x.name: optima[0].weights[x.name] for x in program.losses}
-            front = _reduced(program, loss, _solved(program, told, loss, nodes, solve))
+            fixed = {x.name: optima[0].weights[x.name] for x in program.losses}
+            front = _reduced(program, loss, _solved(program, fixed, loss, nodes, solve))
         if front.error > MOST_ERROR:
-            return Reason(f"between solved weights it may be off by {front.error:.1g}")
+            return Reason(f"between solved weights its error may be {front.error:.1g}")
         return front
 
     def shares(self, weight: float) -> Array:
-        """1/(1 + c θ_k), shape (k,)."""
+        """The factors 1/(1 + c θ_k) at a weight c, shape (k,)."""
         return np.asarray(1.0 / (1.0 + weight * self.theta))
 
     def attributions(self, weight: float) -> Attributions:
-        """W(c), shape (N, D)."""
+        """The attributions W(c) at a weight c, shape (N, D)."""
         return self.far + np.tensordot(self.shares(weight), self.parts, axes=1)
 
     def losses(self, weight: float) -> dict[str, float]:
-        """Each loss of W(c), by name."""
+        """Each loss of W(c) at a weight c, by name."""
         h = self.shares(weight)
         return {
             name: max(float(c + (2.0 * p @ h + h @ P @ h)), 0.0)
@@ -139,35 +140,35 @@ class ExactFront:
 
 
 _FEWEST: Final = 3
-"""Solved weights; of fewer nothing is between."""
+"""The smallest number of solved weights."""
 
 _MOST_SOLVED: Final = 60
-"""Optima that are compared, and intervals in which the front is proved."""
+"""The largest number of compared optima, and of intervals with a proof."""
 
 _MOST_NUMBERS: Final = 1_000_000
-"""Attributions of one optimum, of which a dozen tables are held."""
+"""The largest number of attributions, as a dozen such arrays are in memory."""
 
 _SIZES: Final = (8, 10, 13, 16, 20, 25)
-"""How many optima are taken in, until the others are met."""
+"""Numbers of optima to try until the others are reproduced."""
 
 _TIGHT: Final = 1e-14
-"""The gap to which optima are solved for a front alone."""
+"""The gap of optima solved only for a front."""
 
 
 def _solved(
     program: Program,
-    told: Mapping[str, float],
+    weights: Mapping[str, float],
     loss: str,
     nodes: Sequence[float],
     solve: Callable[..., Any],
 ) -> dict[float, Any]:
-    """Optima at given weights of one loss, as exact as they can be had."""
-    fixed = program.weighed(np.array([told[x.name] for x in program.losses]))
+    """Optima at given weights of one loss, as accurate as possible."""
+    objective = program.weighed(np.array([weights[x.name] for x in program.losses]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertifiedWarning)  # the front is proved
         return {
             c: solve(
-                fixed.with_weights({loss: c}),
+                objective.with_weights({loss: c}),
                 subject_to=program.bounds,
                 tolerance=_TIGHT,
             )
@@ -176,22 +177,22 @@ def _solved(
 
 
 def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactFront:
-    """Take in optima until those left out are met; prove it midway between them."""
+    """Add optima until the others are reproduced; prove the front between them."""
     weights, optima = list(solved), [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights
     terms = [(rates[x.name], x) for x in program.losses]
     totals = Totals.of(program.bounds)
     size = max(float(np.abs(W).max()) for W in optima) or 1.0
     for count in _SIZES:
-        taken = set(evenly_spaced(len(optima), count))
+        added = set(evenly_spaced(len(optima), count))
         front = _through(
-            terms, loss, weights, [optima[i] for i in sorted(taken)], totals
+            terms, loss, weights, [optima[i] for i in sorted(added)], totals
         )
-        off = (
+        errors = (
             np.abs(front.attributions(weights[i]) - optima[i]).max()
-            for i in set(range(len(optima))) - taken
+            for i in set(range(len(optima))) - added
         )
-        if all(error <= _AIM * size for error in off):
+        if all(error <= _AIM * size for error in errors):
             break
     error = gap = 0.0
     every = [*program.losses, *(bound.loss for bound in program.bounds)]
@@ -199,17 +200,17 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
     midway = np.sqrt(np.multiply(weights[1:], weights[:-1]))
     for c in midway.tolist():
         W = front.attributions(c)
-        told = [c if x.name == loss else weight for weight, x in terms]
+        coefficients = [c if x.name == loss else weight for weight, x in terms]
         proof = certificate_of(
-            program.weighed(np.array(told)),
+            program.weighed(np.array(coefficients)),
             W,
             values_at(every, W, {}),
             duals={},
             bounds=program.bounds,
             trivial=trivial,
         )
-        known = proof.distance
-        error = max(error, np.inf if known is None else known / size)
+        distance = proof.distance
+        error = max(error, np.inf if distance is None else distance / size)
         gap = max(gap, proof.gap)
     return replace(front, error=error, gap=gap, n_proved=len(midway))
 
@@ -221,16 +222,16 @@ def _through(
     optima: Sequence[Attributions],
     totals: Totals | None,
 ) -> ExactFront:
-    """The front of the space of some optima; nothing of it is proved yet."""
+    """The front in the space of some optima, not yet proved."""
     W0, shape = optima[0], optima[0].shape
     moves = np.stack([(W - W0).ravel() for W in optima[1:]], axis=1)
     sizes = np.linalg.norm(moves, axis=0)
     Q, sigma, _ = la.svd(moves / np.where(sizes > 0.0, sizes, 1.0), full_matrices=False)
     Q = Q[:, sigma > _SAME * sigma[0]].T.reshape(-1, *shape)
-    if totals is not None:  # of which rounding leaves a little
+    if totals is not None:  # remove rounding
         Q = np.stack([totals.coordinates(q) for q in Q])
     k = len(Q)
-    # of each loss half its Hessian in Q, and half its gradient at W0
+    # half the Hessian of each loss in Q, and half its gradient at W0
     hessians = {
         x.name: _products(Q, np.stack([x.map.normal(q) for q in Q])) for _, x in terms
     }
@@ -258,5 +259,5 @@ def _through(
 
 
 def _products(Q: Array, X: Array) -> Array:
-    """⟨Q_i, X_j⟩ of tables (k, N, D) and (m, N, D), shape (k, m)."""
+    """Inner products ⟨Q_i, X_j⟩ of (k, N, D) and (m, N, D), shape (k, m)."""
     return np.asarray(Q.reshape(len(Q), -1) @ X.reshape(len(X), -1).T)

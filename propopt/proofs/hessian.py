@@ -1,36 +1,33 @@
-"""The inverse of half a Hessian: over points, entries, sums of them, and given sums.
+"""The inverse of half a Hessian: over points, entries, their sums, and given sums.
 
 With F(W) = a‖W − G‖² + b tr(WᵀPW) + c tr(WQWᵀ) + convex terms and
 
     H = a I + b P ⊗ I + c I ⊗ Q,    P = U diag(θ) Uᵀ,  Q = V diag(ν) Vᵀ,
 
-a quadratic F is F* + ⟨W − W*, H (W − W*)⟩, and any other lies above that. H⁻¹ says how
-far an error of the target moves the optimum, and how wide the set of all explanations
-is whose objective is almost the least.
+a quadratic F is F* + ⟨W − W*, H (W − W*)⟩, and any other lies above that. H⁻¹ gives
+the effect of an error of the target on the optimum, and the width of the set of all
+near-optimal explanations.
 
-H⁻¹ of losses over single entries, such as words that documents share. With the P
-entries of W that count as unknowns, H = a I + c BᵀB couples a word of one document with
-the same word of others alone: it comes apart into a small matrix for each
-word, and so does its inverse. Where rows add up over entries of their own, A w = t, the
-inverse among what that leaves is
+For losses over single entries, such as words that documents share, the P entries of W
+in use are the unknowns, and H = a I + c BᵀB couples a word only with the same word of
+other documents: H and its inverse have one small block per word. With given row sums
+over these entries, A w = t, the inverse on the remaining subspace is
 
     H⁻¹ − MᵀS⁻¹M,   M = A H⁻¹,   S = A H⁻¹Aᵀ.
 
 All other entries are zero in every explanation, and have no variance.
 
-H⁻¹ among attributions whose rows have given sums. W v = t leaves W = V + z uᵀ with V u
-= 0 (:mod:`propopt.losses.completeness`), and losses of V that do not see V u. Their
-half Hessian H commutes with Π = I − uuᵀ, so that Π H⁻¹ Π is
-the inverse on what is left: an ellipsoid of complete W is as wide as that.
+With given row sums W v = t of whole rows, W = V + z uᵀ with V u = 0
+(:mod:`propopt.losses.completeness`), and the losses of V do not depend on V u. Their
+half Hessian H commutes with Π = I − uuᵀ, so Π H⁻¹ Π is the inverse on the remaining
+subspace.
 
-The attributions that other losses leave least of, among those whose rows add up. Where
-rows add up over entries of their own, such as the words of documents, losses that
-couple entries cannot be brought to zero. With W(ε) the optimum of ε‖W − G‖² beside
-them,
+With given row sums over entries, such as the words of documents, losses that couple
+entries cannot be zero. With W(ε) the optimum of ε‖W − G‖² plus these losses,
 
     2 W(ε/2) − W(ε) = W(0) + O(ε²)
 
-is the one nearest to G of those at which they are least.
+is the W nearest to G among their minimisers.
 """
 
 from __future__ import annotations
@@ -71,18 +68,18 @@ from propopt.proofs.curvature import (
 
 
 class Hessian(ABC):
-    """H⁻¹ of the quadratic part of an objective, for W of shape (N, D)."""
+    """The inverse H⁻¹ of the quadratic part of an objective, for W (N, D)."""
 
     @abstractmethod
     def solve(self, E: Array) -> Array:
-        """H⁻¹E, shape (N, D)."""
+        """The solution H⁻¹E, shape (N, D)."""
 
     @abstractmethod
     def inverse_block(self, row: int) -> Array:
         """The entries of H⁻¹ between the features of one point, shape (D, D)."""
 
     def block_of(self, row: int, features: Indices) -> Array:
-        """Those between some of its features, shape (d, d)."""
+        """The entries of H⁻¹ between some features of one point, shape (d, d)."""
         return np.asarray(self.inverse_block(row)[np.ix_(features, features)])
 
     @abstractmethod
@@ -90,32 +87,32 @@ class Hessian(ABC):
         """The diagonal of H⁻¹, shape (N, D)."""
 
 
-# ---- H⁻¹ of losses over single entries, such as words that documents share
+# ---- H⁻¹ for losses over single entries, such as words that documents share
 
 
 MOST_ENTRIES = 2**25
-"""Numbers of an inverse that is kept: half a gigabyte, and seconds."""
+"""The largest stored inverse: half a gigabyte, and seconds."""
 
 _MOST_ROWS = 4_000
-"""Rows that add up: S is dense."""
+"""The largest number of rows with given sums, as S is dense."""
 
 _ENTRIES_MOST_STEPS: Final = 2_000
 _ENTRIES_REDUCTION: Final = 1e-26
-"""Of the energy of the residual: thirteen digits."""
+"""Reduction of the energy of the residual: thirteen digits."""
 
 _COLUMNS: Final = Budget(2**26)
-"""Of its own: LAPACK rounds a column by how many are solved at once."""
+"""A separate budget, as LAPACK rounds depend on the number of columns."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class EntryHessian(Hessian):
-    """H⁻¹ between the entries that count, zero at all others."""
+    """H⁻¹ between the entries in use, zero at all others."""
 
     support: Support  # the entries
     # squared losses of W with weights above zero, one of them gradient matching
     terms: tuple[tuple[float, PropertyLoss], ...]
-    sums: Sparse | None = None  # (R, P): A, whose rows have no entry in common
+    sums: Sparse | None = None  # (R, P): A, with disjoint rows
 
     def solve(self, E: Array) -> Array:
         e = self.support.values(E)[:, 0]
@@ -132,7 +129,7 @@ class EntryHessian(Hessian):
             return self.support.expanded(w[:, None])
         w = self._inverse @ e
         if self.sums is not None:
-            w -= self._borne.T @ la.cho_solve(self._factor, self.sums @ w)
+            w -= self._sums_of_inverse.T @ la.cho_solve(self._factor, self.sums @ w)
         return self.support.expanded(w[:, None])
 
     def inverse_block(self, row: int) -> Array:
@@ -140,31 +137,31 @@ class EntryHessian(Hessian):
 
     def block_of(self, row: int, features: Indices) -> Array:
         wanted = row * self.support.shape[1] + features
-        own = np.searchsorted(self.support.positions, wanted)
-        own = np.minimum(own, len(self.support.positions) - 1)
-        counts = np.flatnonzero(self.support.positions[own] == wanted)
-        inner = self._inverse[own[counts]][:, own[counts]].toarray()
+        indices = np.searchsorted(self.support.positions, wanted)
+        indices = np.minimum(indices, len(self.support.positions) - 1)
+        present = np.flatnonzero(self.support.positions[indices] == wanted)
+        inner = self._inverse[indices[present]][:, indices[present]].toarray()
         if self.sums is not None:
-            M = self._borne[:, own[counts]].toarray()
+            M = self._sums_of_inverse[:, indices[present]].toarray()
             inner -= M.T @ la.cho_solve(self._factor, M)
         block = np.zeros((len(features), len(features)))
-        block[np.ix_(counts, counts)] = inner
+        block[np.ix_(present, present)] = inner
         return block
 
     def inverse_diagonal(self) -> Attributions:
-        """The diagonal of H⁻¹, zero where no entry counts."""
+        """The diagonal of H⁻¹, zero at unused entries."""
         variances = self._inverse.diagonal()
         if self.sums is not None:
             L, lower = self._factor
-            for some in _COLUMNS.blocks(len(variances), 8 * self.sums.shape[0]):
-                M = self._borne[:, some].toarray()
-                borne = la.solve_triangular(L, M, lower=lower, trans=0 if lower else 1)
-                variances[some] -= (borne**2).sum(axis=0)
+            for block in _COLUMNS.blocks(len(variances), 8 * self.sums.shape[0]):
+                M = self._sums_of_inverse[:, block].toarray()
+                part = la.solve_triangular(L, M, lower=lower, trans=0 if lower else 1)
+                variances[block] -= (part**2).sum(axis=0)
         return self.support.expanded(np.maximum(variances, 0.0)[:, None])
 
     @cached_property
     def _matrix(self) -> Sparse:
-        """H (P, P)."""
+        """The matrix H (P, P)."""
         size = len(self.support.positions)
         H = sp.csr_array((size, size))
         for c, loss in self.terms:
@@ -181,18 +178,18 @@ class EntryHessian(Hessian):
 
     @cached_property
     def _inverse(self) -> Sparse:
-        """H⁻¹ (P, P) without sums."""
+        """The inverse H⁻¹ (P, P) without given sums."""
         if inverse_size(self._parts) > MOST_ENTRIES:
             raise Refused(
                 "entries that are coupled, such as a word of many documents, have an "
-                f"inverse of {inverse_size(self._parts):,.0f} numbers, and at most "
-                f"{MOST_ENTRIES:,} are kept; ask for fewer points at a time"
+                f"inverse of {inverse_size(self._parts):,.0f} numbers, above the "
+                f"limit of {MOST_ENTRIES:,}; use fewer points at a time"
             )
         return inverse_by_parts(self._matrix, self._parts)
 
     @cached_property
-    def _borne(self) -> Sparse:
-        """M (R, P)."""
+    def _sums_of_inverse(self) -> Sparse:
+        """The product M = A H⁻¹ (R, P)."""
         assert self.sums is not None
         return sp.csc_array(self.sums @ self._inverse)
 
@@ -203,32 +200,32 @@ class EntryHessian(Hessian):
         n_rows = self.sums.shape[0]
         if n_rows > _MOST_ROWS:
             raise Refused(
-                f"{n_rows:,} rows add up, and what that leaves is known for at most "
-                f"{_MOST_ROWS:,}; ask for fewer points at a time"
+                f"{n_rows:,} rows have given sums, above the limit of "
+                f"{_MOST_ROWS:,}; use fewer points at a time"
             )
-        S = (self._borne @ self.sums.T).toarray()
+        S = (self._sums_of_inverse @ self.sums.T).toarray()
         return la.cho_factor((S + S.T) / 2.0)
 
 
 MAX_SPECTRAL_SIZE = 2_000
-"""Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
+"""Above this size conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
 _REDUCTION, ROUGHLY = 1e-26, 1e-16
-"""Of the energy of the residual: thirteen digits, and the eight that errors need."""
+"""Reduction of the residual energy: thirteen digits, and eight for errors."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SpectralHessian(Hessian):
-    """By the eigenbases of both graphs: H is diag(a + bθ_i + cν_j) in U ⊗ V."""
+    """H⁻¹ by the eigenbases of both graphs: diag(a + bθ_i + cν_j) in U ⊗ V."""
 
     over_points: QuadraticBasis  # U
     over_features: QuadraticBasis  # V
     values: Array  # (N, D): a + bθ_i + cν_j
 
     def rotated(self, E: Array) -> Array:
-        """UᵀEV, shape (N, D)."""
+        """The coefficients UᵀEV, shape (N, D)."""
         return self.over_features.forward(self.over_points.forward(E).T).T
 
     def solve(self, E: Array) -> Array:
@@ -245,19 +242,19 @@ class SpectralHessian(Hessian):
 
     @cached_property
     def points(self) -> Array:
-        """U, shape (N, N)."""
+        """The eigenbasis U over points, shape (N, N)."""
         return self.over_points.forward(np.eye(len(self.values))).T
 
     @cached_property
     def features(self) -> Array:
-        """V, shape (D, D)."""
+        """The eigenbasis V over features, shape (D, D)."""
         return self.over_features.forward(np.eye(self.values.shape[1])).T
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CgHessian(Hessian):
-    """By conjugate gradients, for any squared losses and any number of points."""
+    """H⁻¹ by conjugate gradients, for any squared losses and number of points."""
 
     # squared losses with weights above zero, one of them gradient matching
     terms: tuple[tuple[float, PropertyLoss], ...]
@@ -277,7 +274,7 @@ class CgHessian(Hessian):
         return X
 
     def product(self, W: Array) -> Array:
-        """H W."""
+        """The product H W."""
         return np.asarray(sum(c * loss.map.normal(W) for c, loss in self.terms))
 
     def inverse_block(self, row: int) -> Array:
@@ -292,15 +289,15 @@ class CgHessian(Hessian):
     def inverse_diagonal(self) -> Attributions:
         """The diagonal of H⁻¹, one system for each entry."""
         raise Refused(
-            f"the diagonal of the inverse takes {self.shape[0] * self.shape[1]:,} "
-            "systems; ask for the blocks of some rows"
+            f"the diagonal of the inverse needs {self.shape[0] * self.shape[1]:,} "
+            "solves; use the blocks of some rows"
         )
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ConstrainedHessian(Hessian):
-    """Π H⁻¹ Π."""
+    """Π H⁻¹ Π, the inverse among attributions with given row sums."""
 
     inner: Hessian  # H, which commutes with Π
     axis: Array  # (D,): u, of length one
@@ -313,7 +310,7 @@ class ConstrainedHessian(Hessian):
 
     def inverse_diagonal(self) -> Attributions:
         if not isinstance(self.inner, SpectralHessian):
-            return self.inner.inverse_diagonal()  # refuses, or is no less
+            return self.inner.inverse_diagonal()  # refuses, or is an upper bound
         features = self._off(self.inner.features.T)  # rows: eigenvectors off the axis
         along = self.inner.points**2 @ (1.0 / self.inner.values)
         return np.asarray(along @ features**2)
@@ -325,7 +322,7 @@ class ConstrainedHessian(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class FeatureSumHessian(Hessian):
-    """A H⁻¹ Aᵀ, between sums of the features of each row: a group is a linear form."""
+    """A H⁻¹ Aᵀ, the inverse between sums of features of each row (groups)."""
 
     inner: Hessian  # H
     sums: Array  # (K, D): A
@@ -337,7 +334,7 @@ class FeatureSumHessian(Hessian):
         return np.asarray(self.sums @ self.inner.inverse_block(row) @ self.sums.T)
 
     def inverse_diagonal(self) -> Attributions:
-        n_rows = len(self.inner.inverse_diagonal())  # refuses what cannot be afforded
+        n_rows = len(self.inner.inverse_diagonal())  # may refuse
         blocks = [np.diag(self.inverse_block(n)) for n in range(n_rows)]
         return np.maximum(blocks, 0.0)
 
@@ -345,10 +342,10 @@ class FeatureSumHessian(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class ScaledHessian(Hessian):
-    """S H⁻¹ S for one number s_d for each column: that of W = Φ + Z S."""
+    """S H⁻¹ S for W = Φ + Z S, with one scale s_d for each column."""
 
     inner: Hessian  # H
-    scales: Array  # (D,): s; zero where a column does not move
+    scales: Array  # (D,): s; zero for fixed columns
 
     def solve(self, E: Array) -> Array:
         return np.asarray(self.inner.solve(E * self.scales) * self.scales)
@@ -364,16 +361,15 @@ class ScaledHessian(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class QuadraticPart:
-    """The squared losses of a program for any weights, complete if rows add up."""
+    """The squared losses of a program for any weights, with given row sums if any."""
 
-    # losses of any kind, of which those that are not squared are left out, as are all
-    # bounds but that one
+    # other losses, and bounds other than row sums, are ignored
     program: Program
-    # (QuadraticBasis, QuadraticBasis): U and V, where they were computed before
-    known: tuple[QuadraticBasis, QuadraticBasis] | None = None
+    # U and V, if computed before
+    eigenbases: tuple[QuadraticBasis, QuadraticBasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
-        """H, or Π H⁻¹ Π in its place, for weights in the order of the losses."""
+        """H for weights in the order of the losses, or H on the subspace of sums."""
         if self.totals is not None:
             return self._complete(self.totals, weights)
         pairs = zip(weights.tolist(), self.program.losses, strict=True)
@@ -383,7 +379,9 @@ class QuadraticPart:
                 "the quadratic part has no inverse: no squared gradient-matching loss "
                 "has a weight above zero"
             )
-        few = max(self.program.shape) <= MAX_SPECTRAL_SIZE or self.known is not None
+        few = (
+            max(self.program.shape) <= MAX_SPECTRAL_SIZE or self.eigenbases is not None
+        )
         if few and curvature_refusal(self._losses) is None:
             a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
             points, features = self._bases
@@ -394,7 +392,7 @@ class QuadraticPart:
         return CgHessian(tuple(terms), self.program.shape)
 
     def optimum(self, weights: Array) -> Attributions:
-        """W₀ − ½H⁻¹∇F(W₀) of squared losses, for W₀ zero or what rows add up to."""
+        """The optimum W₀ − ½H⁻¹∇F(W₀) of squared losses, W₀ with the given sums."""
         totals, shape = self.totals, self.program.shape
         start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
@@ -404,7 +402,7 @@ class QuadraticPart:
         return np.asarray(start - self.hessian(weights).solve(slope))
 
     def free(self, E: Array) -> Array:
-        """What of errors (..., D) can move a complete W: all but their part along u."""
+        """Errors (..., D) without their part along u, which W cannot follow."""
         if self.totals is None:
             return E
         heights = along(E, self.totals.axis)
@@ -412,16 +410,16 @@ class QuadraticPart:
 
     @cached_property
     def totals(self) -> Totals | None:
-        """What rows add up to; None where nothing says so."""
+        """The given row sums, or None."""
         return Totals.of(self.program.bounds)
 
     @cached_property
     def inner(self) -> QuadraticPart:
-        """H of V, for what is :meth:`free`; targets have no part in it."""
+        """The quadratic part of V, for errors after :meth:`free`, without targets."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
             losses = tuple(_RecastLoss(x, totals.loss(x).map, 0.0) for x in losses)
-        return QuadraticPart(Program(losses, (), self.program.shape), self.known)
+        return QuadraticPart(Program(losses, (), self.program.shape), self.eigenbases)
 
     def _complete(self, totals: Totals, weights: Array) -> Hessian:
         if totals.is_shared:
@@ -433,9 +431,9 @@ class QuadraticPart:
         )
         if support is None or not isinstance(inner, EntryHessian):
             raise Refused(
-                "rows add up over features of their own, and losses couple whole points"
+                "row sums have different weights by row, and losses couple whole points"
             )
-        # rows without any entry add up to nothing, and say nothing
+        # drop rows without entries
         sums = RowSums(totals.axis).flat(self.program.shape)[:, support.positions]
         rows = np.flatnonzero(np.diff(sums.indptr))
         return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
@@ -451,7 +449,7 @@ class QuadraticPart:
 
     @cached_property
     def _entries(self) -> Support | None:
-        """The entries that count, where losses couple single entries."""
+        """The entries in use, if losses couple single entries."""
         return entry_support(Program(self._losses, (), self.program.shape))
 
     @cached_property
@@ -460,32 +458,32 @@ class QuadraticPart:
 
     @cached_property
     def _bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
-        return self.known or eigenbases(self._quadratic)
+        return self.eigenbases or eigenbases(self._quadratic)
 
 
 def is_squared(loss: PropertyLoss) -> bool:
-    """Whether the loss is a sum of squares."""
+    """Whether the penalty of the loss is a sum of squares."""
     return isinstance(loss.penalty, Squared)
 
 
-# ---- The attributions that other losses leave least of, among those whose rows add up
+# ---- Minimisers of the other losses with given row sums over entries
 
 
 _LITTLE: Final = 1e-6
-"""ε, of the largest curvature."""
+"""The weight ε, relative to the largest curvature."""
 
 
 def smoothest(
     program: Program, coupled: Sequence[PropertyLoss], G: Attributions
 ) -> Attributions | None:
-    """The complete W nearest to G at which coupled losses are least."""
-    if not coupled or not all(map(_is_known, coupled)):
+    """The complete W nearest to G among the minimisers of coupled losses."""
+    if not coupled or not all(map(_is_squared_over_entries, coupled)):
         return None
     maps = [loss.map for loss in coupled if isinstance(loss.map, OverEntries)]
     most = max(float(x.gram.diagonal().max(initial=0.0)) for x in maps) or 1.0
     bounds = tuple(bound for bound in program.bounds if is_completeness(bound))
-    own = GradientMatching(G, name="distance from the target")
-    part = QuadraticPart(Program((own, *coupled), bounds, program.shape))
+    distance = GradientMatching(G, name="distance from the target")
+    part = QuadraticPart(Program((distance, *coupled), bounds, program.shape))
     weights = np.ones(1 + len(coupled))
     result = []
     for share in (_LITTLE, _LITTLE / 2.0):
@@ -498,12 +496,12 @@ def smoothest(
 
 
 def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float | None:
-    """The smallest value of a loss among complete attributions; None if not known."""
-    if not _is_known(loss) or totals.is_shared:
+    """The minimum of a loss among complete attributions; None if not available."""
+    if not _is_squared_over_entries(loss) or totals.is_shared:
         return totals.least(loss)
     W = smoothest(program, [loss], totals.fixed)
     return None if W is None else loss.value_at(W)
 
 
-def _is_known(loss: PropertyLoss) -> bool:
+def _is_squared_over_entries(loss: PropertyLoss) -> bool:
     return isinstance(loss.map, OverEntries) and is_squared(loss)

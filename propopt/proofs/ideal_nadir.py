@@ -1,19 +1,18 @@
-"""Losses as shares kept and removed, between the ends of the front.
+"""The two ends of a front, and losses as shares between them.
 
-At one end stands the target G; at the other W_∞, the most faithful of the attributions
-that cost the other losses nothing. With squared distances from G it is G averaged over
-what those losses join:
+One end is the target G, the other W_∞, the most faithful attributions at which the
+other losses are zero. For squared distances from G it is an average of G:
 
     robustness            the mean of G on each component of points, per feature
     and smoothness        the mean over components of both graphs
-    over shared features  the mean on each component of the entries, those of a feature
-                          among points that have it and are joined by others with it
+    over shared features  the mean on each component of the entries: a feature of
+                          connected points that have it
     sparsity, K⁻¹ itself  zero
 
-Where rows have to add up, the ends are complete too: G with what it misses spread over
-its features, and t/D in each feature beside constants; what the other losses are there,
-no attributions can remove. Of documents, whose words add up, W_∞ is the one nearest to
-G of the least rough (:mod:`propopt.proofs.hessian`).
+With given row sums, the ends are complete too: G with its missing sum spread over the
+features, and t/D in each feature plus constants; the other losses there are
+irreducible. For documents with given sums over words, W_∞ is the attributions nearest
+to G among the smoothest (:mod:`propopt.proofs.hessian`).
 """
 
 from __future__ import annotations
@@ -62,48 +61,48 @@ from propopt.proofs.hessian import smoothest
 from propopt.proofs.optimum import Optimum
 
 
-# ---- The two ends of every trade-off: what shares of losses are measured against
+# ---- The two ends of every trade-off, the references for shares of losses
 
 
 _NOTHING = 1e-20
-"""A loss below this share of that of zero is rounding: ‖δ‖² for δ = 1e-10 ‖G‖."""
+"""A loss below this share of the loss at zero is rounding: δ = 1e-10 ‖G‖."""
 
 _MOST_STEPS = 10_000
 
 _EXACT = 1e-12
-"""A loss below this share of ‖G‖² is no loss where there is none to be had."""
+"""A loss below this share of ‖G‖² counts as zero."""
 
 
 @final
 @dataclass(frozen=True)
 class IdealNadir:
-    """Losses at both ends, by name; NaN where they are not known."""
+    """Losses at both ends of a front by name; NaN if not available."""
 
-    # which losses are of faithfulness: the others are what is to be removed
+    # names of the faithfulness losses; the others are to be reduced
     faithful: tuple[str, ...]
-    # of the losses at G, and least ones of faithfulness
+    # losses at G, minima for faithfulness
     at_target: Mapping[str, float] = field(missing=True, infinite=True)
-    # of the losses at W_∞
+    # losses at W_∞
     far: Mapping[str, float] = field(missing=True, infinite=True)
-    # of the faithfulness losses at zero attributions, ‖G‖²
+    # faithfulness losses at zero attributions, ‖G‖²
     sizes: Mapping[str, float] = field(missing=True, infinite=True)
-    # losses that are squares of one largest difference: shares are of the difference
+    # losses that are a squared largest difference: shares refer to the difference
     roots: tuple[str, ...] = ()
-    # losses that are of what is left without main effects
+    # losses of W minus an offset
     offset: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        known = self.at_target.keys() & self.far.keys()
+        complete = self.at_target.keys() & self.far.keys()
         faithful = set(self.faithful)
-        named = {*self.at_target, *self.far, *faithful, *self.roots, *self.offset}
-        if not named <= known:
-            raise InvalidInput("losses of one end are not those of the other")
+        names = {*self.at_target, *self.far, *faithful, *self.roots, *self.offset}
+        if not names <= complete:
+            raise InvalidInput("the two ends have different losses")
         if not faithful <= self.sizes.keys():
-            raise InvalidInput("sizes: not of all losses of faithfulness")
+            raise InvalidInput("sizes: expected one for each faithfulness loss")
 
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> IdealNadir:
-        """Those of a program, of whose losses some have weights, or bounds."""
+        """Compute the ends of a program; ``weighted`` losses have weights or bounds."""
         every = program.all_losses
         offset = tuple(loss.name for loss in every if loss.offset is not None)
         sizes = {
@@ -112,7 +111,7 @@ class IdealNadir:
             if isinstance(loss, Faithfulness)
         }
         shift = Shift.of(every)
-        if isinstance(shift, Shift):  # the ends are those of what is left
+        if isinstance(shift, Shift):  # the ends of the program of W − G
             program = shift.program(program)
         totals = [bound.loss for bound in program.bounds if is_completeness(bound)]
         losses = [loss for loss in program.all_losses if loss not in totals]
@@ -134,58 +133,60 @@ class IdealNadir:
         )
 
     def share(self, name: str, loss: float) -> float:
-        """What is kept of a faithfulness loss, or removed of another.
+        """The retained share of a faithfulness loss, or the removed share of another.
 
-        1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G), each less what it is at the other
-        end; NaN where that is not defined. Where G costs nothing at either end, it is
-        kept, or not at all: 1 or −∞.
+        It is 1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G), minus the values at the
+        other end; NaN if undefined. If G costs nothing at either end, it is 1 or −∞.
         """
-        near, far = self.at_target[name], self.far[name]
+        at_target, at_end = self.at_target[name], self.far[name]
         if name in self.faithful:
-            size, cost, most = self.sizes[name], loss - near, far - near
-            if most <= _NOTHING * size:  # not so of NaN
+            size, cost, most = self.sizes[name], loss - at_target, at_end - at_target
+            if most <= _NOTHING * size:  # false for NaN
                 return 1.0 if cost <= _EXACT * size else -math.inf
             return 1.0 - cost / most
         if name in self.roots:
-            loss, near, far = (math.sqrt(x) for x in (loss, near, far))
-        return 1.0 - (loss - far) / (near - far) if near > far else math.nan
+            loss, at_target, at_end = (math.sqrt(x) for x in (loss, at_target, at_end))
+        return (
+            1.0 - (loss - at_end) / (at_target - at_end)
+            if at_target > at_end
+            else math.nan
+        )
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """The loss at the end where it is best, and where it is worst.
+        """The values of a loss at its best and at its worst end.
 
         Raises
         ------
         Refused
-            If one of both is not known, or they are the same.
+            If one of them is not available, or they are equal.
         """
         best, worst = self.at_target[name], self.far[name]
         if name not in self.faithful:
             best, worst = worst, best
         if not math.isfinite(worst - best):
             raise Refused(
-                f"{name}: its values at the ends of the front are not known, so that "
-                "shares of it mean nothing; give limits instead"
+                f"{name}: its values at the ends of the front are not available, so "
+                "shares of it are undefined; give limits instead"
             )
         if worst - best <= _EXACT * self.sizes.get(name, worst):
             raise NoTradeOff(
-                f"{name} is {best:.4g} at both ends of the front: nothing of it is "
-                "traded"
+                f"{name} is {best:.4g} at both ends of the front: there is no trade-off"
             )
         return best, worst
 
     def limit(self, name: str, share: float) -> float:
-        """The loss of which :meth:`share` is that: its inverse."""
+        """The loss at a given share, the inverse of :meth:`share`."""
         best, worst = self.range_of(name)
         if name in self.roots:
-            near, far = math.sqrt(worst), math.sqrt(best)
-            return (near - share * (near - far)) ** 2
+            at_target, at_end = math.sqrt(worst), math.sqrt(best)
+            return (at_target - share * (at_target - at_end)) ** 2
         return worst - share * (worst - best)
 
     def shares(self, losses: Mapping[str, float]) -> dict[str, float]:
-        """:meth:`share` of each loss that has ends, those of faithfulness first."""
+        """The :meth:`share` of each loss with ends, faithfulness losses first."""
         names = dict.fromkeys([*self.faithful, *self.at_target])
-        known = [name for name in names if name in losses]
-        return {name: self.share(name, losses[name]) for name in known}
+        present = [name for name in names if name in losses]
+        return {name: self.share(name, losses[name]) for name in present}
 
 
 _Measure: TypeAlias = Callable[[PropertyLoss], float]
@@ -194,13 +195,13 @@ _Measure: TypeAlias = Callable[[PropertyLoss], float]
 def _both(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
 ) -> tuple[_Measure, _Measure]:
-    """At G, and at the most faithful that costs the others least."""
+    """Functions to losses at G and at the other end."""
     G, totals = matched_target(program), Totals.of(program.bounds)
     if totals is not None:
         nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:
             farthest = _far_complete(G, joined, totals)
-        elif G is not None and joined:  # over entries of their own
+        elif G is not None and joined:  # over the entries of each row
             farthest = smoothest(program, joined, G)
 
         def complete_at_target(loss: PropertyLoss) -> float:
@@ -208,7 +209,7 @@ def _both(
             return _value(loss, nearest) if counts else math.nan
 
         return complete_at_target, lambda loss: _value(loss, farthest)
-    # where no others than some entries count, by losses of these
+    # by losses over entries, if only some entries are used
     support, target, shape = entry_support(program), G, program.shape
     if support is not None:
         target = None if G is None else support.values(G)
@@ -224,13 +225,13 @@ def _both(
             return 0.0
         return _value(inner(loss), target) if loss in joined else math.nan
 
-    def far(loss: PropertyLoss) -> float:
+    def at_far_end(loss: PropertyLoss) -> float:
         if loss in faithful:
             return _least(inner(loss), others, shape)
         free = not any(other.offset is not None for other in joined)
         return 0.0 if free and loss in joined else math.nan
 
-    return at_target, far
+    return at_target, at_far_end
 
 
 def _value(loss: PropertyLoss, W: Attributions | None) -> float:
@@ -240,9 +241,9 @@ def _value(loss: PropertyLoss, W: Attributions | None) -> float:
 def _far_complete(
     G: Attributions | None, joined: Sequence[PropertyLoss], totals: Totals
 ) -> Attributions | None:
-    """The complete W nearest to G among those at which the others are least.
+    """The complete W nearest to G among the minimisers of the other losses.
 
-    With W = V + z uᵀ the losses of V are zero for constants, if u is one of these.
+    With W = V + z uᵀ the losses of V are zero for constants, if u is constant.
     """
     inner = [totals.loss(loss) for loss in joined]
     if G is None or not all(map(has_exact_zeros, inner)):
@@ -257,7 +258,7 @@ def _far_complete(
 
 
 def matched_target(program: Program) -> Attributions | None:
-    """G, of the first gradient matching; None where there is none."""
+    """The target G of the first gradient-matching loss, or None."""
     for loss in program.losses:
         if isinstance(loss, GradientMatching):
             return loss.G
@@ -267,7 +268,7 @@ def matched_target(program: Program) -> Attributions | None:
 def _least(
     loss: PropertyLoss, others: Sequence[PropertyLoss], shape: tuple[int, int]
 ) -> float:
-    """Min loss(W) over all W that cost the others nothing; NaN where not known."""
+    """Minimum of loss(W) over W with zero other losses; NaN if not available."""
     free: Restriction | EntryRestriction | None = None
     if any(isinstance(other.map, OverEntries) for other in others):
         free = EntryRestriction.to_zero(others, shape)
@@ -301,7 +302,7 @@ def _least(
 def weighted(
     explanation: Optimum, objective: Objective | None, program: Program
 ) -> set[str]:
-    """Losses that had a weight above zero, or a bound."""
+    """Names of losses with a positive weight or a bound."""
     weights = explanation.weights if objective is None else objective.weights
     bounded = {bound.loss.name for bound in program.bounds}
     return {name for name, weight in weights.items() if weight > 0.0} | bounded
@@ -310,9 +311,9 @@ def weighted(
 def neighbour_differences(
     program: Program, W: Attributions
 ) -> Iterator[tuple[str, float]]:
-    """√(Σ S‖w_n − w_n'‖²/(D ΣS)) by the name of a loss; of shared words by these alone.
+    """√(Σ S‖w_n − w_n'‖²/(D ΣS)) by loss name.
 
-    NaN where there are no neighbours. Graphs that several losses have count once.
+    NaN without neighbours. A graph of several losses counts once.
     """
     seen: list[Graph] = []
     for loss in program.all_losses:

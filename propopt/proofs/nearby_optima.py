@@ -1,4 +1,4 @@
-"""Optima of programs near a program: other weights, neighbours and draws."""
+"""Optima of similar programs: other weights, neighbours and draws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from propopt.proofs.target_error import DrawCovariance, sampled_blocks
 
 
 FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
-"""Of a weight: nine, from a half to two."""
+"""Nine factors of a weight, from a half to two."""
 
 OptimaByName: TypeAlias = Mapping[str, Attributions]
 _Robustness: TypeAlias = PairwiseRobustness | SharedRobustness
@@ -41,7 +41,7 @@ Solve: TypeAlias = Callable[..., Any]
 def _optima(
     program: Program, weights: Sequence[Array], solve: Solve | None
 ) -> Iterator[Attributions]:
-    """For each of the weights (k,); without ``solve`` in closed form."""
+    """Optima for several weights (k,), in closed form without ``solve``."""
     if solve is None:
         yield from map(QuadraticPart(program).optimum, weights)
         return
@@ -50,35 +50,35 @@ def _optima(
 
 
 def _redrawn(
-    best: Optimum, program: Program, weights: Array, place: int, solve: Solve | None
+    best: Optimum, program: Program, weights: Array, index: int, solve: Solve | None
 ) -> Iterator[Attributions]:
-    """For draws of the target of a loss such as another seed would give.
+    """Optima for draws of the target of a loss as from another seed.
 
-    A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
-    two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
+    A block Ĝ_b deviates from the mean Ḡ of B blocks by B − 1 times the variance of Ḡ,
+    and two seeds differ by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
     """
-    loss = program.losses[place]
+    loss = program.losses[index]
     blocks = sampled_blocks(loss)
     assert blocks is not None, "it is drawn"
-    apart = math.sqrt(2.0 / (len(blocks) - 1))
+    spread = math.sqrt(2.0 / (len(blocks) - 1))
     if solve is None:
         part = QuadraticPart(program)
         moves = DrawCovariance(part, blocks).moved(
-            weights[place], part.hessian(weights)
+            weights[index], part.hessian(weights)
         )
-        yield from (best.attributions + apart * move for move in moves)
+        yield from (best.attributions + spread * move for move in moves)
         return
     mean = blocks.mean(axis=0)
     for block in blocks:
-        G = mean + apart * (block - mean)
-        other = _replaced(program, place, GradientMatching(G, name=loss.name))
+        G = mean + spread * (block - mean)
+        other = _replaced(program, index, GradientMatching(G, name=loss.name))
         yield from _optima(other, [weights], solve)
 
 
 def setting_variations(
     best: Optimum, program: Program, solve: Solve | None
 ) -> Iterator[tuple[str, OptimaByName]]:
-    """What varies in words, and the attributions in each setting."""
+    """Yield each varied setting, in words, with the attributions for its values."""
     losses = program.losses
     weights = np.array([best.weights.get(x.name, 0.0) for x in losses])
     weighed = [(k, losses[k]) for k in np.flatnonzero(weights > 0.0).tolist()]
@@ -86,24 +86,24 @@ def setting_variations(
     odd += [bound.loss.name for bound in program.bounds if not is_completeness(bound)]
     if odd and solve is None:
         raise Refused(
-            f"stability: {odd[0]} is bounded or not squared, so that each setting "
-            "takes a solve; give it the solver, as in stability(solve=po.solve)"
+            f"stability: {odd[0]} is bounded or not squared, so each setting "
+            "needs a solver; pass one, as in stability(solve=po.solve)"
         )
-    for place, loss in weighed:
+    for index, loss in weighed:
         if not isinstance(loss, Faithfulness):
             many = np.tile(weights, (len(FACTORS), 1))
-            many[:, place] *= FACTORS
+            many[:, index] *= FACTORS
             names = [f"weight × {factor:.3g}" for factor in FACTORS]
             results = dict(zip(names, _optima(program, [*many], solve), strict=True))
             yield f"weight of {loss.name}", results
-    for place, loss in weighed:
+    for index, loss in weighed:
         if isinstance(loss, PairwiseRobustness | SharedRobustness):
-            near = dict(_neighbours(program, weights, place, loss, solve))
-            if near:
-                yield f"neighbours in {loss.name}", near
-    for place, loss in weighed:
+            by_count = dict(_neighbours(program, weights, index, loss, solve))
+            if by_count:
+                yield f"neighbours in {loss.name}", by_count
+    for index, loss in weighed:
         if isinstance(loss.penalty, Squared) and sampled_blocks(loss) is not None:
-            redrawn = _redrawn(best, program, weights, place, solve)
+            redrawn = _redrawn(best, program, weights, index, solve)
             seeds = {f"draw {b}": W for b, W in enumerate(redrawn, start=1)}
             yield f"draws of {loss.name}", seeds
 
@@ -111,11 +111,11 @@ def setting_variations(
 def _neighbours(
     program: Program,
     weights: Array,
-    place: int,
+    index: int,
     loss: _Robustness,
     solve: Solve | None,
 ) -> Iterator[tuple[str, Attributions]]:
-    """Half and twice as many, with the same weight times the mean degree."""
+    """Optima for half and twice as many neighbours, with adjusted weights."""
     graph, again, total = loss.graph, loss.graph.again, _total(loss)
     count = int(graph.parameters.get("n_neighbors", 0))
     if again is None or not total > 0.0:
@@ -127,18 +127,18 @@ def _neighbours(
         if isinstance(loss, SharedRobustness):
             robust = SharedRobustness(again(other), loss.present, name=loss.name)
         c = weights.copy()
-        c[place] *= total / _total(robust)
-        changed = _replaced(program, place, robust)
+        c[index] *= total / _total(robust)
+        changed = _replaced(program, index, robust)
         yield plural(other, "neighbour"), next(_optima(changed, [c], solve))
 
 
 def _total(loss: _Robustness) -> float:
-    """Σ S, of all pairs that are compared."""
+    """The sum Σ S over all compared pairs."""
     if isinstance(loss, SharedRobustness):
         return loss.entry_graph.total
     return loss.graph.total
 
 
-def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
-    losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
+def _replaced(program: Program, index: int, loss: PropertyLoss) -> Program:
+    losses = (*program.losses[:index], loss, *program.losses[index + 1 :])
     return Program(losses, program.bounds, program.shape)

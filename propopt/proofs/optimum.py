@@ -1,8 +1,7 @@
-"""An optimum, what is said of its proof and its target, and what contradicts it.
+"""The interface of an optimum, phrases for its gap and target error, and its checks.
 
-What is proved of an explanation, and what is estimated: one is not said alone. A gap
-says how good attributions are for the target that they were given. What the error of
-that target costs stands beside it wherever it is shown.
+The gap bounds the distance of attributions from the optimum for the given target. The
+cost of the error of that target is shown with it everywhere.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from propopt.tables.frames import Labels
 
 
 class Optimum(Protocol):
-    """What conclusions, cards and reports are made of: an explanation.
+    """The attributes of an explanation that conclusions, cards and reports use.
 
-    W (N, D) with standard errors where it was estimated, the contributions or slopes
-    (N, D) that it is faithful to, losses, weights and multipliers by name, together
-    rates; ``target`` is what an estimated one costs.
+    W (N, D) with standard errors if estimated, the contributions or slopes (N, D) of
+    the target, losses, weights and multipliers by name (``rates`` are both);
+    ``target`` is the target error.
     """
 
     @property
@@ -104,25 +103,25 @@ class Optimum(Protocol):
     def to_frame(self) -> pd.DataFrame: ...
 
 
-# ---- In words: the gap that is proved, and the error of the target
+# ---- Phrases for the proven gap and the error of the target
 
 
-_NOT_KNOWN: Final = "target error not known"
+_UNKNOWN: Final = "target error unknown"
 
 
 def gap_in_words(best: Optimum) -> str:
-    """The certified gap beside the error of the target, as one sentence."""
+    """The certified gap and the error of the target, as one phrase."""
     assert best.gap is not None, "it is certified"
     return f"gap {gap_cell(best.gap)}, proved · {target_in_words(best)}"
 
 
 def target_in_words(best: Optimum) -> str:
-    """What is known of the error of the target."""
-    return _NOT_KNOWN if best.target is None else best.target.in_words()
+    """The error of the target, as a phrase."""
+    return _UNKNOWN if best.target is None else best.target.in_words()
 
 
 def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
-    """What is known of the errors of several, each thing once; of draws the range."""
+    """Phrases for the target errors of several explanations, ranges for draws."""
     optima = [best for best in explanations if best.gap is not None]
     sampled = [best for best in optima if is_sampled(best)]
     others = [target_in_words(best) for best in optima if not is_sampled(best)]
@@ -136,56 +135,56 @@ def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
 
 
 def is_sampled(best: Optimum) -> bool:
-    """Whether blocks of draws tell the error of its target."""
+    """Whether the error of its target is estimated from blocks of draws."""
     return best.target is not None and best.target.n_blocks > 0
 
 
 def target_basis(best: Optimum) -> Basis:
-    """What is said of a target rests on."""
+    """The basis of statements about the target."""
     if best.target is None or math.isnan(best.target_error):
         return "not said"
     return "estimated" if is_sampled(best) else "checked"
 
 
 def target_error_cell(best: Optimum) -> str:
-    """The relative error of the target, in the column beside that of the gap."""
+    """The relative error of the target, for a table cell."""
     if best.target is None or math.isnan(best.target_error):
-        return "not known"
+        return "unknown"
     if not best.target.n_blocks:
         return "exact"
     most = "≤ " if best.target.relation == "at most" else ""
     return f"{most}{best.target_error:.2g}"
 
 
-# ---- Whether a certificate is that of the losses beside it: what files claim
+# ---- Consistency of a saved certificate with its losses
 
 
 _MISFIT = 1e-9
-"""Relative: how far a certificate may be from the losses beside it."""
+"""The largest relative difference between a certificate and its losses."""
 
 SATISFIED = 1e-6
-"""A violation up to this counts as none: the tolerance of solvers."""
+"""Violations up to the tolerance of solvers count as zero."""
 
 
 def refuse_contradiction(best: Optimum) -> None:
-    """Refuse a certificate that is not one of the losses beside it."""
+    """Raise an error if the certificate does not match the losses."""
     certificate = best.certificate
     if certificate is None:
         return
     weights, losses = best.weights, best.losses
     if not weights.keys() <= losses.keys():
-        raise InvalidInput("certificate: not all weighted losses are there")
+        raise InvalidInput("certificate: some weighted losses are missing")
     value = sum(weight * losses[name] for name, weight in weights.items())
     if weights and not abs(value - certificate.value) <= _MISFIT * certificate.value:
         raise InvalidInput(
-            f"certificate: it is of the value {certificate.value!r}, and the losses "
+            f"certificate: its value is {certificate.value!r}, but the losses "
             f"give {value!r}"
         )
     scale = certificate.scale
     if certificate.value > (1.0 + _MISFIT) * scale:
         raise InvalidInput("certificate: its scale is below its value")
     most = certificate.value + _most_above(certificate, best)
-    if not certificate.lower_bound <= most:  # NaN is no reason
+    if not certificate.lower_bound <= most:  # NaN passes
         raise InvalidInput(
             f"certificate: its lower bound {certificate.lower_bound!r} is above its "
             f"value {certificate.value!r}, by more than its violation "
@@ -194,13 +193,13 @@ def refuse_contradiction(best: Optimum) -> None:
 
 
 def _most_above(certificate: Certificate, best: Optimum) -> float:
-    """How far a lower bound may be above the value of what violates its constraints.
+    """How far a lower bound may exceed the value if constraints are violated.
 
-    L(W) = F(W) + Σ μ (loss(W) − limit) is no less than its minimum, so that a bound is
-    above the value by no more than the violation of the limits, or totals, times what
-    their multipliers say these cost. A limit of zero has no finite one: F grows with
-    the distance from what it allows, whose square the violation is. Attributions that
-    violate by more than :data:`SATISFIED` claim no optimum.
+    L(W) = F(W) + Σ μ (loss(W) − limit) is at least its minimum, so a lower bound
+    exceeds the value by at most the violation of limits, or totals, times their
+    multipliers. A limit of zero has no finite multiplier: F grows with the distance
+    from the allowed W, and the violation is its square. Attributions with a violation
+    above :data:`SATISFIED` claim no optimum.
     """
     violation, scale = certificate.violation, certificate.scale
     allowed = _MISFIT * scale

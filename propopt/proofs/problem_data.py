@@ -1,26 +1,26 @@
-"""The program that was solved, as arrays: so that a file can be checked without us.
+"""The solved program as arrays, so that files can be checked without this package.
 
-A saved optimum has attributions, losses, weights and a lower bound. What says that
-these belong together are the targets and graphs of the losses. They stand beside it,
-by the name of a loss and of the array::
+A saved optimum has attributions, losses, weights and a lower bound. The targets and
+graphs of its losses, saved with it, show that these belong together. Keys combine the
+name of the loss and of the array::
 
     <loss>.target                   T (N, D) of Σ (W − T)²
     <loss>.sizes                    T of Σ |W − T|
     <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
-    <loss>.offset                   what is taken off W before
-    <loss>.near, .similarities      of rows beside fixed ones: places j and s (N, k) of
-    <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: no place
-    <loss>.columns, .similarities   the same of columns of W
-    <loss>.entries, .similarities   the same of entries of W, counted row by row
-    <loss>.totals, .parts           t (N,) and v of the constraint W v = t
-    <loss>.limit                    of a loss that is bounded
+    <loss>.offset                   subtracted from W first
+    <loss>.near, .similarities      rows with fixed neighbours: indices j and s (N, k)
+    of <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: none
+    <loss>.columns, .similarities   the same for columns of W <loss>.entries,
+    .similarities   the same for entries of W, numbered by rows <loss>.totals, .parts
+    t (N,) and v of the constraint W v = t <loss>.limit                    for a bounded
+    loss
 
-In a metric ω (``metric``), losses are of W/√ω over columns with ω > 0, and of targets
-and the like over √ω; other columns are those of the target.
+In a metric ω (``metric``), W, targets and the like are divided by √ω in losses, over
+columns with ω > 0; other columns equal those of the target.
 
-From these anybody can compute each loss, its gradient, and a lower bound by strong
-convexity; ``tools/verify.py`` does, with NumPy alone. Of other losses, such as largest
-differences and lattices, nothing is written.
+These determine each loss, its gradient, and a lower bound by strong convexity;
+``tools/verify.py`` computes them with NumPy only. Other losses, such as largest
+differences and lattices, are not saved.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from propopt.losses.restricted import is_completeness
 def problem_data_of(
     program: Program, shape: tuple[int, int]
 ) -> dict[str, NDArray[Any]]:
-    """The arrays above, of each loss and bound of a program that has some."""
+    """The arrays above for each loss and bound of a program."""
     problem_data: dict[str, NDArray[Any]] = {}
     for loss in program.all_losses:
         problem_data |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
@@ -54,8 +54,8 @@ def problem_data_of(
 def in_units_of_w(
     problem_data: Mapping[str, NDArray[Any]], phi: Array, scales: Array
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of a program of z = (W − Φ)/√ω, as they are of W."""
-    found: dict[str, NDArray[Any]] = {}
+    """Convert the arrays of a program of z = (W − Φ)/√ω to the units of W."""
+    converted: dict[str, NDArray[Any]] = {}
     for key, array in problem_data.items():
         match key.rpartition(".")[2]:
             case "target" | "offset":
@@ -64,5 +64,5 @@ def in_units_of_w(
                 array = phi.sum(axis=1) + array
             case "parts":
                 array = np.ones(array.shape)
-        found[key] = array
-    return found
+        converted[key] = array
+    return converted

@@ -1,28 +1,28 @@
-"""What the error of an estimated target costs the optimum.
+"""The cost of the error of an estimated target, from blocks of its draws.
 
-What the error of an estimated target costs, from blocks of its draws. For the target Ĝ
-= G + E the optimum Ŵ = W(Ĝ) has, measured with the true target, the excess
+For the target Ĝ = G + E the optimum Ŵ = W(Ĝ) has, measured with the true target, the
+excess
 
     F_G(Ŵ) − F_G* = a² ⟨E, H⁻¹E⟩
 
-where F is quadratic, and at most this with any further convex term, constraints on W
-included. For F_Ĝ(V) ≥ F_Ĝ(Ŵ) + ⟨Δ, HΔ⟩ with Δ = V − Ŵ, and F_G − F_Ĝ is linear in V
+if F is quadratic, and at most this with further convex terms, constraints on W
+included: F_Ĝ(V) ≥ F_Ĝ(Ŵ) + ⟨Δ, HΔ⟩ with Δ = V − Ŵ, and F_G − F_Ĝ is linear in V
 with the slope 2aE, so that F_G(V) − F_G(Ŵ) ≥ ⟨Δ, HΔ⟩ + 2a⟨E, Δ⟩ ≥ −a²⟨E, H⁻¹E⟩.
 
 Blocks Ĝ_b of draws, each unbiased, have the mean Ĝ. With their Gram matrix
 
     K_bc = a² ⟨Ĝ_b − Ĝ, H⁻¹(Ĝ_c − Ĝ)⟩
 
-the excess is expected to be tr K/(B(B − 1)), however errors of different points go
-together. It is a sum of squares Σ λ z², z ~ N(0, 1), which varies about its expectation
-as χ²_ν/ν with ν = (Σ λ)²/Σ λ² (Satterthwaite 1946): the fewer degrees ν, the more the
-errors are one and the same everywhere. K has n = B − 1 of them to each of the excess,
-and independent ones, so that excess/(tr K/(B n)) ~ F(ν, nν). Both sums are unbiased:
+the expected excess is tr K/(B(B − 1)) for any correlation of errors between points. It
+is a sum of squares Σ λ z², z ~ N(0, 1), which varies about its expectation
+as χ²_ν/ν with ν = (Σ λ)²/Σ λ² (Satterthwaite 1946): few degrees ν mean that the errors
+are nearly equal everywhere. K has n = B − 1 independent degrees for each of the excess,
+so that excess/(tr K/(B n)) ~ F(ν, nν). Both sums are unbiased:
 
     E tr² S = (Σ λ)² + 2 Σ λ²/n,  E tr S² = (1 + 1/n) Σ λ² + (Σ λ)²/n,  S = K/n.
 
-Where K is too much work, the energies of n = B − 1 combinations of blocks are enough
-(:func:`contrasts`): these have the mean tr K/n, and the variance 2 Σ λ².
+If K is too expensive, the energies of n = B − 1 combinations of blocks suffice
+(:func:`contrasts`): their mean is tr K/n, their variance 2 Σ λ².
 """
 
 from __future__ import annotations
@@ -56,41 +56,41 @@ from propopt.proofs.hessian import (
 
 
 _LEVEL = 0.95
-"""Of the interval in which the excess is to be expected."""
+"""Probability of the interval for the excess."""
 
 MOST_DEGREES = 1e6
-"""Beyond these the excess is its expectation to within 0.3 %."""
+"""With this many degrees the excess is within 0.3 % of its expectation."""
 
 
 Relation: TypeAlias = Literal["about", "at most"]
-"""What the value says of the excess."""
+"""Whether the value estimates the excess or bounds it."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class TargetError:
-    """What the error of an estimated target costs, beside what a certificate proves.
+    """The cost of the error of an estimated target, in addition to the gap.
 
     The excess F_G(W(Ĝ)) − F_G* for the true target G, estimated from blocks of draws.
     """
 
-    # the excess that is to be expected, in units of the objective
+    # the expected excess, in units of the objective
     value: float = field(low=0.0, missing=True)
-    # of the gap: what it is relative to
+    # the scale of the relative gap
     scale: float = field(default=1.0, low=0.0, missing=True)
-    # the standard error of value over the blocks; NaN where it is not known
+    # the standard error of value over the blocks; NaN if not estimated
     spread: float = field(low=0.0, missing=True)
-    source: str = field(default="")  # how the target was made, in words
+    source: str = field(default="")  # description of the computation of the target
     # the excess of one estimate varies about its expectation as χ²_ν/ν
     degrees: float = field(default=math.nan, low=0.0, missing=True)
-    # blocks of draws that it was estimated from; 0 if not from blocks
+    # number of blocks of draws; 0 if not from blocks
     n_blocks: int = field(default=0, low=0)
-    # "at most" where the objective is not quadratic, or there are bounds
+    # "at most" if the objective is not quadratic, or there are bounds
     relation: Relation = "about"
 
     @classmethod
     def of_gram(cls, gram: Array) -> TargetError:
-        """From K (B, B), the Gram matrix of the deviations of the blocks."""
+        """Compute it from K (B, B), the Gram matrix of the deviations of the blocks."""
         n = len(gram) - 1
         return cls(
             value=float(np.trace(gram)) / (n * (n + 1)),
@@ -101,7 +101,7 @@ class TargetError:
 
     @classmethod
     def of_energies(cls, energies: Array) -> TargetError:
-        """From a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
+        """Compute it from a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
         n, mean = len(energies), float(energies.mean())
         variance = float(energies.var(ddof=1)) if n > 1 else math.inf
         least = 2.0 * mean**2 / MOST_DEGREES
@@ -120,29 +120,29 @@ class TargetError:
         excess: TargetError | None,
         relation: Relation = "about",
     ) -> TargetError:
-        """Of an estimate, and what its draws cost, where it is known."""
+        """The target error of an estimate, with the excess of its draws if any."""
         if aim.exact:
             return exact_target(aim.source, scale)
         if excess is None:
-            given = "given as a function, its error is not known"
-            source = given if aim.source == "given" else f"by {aim.source}"
+            unknown = "given as a function, its error is unknown"
+            source = unknown if aim.source == "given" else f"by {aim.source}"
             return unknown_target(source, scale)
         source = aim.source
-        if "draws" not in source:  # their number stands in it where the source knows it
+        if "draws" not in source:  # the source may contain their number
             source = f"{source}, {aim.n_draws:,} draws"
         return replace(excess, scale=scale, source=source, relation=relation)
 
     @property
     def relative(self) -> float:
-        """``value/scale``; NaN where it is not known."""
+        """The relative excess ``value/scale``; NaN if unknown."""
         return self._share(self.value)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the relative excess lies with a probability of 95 %.
+        """The interval of the relative excess with a probability of 95 %.
 
-        By quantiles of excess/``value`` ~ F(ν, (B − 1)ν). From zero on where the value
-        is an upper bound.
+        It has the quantiles of excess/``value`` ~ F(ν, (B − 1)ν), and starts at zero if
+        the value is an upper bound.
         """
         if not self.n_blocks:
             return self.relative, self.relative
@@ -152,7 +152,7 @@ class TargetError:
         return (low if self.relation == "about" else 0.0), high
 
     def in_words(self) -> str:
-        """What stands beside a gap."""
+        """The target error as a phrase to follow the gap."""
         if not self.n_blocks:
             return f"target {self.source}"
         low, high = (percent(bound) for bound in self.interval)
@@ -163,24 +163,24 @@ class TargetError:
         return f"target error {error}; {self.source})"
 
     def _share(self, excess: float) -> float:
-        """Of the scale; infinite beside an objective of zero."""
+        """The excess relative to the scale; infinite for an objective of zero."""
         if self.scale:
             return excess / self.scale
         return math.inf if excess > 0.0 else excess
 
 
 def exact_target(source: str, scale: float) -> TargetError:
-    """The error of a target that has none."""
+    """The target error (zero) of an exactly computed target."""
     return TargetError(value=0.0, scale=scale, spread=0.0, source=source)
 
 
 def unknown_target(source: str, scale: float) -> TargetError:
-    """The error of a target of which it is not known."""
+    """The target error (NaN) of a target with an unknown error."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
 
 
 def _spread(energies: Array) -> float:
-    """√((B−1)/B Σ (ê_(b) − mean)²), where leaving out b takes K_bb B/(B−1) of tr K."""
+    """√((B−1)/B Σ (ê_(b) − mean)²), as leaving out b removes K_bb B/(B−1) from tr K."""
     B = len(energies)
     if B < 3:
         return math.nan
@@ -189,19 +189,23 @@ def _spread(energies: Array) -> float:
 
 
 def _degrees(S: Array, n: int) -> float:
-    """ν = (Σ λ)²/Σ λ² of n deviations, 1 or more; 1 for a single deviation."""
+    """The degrees ν = (Σ λ)²/Σ λ² ≥ 1 of n deviations; 1 for one deviation."""
     if n < 2:
         return 1.0
     trace, squares = float(np.trace(S)), float((S**2).sum())
-    own = (squares - trace**2 / n) * n**2 / ((n - 1) * (n + 2))  # Σ λ²
+    sum_of_squares = (squares - trace**2 / n) * n**2 / ((n - 1) * (n + 2))  # Σ λ²
     smallest = trace**2 / MOST_DEGREES
-    return max((trace**2 - 2.0 * own / n) / max(own, smallest), 1.0) if trace else 1.0
+    return (
+        max((trace**2 - 2.0 * sum_of_squares / n) / max(sum_of_squares, smallest), 1.0)
+        if trace
+        else 1.0
+    )
 
 
 def contrasts(n_blocks: int) -> Array:
-    """B − 1 orthonormal combinations of B blocks that leave out their mean, (B − 1, B).
+    """B − 1 orthonormal combinations of B blocks without their mean, (B − 1, B).
 
-    Of independent blocks they are independent, and each varies as a block does.
+    For independent blocks they are independent, each with the variance of a block.
     """
     # Helmert: each block against those before it
     rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
@@ -212,13 +216,13 @@ def contrasts(n_blocks: int) -> Array:
 
 @final
 class DrawCovariance:
-    """The blocks of a target, as the quadratic part of an objective sees them."""
+    """Covariance of the draws of a target, weighted by the inverse Hessian."""
 
     def __init__(
         self,
         part: QuadraticPart,  # the squared losses
         blocks: Array,  # (B, N, D): ĝ_b
-        # E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights, where that is cheap
+        # maps E (N, D) to a function from weights to a² ⟨E, H⁻¹E⟩, if cheap
         energy: Callable[[Array], Callable[[Array], float]] | None = None,
     ) -> None:
         self._part = part
@@ -227,7 +231,7 @@ class DrawCovariance:
         self._coefficients: Array | None = None
 
     def excess(self, a: float, weights: Array) -> TargetError:
-        """What the error of the mean of the blocks costs."""
+        """The expected cost of the error of the mean of the blocks."""
         if self._energies is None:
             return TargetError.of_gram(self.gram(a, weights))
         energies = [energy(weights) for energy in self._energies]
@@ -235,7 +239,7 @@ class DrawCovariance:
 
     @cached_property
     def _energies(self) -> list[Callable[[Array], float]] | None:
-        """Of each contrast, for any weights."""
+        """Energy functions of the contrasts, for any weights."""
         if self._energy is None:
             return None
         rows = contrasts(len(self._deviations))
@@ -246,7 +250,7 @@ class DrawCovariance:
         H = self._part.hessian(weights)
         if isinstance(H, SpectralHessian):
             # ⟨D_b, H⁻¹D_c⟩ = Σ (UᵀD_bV)(UᵀD_cV)/h
-            if self._coefficients is None:  # bases of a part are those of all weights
+            if self._coefficients is None:  # the bases do not depend on the weights
                 self._coefficients = np.stack([H.rotated(D) for D in self._deviations])
             rotated = self._coefficients / np.sqrt(H.values)
             Z = rotated.reshape(len(self._deviations), -1)
@@ -256,83 +260,83 @@ class DrawCovariance:
         return np.asarray((K + K.T) / 2.0)
 
     def standard_errors(self, a: float, weights: Array) -> Array:
-        """Of W(Ĝ), (N, D), where F is quadratic: between-block scatter of W(Ĝ_b)/√B."""
+        """Standard errors (N, D) of W(Ĝ) for quadratic F: spread of W(Ĝ_b)/√B."""
         moved = self.moved(a, self._part.hessian(weights))
         B = len(moved)
         return np.asarray(np.sqrt((moved**2).sum(axis=0) / (B * (B - 1))))
 
     def moved(self, a: float, H: Hessian) -> Array:
-        """W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
+        """The moves W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
         # to eight digits
-        near = replace(H, reduction=ROUGHLY) if isinstance(H, CgHessian) else H
-        return np.stack([a * near.solve(D) for D in self._deviations])
+        solver = replace(H, reduction=ROUGHLY) if isinstance(H, CgHessian) else H
+        return np.stack([a * solver.solve(D) for D in self._deviations])
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TargetErrorOperator:
-    """The targets of a program, made ready for any weights."""
+    """Errors of the targets of a program, prepared for any weights."""
 
     program: Program  # its faithfulness losses have targets
-    # what a solver knows of its squared losses: bases over points and over features,
-    # and E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights
+    # from a solver, if available: eigenbases over points and over features, and a map
+    # of E (N, D) to a function from weights to a² ⟨E, H⁻¹E⟩
     bases: tuple[QuadraticBasis, QuadraticBasis] | None = None
     energy: Callable[[Array], Callable[[Array], float]] | None = None
 
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()
     ) -> TargetError:
-        """What the error of the target costs the optimum for these weights."""
-        aims = self._aims(weights)
-        inexact = [loss for loss in aims if exact_source(loss) is None]
+        """The cost of the error of the target at the optimum for these weights."""
+        matching = self._matching_losses(weights)
+        inexact = [loss for loss in matching if exact_source(loss) is None]
         if not inexact:
-            sources = dict.fromkeys(exact_source(loss) or "" for loss in aims)
+            sources = dict.fromkeys(exact_source(loss) or "" for loss in matching)
             return exact_target(" and ".join(sources) or "not used", scale)
         if len(inexact) > 1:
             names = " and ".join(loss.name for loss in inexact)
             return unknown_target(
-                f"of {names}: how their errors go together is not known", scale
+                f"of {names}: the joint distribution of their errors is unknown", scale
             )
         return self._of_one(inexact[0], self._priced(weights, multipliers), scale)
 
     def standard_errors(self, weights: Array) -> Array | None:
-        """Of the attributions (N, D), from the scatter of W(Ĝ_b) over the blocks.
+        """Standard errors of the attributions (N, D), from W(Ĝ_b) over the blocks.
 
-        None where nothing was drawn, or the objective is not quadratic.
+        None without draws, or if the objective is not quadratic.
         """
-        aims = self._aims(weights)
-        sampled = [loss for loss in aims if sampled_blocks(loss) is not None]
+        matching = self._matching_losses(weights)
+        sampled = [loss for loss in matching if sampled_blocks(loss) is not None]
         if len(sampled) != 1 or self._relation(weights) == "at most":
             return None
         a = self._weight(sampled[0], weights)
         return read_only(self._scatter(sampled[0]).standard_errors(a, weights))
 
     def _of_one(self, loss: PropertyLoss, weights: Array, scale: float) -> TargetError:
-        """Of the only inexact target; weights are those of all losses."""
+        """The error of the only inexact target; weights of all losses."""
         reason = self._why_unknown(loss)
         if reason is not None:
             return unknown_target(reason, scale)
-        aim, excess = _estimate(loss), None
-        if aim.blocks is not None:
+        estimate, excess = _estimate(loss), None
+        if estimate.blocks is not None:
             scatter = self._scatter(loss)
             excess = scatter.excess(self._weight(loss, weights), weights)
-        return TargetError.of(aim, scale, excess, self._relation(weights))
+        return TargetError.of(estimate, scale, excess, self._relation(weights))
 
     def _why_unknown(self, loss: PropertyLoss) -> str | None:
         if not isinstance(loss, GradientMatching):
-            return f"of {loss.name}: its error is not known"
+            return f"of {loss.name}: its error is unknown"
         if loss.estimate is None:
-            return "given as numbers, its error is not known"
+            return "given as numbers, its error is unknown"
         if loss.estimate.blocks is None:
             return None
         if not isinstance(loss.penalty, Squared):
-            return "estimated and matched in l1: its error is not known"
+            return "estimated and matched in l1: its error is unknown"
         if loss not in self.program.losses:
-            return f"estimated and only bounded, by {loss.name}: its error is not known"
+            return f"estimated and only bounded, by {loss.name}: its error is unknown"
         return None
 
-    def _aims(self, weights: Array) -> list[PropertyLoss]:
-        """The faithfulness losses that decide on the optimum."""
+    def _matching_losses(self, weights: Array) -> list[PropertyLoss]:
+        """The faithfulness losses that determine the optimum."""
         pairs = zip(weights, self.program.losses, strict=True)
         losses = [loss for weight, loss in pairs if weight > 0]
         losses += [bound.loss for bound in self.program.bounds]
@@ -346,9 +350,9 @@ class TargetErrorOperator:
         return "about" if is_quadratic and is_free else "at most"
 
     def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
-        """Weights of all losses that :attr:`_constrained` has."""
+        """Weights of all losses of :attr:`_constrained`."""
         bounds = self.program.bounds
-        prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+        prices = [*multipliers, *(0.0 for _ in bounds)]  # zeros for missing ones
         pairs = zip(prices, bounds, strict=False)
         return np.append(weights, [mu for mu, bound in pairs if bound.limit > 0.0])
 
@@ -356,13 +360,13 @@ class TargetErrorOperator:
         return float(weights[self.program.losses.index(loss)])
 
     def _scatter(self, loss: PropertyLoss) -> DrawCovariance:
-        """Of the draws of its target, before all losses, those of the bounds too."""
+        """The covariance of the draws of its target, for all losses and bounds."""
         if loss not in self._scatters:
             blocks = _estimate(loss).blocks
             assert blocks is not None, "it is drawn"
             part = self._constrained
-            own = part if part.totals is None else part.inner
-            scatter = DrawCovariance(own, part.free(blocks), self.energy)
+            quadratic = part if part.totals is None else part.inner
+            scatter = DrawCovariance(quadratic, part.free(blocks), self.energy)
             self._scatters[loss] = scatter
         return self._scatters[loss]
 
@@ -372,21 +376,21 @@ class TargetErrorOperator:
 
     @cached_property
     def _constrained(self) -> QuadraticPart:
-        """Of the losses and the bounded ones, where rows add up to what is given.
+        """The quadratic part of losses and bounded losses, with given row sums.
 
-        Other limits of zero, whose multipliers are infinite, are left out. Without them
-        H is smaller, and its inverse larger: what is at most that stays so.
+        Other limits of zero, with infinite multipliers, are omitted. Without them H is
+        smaller and its inverse larger, so upper bounds remain upper bounds.
         """
         bounds = self.program.bounds
         bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
-        kept = tuple(bound for bound in bounds if is_completeness(bound))
-        bases = None if kept else self.bases
-        return QuadraticPart(Program(losses, kept, self.program.shape), bases)
+        totals = tuple(bound for bound in bounds if is_completeness(bound))
+        bases = None if totals else self.bases
+        return QuadraticPart(Program(losses, totals, self.program.shape), bases)
 
 
 def exact_source(loss: PropertyLoss) -> str | None:
-    """How the target of the loss is known exactly, in words; None if it is not."""
+    """The source of an exact target, in words; None for an inexact target."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=True, source=source)):
             return source
@@ -397,7 +401,7 @@ def exact_source(loss: PropertyLoss) -> str | None:
 
 
 def sampled_blocks(loss: PropertyLoss) -> Array | None:
-    """Blocks of draws (B, N, D) of the target of a loss; None where there are none."""
+    """Blocks of draws (B, N, D) of the target of a loss; None without draws."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):
             return blocks

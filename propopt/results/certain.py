@@ -345,7 +345,7 @@ def certain_of(
             variances[n, here] = np.diag(near.hessian.block_of(n, here))
     widths = near.reach(beta, variances) + scatter.of_entries()
     widths = np.where(present, widths, 0.0)
-    pairs = partial(compared, near=near, beta=beta, scatter=scatter, by=order)
+    pairs = partial(compared, near_optimal=near, beta=beta, scatter=scatter, by=order)
     best_ranks, worst_ranks, order_prices = _orders(W, present, judged, order, pairs)
     notes = [scatter.words]
     if exact is None and len(judged) < N:

@@ -1,16 +1,17 @@
-"""What an explanation is to reach, where weights say little: shares, orders, regrets.
+"""Aims of an explanation in place of weights: shares, orders, regrets, the knee.
 
-At one end of every trade-off stands the target, W = G, at the other the most faithful
-W of those that cost the other losses least (:mod:`propopt.results.shares`). Between its
-best and its worst of both ends a loss has a range; all aims but regret are in shares
-of it.
+Every trade-off has two ends: the target, W = G, and the most faithful W among those
+that minimise the other losses (:mod:`propopt.results.shares`). The range of
+a loss goes from its best to its worst value at the two ends; all aims except regret
+are shares of that range.
 
 * **shares**: a loss that is 50 % smaller has a limit halfway, and leaves the sum. One
   such limit on squared losses is a root on their exact curve (:mod:`.curves`). Several
   are max_μ F*_{c,μ} − Σ μ_j limit_j over multipliers: each optimum is a plane above
-  that concave function, and the mixture of optima which keeps all limits the answer.
-* **order**: each loss in turn is made as small as those before it allow, where each of
-  these may be above its own least by ``within`` of its range.
+  that concave function, and the mixture of optima that respects all limits is the
+  answer.
+* **order**: each loss is made as small as the losses before it allow; each of those may
+  exceed its minimum by ``within`` of its range.
 * **regret**: for weights c in a box, the regret F_c(W) − F_c* of any W is convex in c:
   F_c(W) is linear, and F_c* = min_V F_c(V), a minimum of linear functions, is concave.
   So it is largest at a corner of the box, and the least of largest regrets is
@@ -18,8 +19,8 @@ of it.
       min_W max_k F_{c_k}(W) − F*_{c_k}  =  max_λ F*_{Σ λ_k c_k} − Σ λ_k F*_{c_k}
 
   over shares λ of the corners: a game, solved by cutting planes. The optimum at any λ
-  bounds it from below. Mixtures of optima, whose losses are no more than mixed ones,
-  bound it from above.
+  bounds it from below. Mixtures of optima have losses no larger than the mixed losses,
+  and bound it from above.
 * **knee**: of faithfulness A against the sum B of the others, each divided by its
   range, the point of the exact front farthest from the chord between both ends. That
   distance is (1 − a − b)/√2, linear in both, so that the knee is the optimum for the
@@ -59,7 +60,7 @@ _Key: TypeAlias = str | PropertyLoss
 _MOST_CORNERS = 64
 _MOST_CUTS = 200
 _PENALTY = 1e4
-"""What passing a limit costs: it is paid where none can be kept."""
+"""The cost of exceeding a limit, paid where no mixture respects it."""
 _FINE = dict.fromkeys(
     ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10
 )
@@ -71,11 +72,11 @@ _TINY = 1e-9
 @suggests_arguments
 @dataclass(frozen=True)
 class Aim:
-    """What an explanation is to reach, in place of weights.
+    """A goal for the losses of an explanation, in place of weights.
 
-    Where an aim is taken, a mapping to shares stands for :meth:`shares`, a list of
-    losses for :meth:`order`, and ``"knee"`` for :meth:`knee`. A loss is named, or given
-    itself, and need not be in the objective then.
+    Wherever an aim is accepted, a mapping to shares means :meth:`shares`, a list of
+    losses :meth:`order`, and ``"knee"`` :meth:`knee`. A loss is given by its name, or
+    as an object that need not be in the objective.
 
     Examples
     --------
@@ -90,43 +91,43 @@ class Aim:
     """
 
     reach: Callable[[AimCase], Explanation]
-    """The explanation that reaches it, with proof."""
+    """Computes the explanation that reaches the aim, with its certificate."""
 
     @staticmethod
     def of(aim: AimLike) -> Aim:
-        """The aim itself, or that for which a mapping, a list or a word stands.
+        """Return the aim that is given as an aim, a mapping, a list or a word.
 
         Raises
         ------
         InvalidInput
             If it is none of these.
         """
-        asked: object = aim
-        match asked:
+        given: object = aim
+        match given:
             case Aim():
-                return asked
+                return given
             case "knee":
                 return Aim.knee()
             case Mapping():
-                return Aim.shares(asked)
+                return Aim.shares(given)
             case list() | tuple():
-                return Aim.order(asked)
+                return Aim.order(given)
             case _:
-                came = repr(asked) if isinstance(asked, str) else type(asked).__name__
+                got = repr(given) if isinstance(given, str) else type(given).__name__
         raise InvalidInput(
             "aim: expected shares by loss such as {'pairwise_robustness': '-50%'}, a "
             f"list of losses by importance, 'knee' or po.solvers.Aim.regret(...), got "
-            f"{came}"
+            f"{got}"
         )
 
     @staticmethod
     def shares(shares: Mapping[str, str] | Mapping[PropertyLoss, str]) -> Aim:
-        """Losses that are smaller by shares such as ``"-50%"``.
+        """Reduce losses by given shares of their range, such as ``"-50%"``.
 
         The limit of a loss is best + (1 − share)(worst − best), between its values at
-        both ends of the front: of robustness 0 % is what it is at the target, and 100 %
-        the least that it can be; of faithfulness 100 % is the target. Of a largest
-        squared difference it is the share of the difference. The other losses are
+        both ends of the front: for robustness, 0 % is the value at the target and 100 %
+        the minimum; for faithfulness, 100 % is the target. For a largest squared
+        difference the share refers to the difference. The other losses are
         minimised, with their weights.
         """
         read = {key: read_share(share, _name(key)) for key, share in shares.items()}
@@ -136,11 +137,11 @@ class Aim:
 
     @staticmethod
     def order(losses: Sequence[str | PropertyLoss], within: float = 0.01) -> Aim:
-        """Losses by importance, each as small as those before it allow.
+        """Minimise losses by importance, each as far as those before it allow.
 
-        Each may be above its least by ``within``, a share of its range between the ends
-        of the front, for the sake of those after it. Losses of the objective that are
-        not named come last, with their weights.
+        Each may exceed its minimum by ``within``, a share of its range between the ends
+        of the front, to leave room for those after it. Unnamed losses of the objective
+        come last, with their weights.
         """
         names = [_name(key) for key in losses]
         if not names or len(set(names)) < len(names):
@@ -155,10 +156,10 @@ class Aim:
     def regret(
         weights: Mapping[str, Sequence[float]] | Mapping[PropertyLoss, Sequence[float]],
     ) -> Aim:
-        """The least regret for all weights from low to high, by loss.
+        """Minimise the largest regret over weights between low and high, by loss.
 
-        max_c F_c(W) − min_V F_c(V) over all c in the box is least. It is in units of
-        the objective; ``parameters`` of the result have it, and a lower bound.
+        The minimised number is max_c F_c(W) − min_V F_c(V) over all c in the box, in
+        units of the objective; ``parameters`` of the result hold it and a lower bound.
         """
         box = {}
         for key, pair in weights.items():
@@ -177,9 +178,9 @@ class Aim:
 
     @staticmethod
     def knee() -> Aim:
-        """The point of the exact front farthest from the chord between its ends.
+        """Choose the point of the exact front farthest from the chord of its ends.
 
-        Of faithfulness against all other losses together, in their proportions, each
+        The front shows faithfulness against the weighted sum of the other losses, each
         side divided by its range: the best is at (0, 0), the ends at (0, 1) and (1, 0).
         """
         return Aim(_reach_knee)
@@ -192,14 +193,14 @@ AimLike: TypeAlias = (
     | Mapping[PropertyLoss, str]
     | Sequence[str | PropertyLoss]
 )
-"""An aim, or what stands for one."""
+"""An aim, or a shorthand for one."""
 
 
 def _name(key: _Key) -> str:
     return key.name if isinstance(key, PropertyLoss) else str(key)
 
 
-# ---- What is solved for an aim, and the ends that its shares are of
+# ---- The programs solved for an aim, and the ends of the front
 
 
 @final
@@ -208,13 +209,13 @@ class AimCase:
     """An objective and its constraints, for which an aim makes weights and limits."""
 
     objective: Objective
-    bounds: tuple[Bound, ...]  # that every explanation keeps
+    bounds: tuple[Bound, ...]  # which every explanation respects
     solver: str | Solver
     tolerance: float
     began: float
 
     def having(self, keys: Sequence[_Key]) -> tuple[AimCase, list[PropertyLoss]]:
-        """With losses that are new, and the losses of these keys."""
+        """The case with new losses added, and the losses of these keys."""
         losses = [self.objective.loss(key, "aim") for key in keys]
         new = tuple((1.0, x) for x in losses if x not in self.objective.losses)
         whole = Objective.weighed((*self.objective.terms, *new))
@@ -222,7 +223,7 @@ class AimCase:
 
     @cached_property
     def program(self) -> Program:
-        """All losses, weighed or limited."""
+        """The program of all losses, weighted or bounded."""
         return Program(self.objective.losses, self.bounds)
 
     @cached_property
@@ -233,9 +234,9 @@ class AimCase:
         )
 
     def best(
-        self, terms: _Terms, limits: Sequence[Bound] = (), **told: Parameter
+        self, terms: _Terms, limits: Sequence[Bound] = (), **parameters: Parameter
     ) -> Explanation:
-        """The optimum of some losses under limits of others."""
+        """The optimum of weighted losses under limits on others."""
         weights = np.array([weight for weight, _ in terms])
         losses, bounds = tuple(x for _, x in terms), (*self.bounds, *limits)
         program = Program(losses, bounds, self.program.shape)
@@ -246,21 +247,21 @@ class AimCase:
             result = _within_limits(self, task, weights, limits)
         if result is None:
             result = task.best(weights, self.tolerance, self.began)
-        return replace(result, parameters={**result.parameters, **told})
+        return replace(result, parameters={**result.parameters, **parameters})
 
     def least(self, loss: PropertyLoss, limits: Sequence[Bound]) -> float:
-        """The least of one loss, attained."""
+        """The attained minimum of one loss under limits."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrivialObjectiveWarning)
             try:
                 best = self.best(((1.0, loss),), limits)
-            except Refused:  # many are best: of one its value is enough
+            except Refused:  # several W attain it: the value of one is enough
                 case = replace(self, solver="minimum_norm")
                 best = case.best(((1.0, loss),), limits)
         return best.losses[loss.name]
 
 
-# ---- How each aim is reached
+# ---- Solving for each aim
 
 
 def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
@@ -302,9 +303,9 @@ def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Expla
             )
         limits.append(Bound(loss, least + within * (worst - best)))
     words = ", then ".join(loss.name for loss in losses)
-    told = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
+    parameters = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
     aim = f"first {words}, each to {100.0 * within:g} % of its range"
-    return case.best(rest, limits, aim=aim, **told)
+    return case.best(rest, limits, aim=aim, **parameters)
 
 
 def _reach_knee(case: AimCase) -> Explanation:
@@ -323,12 +324,15 @@ def _reach_knee(case: AimCase) -> Explanation:
     proof = best.certificate
     assert proof is not None, "it is optimized"
     # (1 − a − b)/√2 of the optimum, and of its lower bound
-    far = [
+    distance = [
         (1.0 - (F - least - rate * low) / span) / math.sqrt(2.0)
         for F in (proof.value, proof.lower_bound)
     ]
-    told = {"distance from the chord": float(far[0]), "at most": float(far[1])}
-    return replace(best, parameters={**best.parameters, **told})
+    distances = {
+        "distance from the chord": float(distance[0]),
+        "at most": float(distance[1]),
+    }
+    return replace(best, parameters={**best.parameters, **distances})
 
 
 def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
@@ -364,8 +368,8 @@ def _reach_regret(
     ]
     aim = f"least regret for weights of {enumerated(words, 'and')}"
     best, regret, least = _least_regret(_Optima(case, task), C)
-    told = {"regret": regret, "regret is at least": least}
-    return replace(best, parameters={**best.parameters, "aim": aim, **told})
+    regrets = {"regret": regret, "regret is at least": least}
+    return replace(best, parameters={**best.parameters, "aim": aim, **regrets})
 
 
 # ---- Mixtures of optima at many weights: games, and several limits at once
@@ -373,20 +377,22 @@ def _reach_regret(
 
 @final
 class _Optima:
-    """Optima at the weights that are asked for; their losses, and their mixtures."""
+    """Optima at several weights, with their losses and their mixtures."""
 
     def __init__(self, case: AimCase, task: Task) -> None:
         self.case, self.task = case, task
-        self.weights: list[Array] = []  # (k,): where it is solved
+        self.weights: list[Array] = []  # (k,): solved so far
         self.losses: list[Array] = []  # (k,): of each optimum
-        self._solutions: list[Solution | None] = []  # None where a curve knows them
+        self._solutions: list[Solution | None] = []  # None where a curve has the losses
 
     def add(self, c: Array) -> tuple[float, float]:
-        """F_c* and a lower bound of it; the losses there are kept."""
+        """Solve for weights c; returns F_c* and a lower bound of it."""
         task, tolerance = self.task, self.case.tolerance
         if task.has_curve(c):
             measured = task.measure(c, tolerance**2)
-            losses = np.nan_to_num(measured.losses)  # those without a weight count not
+            losses = np.nan_to_num(
+                measured.losses
+            )  # losses without a weight do not count
             value = float(c @ losses)
             lower, solution = value - measured.excess, None
         else:
@@ -401,27 +407,27 @@ class _Optima:
         self._solutions.append(solution)
         return value, lower
 
-    def mixture(self, theta: Array, place: int) -> Solution:
-        """The mixed attributions, with what the solver knows at one of the weights."""
+    def mixture(self, theta: Array, index: int) -> Solution:
+        """The mixed attributions, with duals and multipliers of one of the optima."""
         task, fine = self.task, self.case.tolerance**2
-        last = self._solutions[place] or task.solve(self.weights[place], fine)
+        last = self._solutions[index] or task.solve(self.weights[index], fine)
         W = np.zeros(task.program.shape)
         for n in np.flatnonzero(theta):
-            own = self._solutions[n]
-            own = own or task.solve(self.weights[n], fine, last)
-            W += theta[n] * own.W
+            optimum = self._solutions[n]
+            optimum = optimum or task.solve(self.weights[n], fine, last)
+            W += theta[n] * optimum.W
         return replace(last, W=W)
 
 
 def _mixed(
     A: Array, b: Array, costs: Array, slack: Array, S: Array, low: float | None
 ) -> tuple[Array, Array, float]:
-    """Shares θ of optima with least costs, prices of rows, and what it costs.
+    """Shares θ of optima at minimal cost, prices of rows, and that cost.
 
     A θ ≤ b + S σ, where each σ costs its slack, and is at least ``low``.
     """
     n, m = len(costs), len(slack)
-    found = opt.linprog(
+    result = opt.linprog(
         np.append(costs, slack),
         A_ub=np.hstack([A, -S]),
         b_ub=b,
@@ -430,16 +436,16 @@ def _mixed(
         bounds=[*[(0.0, None)] * n, *[(low, None)] * m],
         options=_FINE,
     )
-    theta = np.maximum(found.x[:n], 0.0)
-    prices = np.maximum(-found.ineqlin.marginals, 0.0)
-    return theta / theta.sum(), prices, float(found.fun)
+    theta = np.maximum(result.x[:n], 0.0)
+    prices = np.maximum(-result.ineqlin.marginals, 0.0)
+    return theta / theta.sum(), prices, float(result.fun)
 
 
 def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]:
-    """The mixture with the least of largest regrets at corners C (K, k), and both."""
-    case, least, place = optima.case, -math.inf, 0
-    own = [optima.add(c) for c in C]
-    upper, lower = (np.array(values) for values in zip(*own, strict=True))
+    """The mixture with the smallest largest regret at corners C (K, k), and both."""
+    case, least, best_index = optima.case, -math.inf, 0
+    bounds = [optima.add(c) for c in C]
+    upper, lower = (np.array(values) for values in zip(*bounds, strict=True))
     for _ in range(_MOST_CUTS):
         M = C @ np.array(optima.losses).T - upper[:, None]  # regrets (K, i)
         size = float(np.abs(M).max()) or 1.0
@@ -452,11 +458,11 @@ def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]
         value, low = optima.add(shares @ C)
         bound = float(low - shares @ upper)
         if bound > least:
-            least, place = bound, n
+            least, best_index = bound, n
         if float((M @ theta).max()) - least <= 0.5 * case.tolerance * value:
             break
-    c = optima.weights[place]
-    solution = optima.mixture(theta, place)
+    c = optima.weights[best_index]
+    solution = optima.mixture(theta, best_index)
     best = optima.task.explain(solution, c, case.tolerance, case.began)
     named = [best.losses[loss.name] for loss in case.objective.losses]
     return best, float((C @ named - lower).max()), max(least, 0.0)
@@ -465,10 +471,10 @@ def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]
 def _within_limits(
     case: AimCase, task: Task, weights: Array, limits: Sequence[Bound]
 ) -> Explanation | None:
-    """The optimum under limits by their multipliers, where else cvxpy would be asked.
+    """The optimum under limits by their multipliers, without a conic solver.
 
-    max_μ F*_{c,μ} − Σ μ_j limit_j: its cutting planes are optima, and the mixture of
-    these that keeps all limits is the answer. None where these do not get there.
+    max_μ F*_{c,μ} − Σ μ_j limit_j: its cutting planes are optima, and the mixture
+    of these that respects all limits is the answer. None without convergence.
     """
     if not isinstance(innermost(task.chosen), Conic):
         return None
@@ -482,13 +488,13 @@ def _within_limits(
     most = np.array([bound.limit for bound in limits])
     size = float(weights @ [loss.value_at_zero for loss in losses[:k]])
     size = size or float(max(loss.value_at_zero for loss in losses)) or 1.0
-    least, place = -math.inf, 0
+    least, best_index = -math.inf, 0
 
     def add(mu: Array) -> float:
-        nonlocal least, place
+        nonlocal least, best_index
         _, lower = optima.add(np.append(weights, mu))
         if lower - mu @ most > least:
-            least, place = float(lower - mu @ most), len(optima.weights) - 1
+            least, best_index = float(lower - mu @ most), len(optima.weights) - 1
         return least
 
     unit = size / most
@@ -510,8 +516,8 @@ def _within_limits(
             break
     else:
         return None
-    solution = optima.mixture(theta, place)
-    mu = (*solution.multipliers, *map(float, optima.weights[place][k:]))
+    solution = optima.mixture(theta, best_index)
+    mu = (*solution.multipliers, *map(float, optima.weights[best_index][k:]))
     solution = replace(solution, multipliers=mu)
     best = task.explain(solution, weights, case.tolerance, case.began)
     return replace(best, solver=f"{free.chosen.name}, mixed")

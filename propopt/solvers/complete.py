@@ -1,14 +1,14 @@
-"""Programs whose rows add up, and those of least norm.
+"""Programs whose rows have given sums, and minimum-norm solutions.
 
-Small programs are judged by the smallest eigenvalue of H. Large ones are judged by
-their structure: a graph leaves open only what is constant on each of its components, so
-that H is positive definite if and only if on each component Σ_n Z_nᵀZ_n + CᵀC is, a
-(D, D) matrix, where Z_n are the designs of function matching and C couples features.
+Whether squared losses determine W follows for small programs from the smallest
+eigenvalue of H, for large ones from their structure: a graph leaves only constants on
+each of its components undetermined, so that H is positive definite if and only if on
+each component Σ_n Z_nᵀZ_n + CᵀC is, a (D, D) matrix, where Z_n are the designs of
+function matching and C couples features.
 
-Rows with given sums: the program of what they leave
-(:mod:`propopt.losses.completeness`). W = V + z uᵀ, and the program of V has no
-constraint: whole curves and sweeps of it cost what they cost without. Where a loss over
-features sees u, ``splitting`` takes the program with its constraint.
+Rows with given sums leave W = V + z uᵀ (:mod:`propopt.losses.completeness`), and the
+program of V has no constraint: curves and sweeps cost the same as without sums. Where a
+loss over features depends on u, ``splitting`` takes the program with its constraint.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from propopt.solvers.solver import (
 
 
 def undetermined_refusal(program: Program) -> str | None:
-    """Why squared losses leave W open: tied to the function, and not fixed by it."""
+    """The reason why squared losses do not determine W; None if they do."""
     losses = program.losses
     if program.bounds or not any(isinstance(loss, Faithfulness) for loss in losses):
         return None
@@ -88,14 +88,14 @@ def _determined(losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> boo
 
 
 def point_grams(designs: Array) -> Array:
-    """Z_nᵀZ_n for each point, shape (N, D, D)."""
+    """Gram matrices Z_nᵀZ_n of all points, shape (N, D, D)."""
     return np.asarray(designs.transpose(0, 2, 1) @ designs)
 
 
 def _components(
     losses: tuple[PropertyLoss, ...], n_points: int
 ) -> NDArray[np.integer] | None:
-    """Which points the couplings tie to one value; None if they tie all to zero."""
+    """Groups of points tied to one value; None if all are tied to zero."""
     tied = Components(np.arange(n_points))
     for loss in losses:
         match loss.map:
@@ -106,16 +106,15 @@ def _components(
     return tied.labels
 
 
-# ---- Rows with given sums: the program of what they leave
-# (:mod:`propopt.losses.completeness`)
+# ---- Rows with given sums: the program in the remaining coordinates
 
 
 @final
 @dataclass(frozen=True)
 class CompletenessReduction(Reduction):
-    """Another solver, given the program that a :class:`Completeness` leaves.
+    """Solve the program that a :class:`Completeness` constraint leaves.
 
-    Duals are those of the program of V: the certificate is made there too.
+    Duals belong to the program of V, as does the certificate.
     """
 
     how = "complete"
@@ -143,7 +142,7 @@ class CompletenessReduction(Reduction):
 
 
 def without_totals(program: Program) -> Program | Reason:
-    """The program of V, for solvers that know no such constraint; or a reason."""
+    """The program of V without the constraint, or the reason for none."""
     totals = Totals.of(program.bounds)
     if totals is None:
         return Reason("no constraint says what rows add up to")
@@ -155,13 +154,13 @@ def without_totals(program: Program) -> Program | Reason:
     return reduced
 
 
-# ---- Squared losses that leave W undetermined: the smallest of all minimisers
+# ---- Squared losses that do not determine W: the minimiser of smallest norm
 
 
 @final
 @dataclass(frozen=True)
 class MinimumNorm(Solver):
-    """Of all minimisers of squared losses the one with the smallest ‖W‖, by LSMR."""
+    """The minimiser of squared losses with the smallest norm ‖W‖, by LSMR."""
 
     name = "minimum_norm"
 

@@ -1,7 +1,7 @@
 """Any program, through cvxpy: compiled once, with the weights as parameters.
 
 Squared losses stay sums of squares of the incidence form; every other loss gets its
-residual as a variable of its own, so that the backend's dual of ``A(W) − T == R`` is
+residual as a separate variable, so that the backend's dual of ``A(W) − T == R`` is
 the subgradient which the certificate needs.
 """
 
@@ -56,7 +56,7 @@ _OPTIONS: Mapping[str, Callable[[float], dict[str, Any]]] = {
     "ECOS": lambda eps: {"abstol": eps, "reltol": eps, "feastol": eps},
     "PIQP": lambda eps: {"eps_abs": eps, "eps_rel": eps},
 }
-"""How each backend is told its accuracy; those not named keep their own default."""
+"""Accuracy options of each backend; backends not listed keep their default."""
 
 _COLD = frozenset({"PIQP"})
 """Started afresh each time: PIQP 0.6 diverges where only the matrix of a cached program
@@ -84,13 +84,13 @@ def missing_backend(backend: str) -> str | None:
 
 
 def options_of(backend: str, accuracy: float) -> dict[str, Any]:
-    """How the backend is told its accuracy; nothing where that is not known."""
-    told = _OPTIONS.get(backend)
-    return {} if told is None else told(accuracy)
+    """Accuracy options of a backend; none for a backend that is not listed."""
+    options = _OPTIONS.get(backend)
+    return {} if options is None else options(accuracy)
 
 
 def accuracy_of(tolerance: float) -> float:
-    """What backends are asked for, where a gap of the tolerance is wanted."""
+    """The accuracy to request of a backend for a gap within the tolerance."""
     return max(1e-3 * tolerance, 1e-12)
 
 
@@ -108,7 +108,7 @@ class Conic(Solver):
         A solver installed for cvxpy, such as ``"CLARABEL"``, ``"OSQP"`` or ``"MOSEK"``;
         by default chosen from the class of the program (see ``AUTOMATIC``).
     options : mapping
-        Passed to the backend as they are, after our own for accuracy.
+        Options passed to the backend unchanged, after those for accuracy.
     """
 
     backend: str | None = None
@@ -239,7 +239,7 @@ class _Compiled(Prepared):
     def _absorbs(self, loss: PropertyLoss) -> bool:
         """True for the last ℓ1 loss of W itself: its dual follows from the others.
 
-        Not where rows have given sums, which have multipliers of their own.
+        Not where rows have given sums, which have separate multipliers.
         """
         if any(map(is_completeness, self._program.bounds)):
             return False
@@ -266,7 +266,7 @@ class _Compiled(Prepared):
                 )
             except cp.SolverError as error:
                 raise self._stopped(str(error)) from error
-            except ValueError as error:  # a status that cvxpy has no place for
+            except ValueError as error:  # a status unknown to cvxpy
                 if "unpack invalid solution" not in str(error):
                     raise
                 raise self._stopped("no status that cvxpy knows") from error
@@ -317,10 +317,10 @@ def _smallest_attainable(program: Program) -> str:
             W = Conic().prepare(part).solve(np.ones(1), tolerance=1e-6).W
         except Infeasible:
             continue
-        beside = ", ".join(map(repr, others)) or "no other bound"
+        named = ", ".join(map(repr, others)) or "no other bound"
         sentences.append(
-            f"{bound} cannot hold: under {beside} the smallest attainable value of "
-            f"{bound.loss.name} is {bound.loss.value_at(W):.6g}"
+            f"{bound} cannot hold: under {named} the smallest "
+            f"attainable value of {bound.loss.name} is {bound.loss.value_at(W):.6g}"
         )
     return "; ".join(sentences) or "no explanation satisfies all of the bounds"
 

@@ -1,18 +1,18 @@
-"""The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds.
+"""Losses of the optimum for all weights: eigenvalues, Krylov spaces, one bound.
 
 Gradient matching, one robustness and one smoothness loss: with a‖W − G‖² + b‖B W‖² +
 c‖W Cᵀ‖², eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), G = Σ ĝ u vᵀ and
-τ = ĝ², the optimum keeps the share h = a/(a + bθ + cν) of each part (Tadesse et al.
+τ = ĝ², the optimum has the share h = a/(a + bθ + cν) of each part (Tadesse et al.
 2024, Eq. 10), so that
 
     ‖W − G‖² = Σ τ (1 − h)²,   ‖B W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
 
-and the optimum is Σ τ a (1 − h). A matrix BᵀB that is known to ΔP leaves the optimum to
-within b ⟨W, ΔP W⟩: that is its slope. Preparing costs O(N³ + D³), the losses for one
+and the optimum is Σ τ a (1 − h). An error ΔP of BᵀB changes the optimum by at most
+b ⟨W, ΔP W⟩, its derivative. Preparing costs O(N³ + D³), the losses for one
 weight vector O(N·D), its attributions O(N·D·(N + D)).
 
-The optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩: the curve of a program
-whose target is E knows ⟨E, H⁻¹E⟩ for all weights at once.
+The optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩: the curve of the
+program with target E gives ⟨E, H⁻¹E⟩ for all weights.
 
 For graphs too large for an eigenbasis, rotating the columns of G by the eigenvectors of
 CᵀC decouples the features: column j of W solves the shifted system
@@ -20,36 +20,36 @@ CᵀC decouples the features: column j of W solves the shifted system
 
 **Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
 gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
-its eigenvectors, times ‖g‖²) such that, for every a, b and c at once, the sums above
+its eigenvectors, times ‖g‖²) such that, for all a, b and c, the sums above
 are exactly the losses of the conjugate-gradient iterate of that many steps.
 
 With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
 from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. Their
-difference, and what rounding may do to nodes, is the certified gap; Lanczos goes on
-until it is small enough, or rounding is all that is left of it (Golub and Meurant,
+difference, and what rounding may do to nodes, is the certified gap; Lanczos continues
+until it is small enough or only rounding (Golub and Meurant,
 "Matrices, Moments and Quadrature with Applications", 2010).
 
-In floating point, Lanczos does what it would do exactly with a matrix whose eigenvalues
-are those of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
-of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
-known to within that, and no better. So where the similarities of some components are a
-million times those of others, each batch is treated by itself, and means over connected
-components are taken out of G first: nodes at θ = 0, exactly.
+In floating point, Lanczos behaves like exact Lanczos with a matrix whose eigenvalues
+differ from those of P by a small multiple of the rounding unit at ‖P‖ (Greenbaum,
+"Behavior of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each
+node has this error. If the similarities of some components are a million times those of
+others, each batch is therefore treated separately, and means over connected components
+are subtracted from G first: nodes at θ = 0, exactly.
 
-**Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
+**Attributions.** Preconditioned conjugate gradients, for requested weights only.
 
-One bound on a squared loss: a scalar root on the exact curve. On the curve of min F(W)
-+ μ·loss(W) the loss falls as μ grows, from what it is at the free optimum (μ = 0) to
-zero, so that "F as small as possible with loss ≤ limit" is the
-one μ where loss(μ) = limit, or zero, where the bound is not active. Each step of the
-root search costs one point of the curve, and no W. Its equation is
+A bound on a squared loss is a scalar root search on the exact curve. On the curve of
+min F(W) + μ·loss(W) the loss falls with μ, from its value at the free optimum (μ = 0)
+to zero, so the minimum of F with loss ≤ limit is at the μ with loss(μ) = limit, or at
+zero if the bound is not active. Each step of the root search costs one point of the
+curve, and no W. Its equation is
 
     log loss/(free − loss) = log limit/(free − limit),
 
 nearly linear in log μ at both ends: free − loss goes to zero with μ, loss with 1/μ².
 
-Where the bound is on faithfulness, F alone decides on the free optimum: it is what is
-nearest to the gradients among the W that cost nothing, means over the components.
+If the bound is on faithfulness, the free optimum is that of F alone: the W nearest to
+the gradients among those at no cost, means over the components.
 """
 
 from __future__ import annotations
@@ -109,20 +109,22 @@ from propopt.solvers.solver import (
 )
 
 
-# ---- ⟨E, H⁻¹E⟩ for all weights at once, from the curve of a program whose target is E
+# ---- ⟨E, H⁻¹E⟩ for all weights, from the curve of the program with target E
 
 
 _TOLERANCE = 1e-10
-"""Of F*, of which a small rest may be asked."""
+"""The relative error of F*, as differences of it may be small."""
 
 
 def energy_on_curve(
     program: Program, solver: Solver, E: Array
 ) -> Callable[[Array], float]:
-    """Weights to a² ⟨E, H⁻¹E⟩; E (N, D)."""
-    own = [isinstance(loss, GradientMatching) for loss in program.losses].index(True)
+    """A function from weights to a² ⟨E, H⁻¹E⟩, for E (N, D)."""
+    matching = [isinstance(loss, GradientMatching) for loss in program.losses].index(
+        True
+    )
     losses = list(program.losses)
-    losses[own] = GradientMatching(E, name=losses[own].name)
+    losses[matching] = GradientMatching(E, name=losses[matching].name)
     with few_threads(program.shape[0]):
         curve = solver.prepare(Program(tuple(losses), (), program.shape))
     assert isinstance(curve, Curve), "the solver prepares curves"
@@ -131,7 +133,7 @@ def energy_on_curve(
     def energy(weights: Array) -> float:
         with few_threads(program.shape[0]):
             F = float(weights @ curve.measure(weights, _TOLERANCE).losses)
-        return max(float(weights[own]) * size - F, 0.0)
+        return max(float(weights[matching]) * size - F, 0.0)
 
     return energy
 
@@ -142,12 +144,12 @@ def energy_on_curve(
 MOST_GRADIENTS = 50_000
 _LOOK_EVERY = 5
 _RESTARTS = 3
-"""From the residual itself, where that of the recurrence has lost it to rounding."""
+"""Restarts from the true residual, when the recurrence has lost it to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSystem:
-    """min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w, which (s + b P) w = a g solves."""
+    """The problem min_w a‖w − g‖² + (s − a)‖w‖² + b wᵀP w: (s + b P) w = a g."""
 
     P: Any  # (N, N): positive semidefinite: sparse, dense or an operator
     a: float  # weights; s ≥ a > 0
@@ -158,7 +160,7 @@ class ShiftedSystem:
 
     def solve(self, w: Array, tolerance: float) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
-        # of w and zero the one with the smaller residual: it leaves less rounding
+        # start at w or zero, whichever has the smaller residual and less rounding
         w, r = w.copy(), self._residual(w)
         if float(r @ r) > self.a**2 * float(self.g @ self.g):
             w, r = np.zeros_like(w), self.a * self.g
@@ -199,9 +201,10 @@ class ShiftedSystem:
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
-        """The objective exceeds its minimum by at most ‖r‖²/a, as the certificate says.
+        """Whether ‖r‖²/a, the bound of the excess objective, is within the tolerance.
 
-        With d = g − w it is a‖d‖² + wᵀ(a d − r), for b P w + (s − a) w = a d − r.
+        With d = g − w the objective is a‖d‖² + wᵀ(a d − r), as b P w + (s − a) w =
+        a d − r.
         """
         squared = float(r @ r)
         d = self.g - w
@@ -220,87 +223,87 @@ class ShiftedSystem:
         return lambda r: inverse * r
 
 
-# ---- Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν)
+# ---- Losses of the optimum from the spectral masses of G at pairs (θ, ν)
 
 
 _DIGITS = 1e-13
-"""Masses are sums of many products: relative to them, they are known to within this."""
+"""The relative error of masses, which are sums of many products."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Masses τ at nodes (θ, ν), and what the nodes are known to; they broadcast."""
+    """Masses τ at nodes (θ, ν) with bounds of their errors; all broadcast."""
 
-    # eigenvalues over points and over features, ≥ 0; what costs nothing is at zero
+    # eigenvalues over points and over features, ≥ 0; parts without cost at zero
     theta: Array
     nu: Array
     tau: Array  # the masses, which add up to ‖G‖²
-    theta_error: Array  # θ and ν are known to within these; zero for constants
+    theta_error: Array  # bounds of the errors of θ and ν; zero for constants
     nu_error: Array
 
     @classmethod
     def joined(cls, rules: Sequence[Nodes]) -> Nodes:
-        """All nodes of some rules of one axis."""
+        """Concatenate the nodes of several rules of one axis."""
         parts = zip(*(vars(rule).values() for rule in rules), strict=True)
         return cls(*map(np.concatenate, parts))
 
     def losses(self, abc: Array) -> Array:
-        """Matching, over-points and over-features loss."""
-        h, rest = self._shares(abc)
-        kept = self.tau * h**2
+        """The matching loss, the loss over points and the loss over features."""
+        h, removed = self._shares(abc)
+        retained = self.tau * h**2
         return np.array(
             [
-                (self.tau * rest**2).sum(),
-                (kept * self.theta).sum(),
-                (kept * self.nu).sum(),
+                (self.tau * removed**2).sum(),
+                (retained * self.theta).sum(),
+                (retained * self.nu).sum(),
             ]
         )
 
     def optimum(self, abc: Array) -> float:
-        """Σ τ a (1 − h): the smallest objective."""
+        """The smallest objective, Σ τ a (1 − h)."""
         return float(abc[0] * (self.tau * self._shares(abc)[1]).sum())
 
     def rounding(self, abc: Array) -> float:
-        """The optimum is known to within this: b ‖W‖ ‖δθ W‖, its like, and its digits.
+        """A bound of the error of the optimum: b ‖W‖ ‖δθ W‖ per axis, and rounding.
 
-        For ⟨W, ΔP W⟩ ≤ ‖W‖ ‖ΔP W‖, where ΔP takes a unit eigenvector to at most δθ; W
-        is the largest that it may be.
+        As ⟨W, ΔP W⟩ ≤ ‖W‖ ‖ΔP W‖, where ΔP maps a unit eigenvector to at most δθ; W is
+        bounded from above.
         """
-        kept = self.tau * self._largest_share(abc) ** 2
+        retained = self.tau * self._largest_share(abc) ** 2
         moved = sum(
-            weight * _root_sum(kept * errors**2)
+            weight * _root_sum(retained * errors**2)
             for weight, errors in ((abc[1], self.theta_error), (abc[2], self.nu_error))
         )
         seen = np.maximum(self.theta_error, self.nu_error) > 0.0
-        size = _root_sum(kept * seen)
+        size = _root_sum(retained * seen)
         return 2.0 * size * moved + _DIGITS * self.optimum(abc)
 
     def losses_rounding(self, abc: Array) -> Array:
-        """Each loss is known to within this; h to within h (b δθ + c δν)/(a + bθ + cν).
+        """Bounds of the error of each loss; that of h is h (b δθ + c δν)/(a + bθ + cν).
 
-        Below that, losses cannot settle however long one goes on.
+        More steps cannot make losses more accurate than this.
         """
-        _, rest = self._shares(abc)
+        _, removed = self._shares(abc)
         h = self._largest_share(abc)
         moved = (abc[1] * self.theta_error + abc[2] * self.nu_error) * h / abc[0]
-        kept = self.tau * h**2
+        retained = self.tau * h**2
         return np.array(
             [
-                (2.0 * self.tau * rest * h * moved).sum(),
-                (kept * (self.theta_error + 2.0 * self.theta * moved)).sum(),
-                (kept * (self.nu_error + 2.0 * self.nu * moved)).sum(),
+                (2.0 * self.tau * removed * h * moved).sum(),
+                (retained * (self.theta_error + 2.0 * self.theta * moved)).sum(),
+                (retained * (self.nu_error + 2.0 * self.nu * moved)).sum(),
             ]
         )
 
     def _shares(self, abc: Array) -> tuple[Array, Array]:
-        """h, and 1 − h without cancellation."""
+        """The shares h, and 1 − h without cancellation."""
         a, b, c = abc
         stiffness = b * self.theta + c * self.nu
         h = a / (a + stiffness)
         return h, stiffness / a * h
 
     def _largest_share(self, abc: Array) -> Array:
-        """The share h where θ and ν are as small as they may be."""
+        """The share h for the smallest possible θ and ν."""
         a, b, c = abc
         theta = np.maximum(self.theta - self.theta_error, 0.0)
         nu = np.maximum(self.nu - self.nu_error, 0.0)
@@ -314,21 +317,21 @@ def _root_sum(squares: Array) -> float:
 NO_NODES = Nodes(*(np.zeros(0) for _ in range(5)))
 
 
-# ---- Many masses as few, so that another weight costs little
+# ---- Condensing many masses, so that each weight is cheap
 
 
 _FEW = 2048
-"""So many nodes stay as they are."""
+"""Up to this many nodes are not condensed."""
 
 _PARTS = 8
-"""Parts of an octave of θ."""
+"""Parts of each octave of θ."""
 
 _NODES = 11
-"""Of each part."""
+"""Chebyshev nodes of each part."""
 
 
 def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
-    """Nodes (J,) and masses (J, k) with the sums of masses tau (N, k) at theta (N,).
+    """Condense masses tau (N, k) at theta (N,) to nodes (J,) and masses (J, k).
 
     In each part of an octave, f is replaced by its polynomial through Chebyshev points
     x_j: with T_n at x of each node,
@@ -343,34 +346,36 @@ def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
     if len(theta) <= _FEW:
         return theta, tau
     mantissa, octave = np.frexp(theta)
-    place = (mantissa - 0.5) * (2 * _PARTS)
-    part = np.minimum(place.astype(np.intp), _PARTS - 1)
-    x = 2.0 * (place - part) - 1.0
-    some = theta > 0.0
-    first = int(octave[some].min(initial=0))
-    count = (int(octave[some].max(initial=0)) - first + 1) * _PARTS
+    position = (mantissa - 0.5) * (2 * _PARTS)
+    part = np.minimum(position.astype(np.intp), _PARTS - 1)
+    x = 2.0 * (position - part) - 1.0
+    positive = theta > 0.0
+    first = int(octave[positive].min(initial=0))
+    count = (int(octave[positive].max(initial=0)) - first + 1) * _PARTS
     part += (octave - first) * _PARTS
-    x[~some], part[~some] = 0.0, count  # the last part is θ = 0
+    x[~positive], part[~positive] = 0.0, count  # the last part is θ = 0
     moments = np.zeros((_NODES, count + 1, tau.shape[1]))
     for rows in range(0, len(theta), SLAB):
         here = slice(rows, rows + SLAB)
-        own, t = tau[here].T, x[here]
+        columns, t = tau[here].T, x[here]
         for n, T in enumerate(_chebyshev(t)):
-            for k, masses in enumerate(own):
+            for k, masses in enumerate(columns):
                 moments[n, :, k] += np.bincount(part[here], masses * T, count + 1)
     points = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     basis = np.array([*_chebyshev(points)]) * (2.0 / _NODES)
     basis[0] *= 0.5
-    held = np.unique(part[some])
-    tau = np.einsum("nj,npk->pjk", basis, moments[:, held]).reshape(-1, tau.shape[1])
-    octaves, parts = np.divmod(held, _PARTS)
+    occupied = np.unique(part[positive])
+    tau = np.einsum("nj,npk->pjk", basis, moments[:, occupied]).reshape(
+        -1, tau.shape[1]
+    )
+    octaves, parts = np.divmod(occupied, _PARTS)
     middles = 0.5 + (parts[:, None] + 0.5 * (1.0 + points)) / (2 * _PARTS)
     theta = np.ldexp(middles, (octaves + first)[:, None]).ravel()
     return np.append(theta, 0.0), np.concatenate([tau, moments[0, -1:]])
 
 
 def _chebyshev(x: Array) -> Iterator[Array]:
-    """T_0, T_1, … at x."""
+    """Yield the Chebyshev polynomials T_0, T_1, … at x."""
     last, this = x, np.ones_like(x)
     for _ in range(_NODES):
         yield this
@@ -405,22 +410,22 @@ class Spectral(Solver):
 
 @final
 class Diagonal(Curve):
-    """The program in both eigenbases."""
+    """A program in the eigenbases over points and over features."""
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         self._over_points, self._over_features = eigenbases(quadratic)
-        turned = self._columns()
+        coefficients = self._columns()
         if isinstance(self._over_points, Waves):
-            self._over_points.turn(turned)
+            self._over_points.turn(coefficients)
         else:
-            turned = self._over_points.forward(turned.T).T
+            coefficients = self._over_points.forward(coefficients.T).T
         if quadratic.Q is not None:
-            turned = self._over_features.forward(turned)
-        self._G_hat = turned  # (D, N)
+            coefficients = self._over_features.forward(coefficients)
+        self._G_hat = coefficients  # (D, N)
 
     def _columns(self) -> Array:
-        """G less what is constant on pairs of parts, in columns (D, N)."""
+        """G minus its constants on pairs of parts, in columns (D, N)."""
         G, constants = self._quadratic.G, self._quadratic.constants
         columns = np.empty(G.shape[::-1])
         for rows in slabs(G):
@@ -430,7 +435,7 @@ class Diagonal(Curve):
 
     @property
     def bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
-        """U over points and V over features."""
+        """The eigenbases U over points and V over features."""
         return self._over_points, self._over_features
 
     def solve(
@@ -448,7 +453,7 @@ class Diagonal(Curve):
         return Solution(W=self._with_constants(W))
 
     def _scaled(self, h: Array) -> Array:
-        """W where coefficients of all columns are scaled by h (N,)."""
+        """W with the coefficients of all columns scaled by h (N,)."""
         points = self._over_points
         if not isinstance(points, Waves):
             return self._with_constants(points.backward((self._G_hat * h).T))
@@ -470,9 +475,9 @@ class Diagonal(Curve):
         return Measurement(losses=placed, excess=excess)
 
     def _transform_rounding(self, abc: Array, losses: Array) -> float:
-        """What errors δ of Ĝ do to the optimum F, whose root is a norm of Ĝ.
+        """The effect of errors δ of Ĝ on the optimum F, whose root is a norm of Ĝ.
 
-        F(δ) ≤ a k/(a + k) ‖δ‖² for the largest curvature k beside a.
+        F(δ) ≤ a k/(a + k) ‖δ‖² for the largest curvature k of the other losses.
         """
         bases = (self._over_points, self._over_features)
         rate = sum(basis.rounding for basis in bases if isinstance(basis, Waves))
@@ -509,15 +514,15 @@ class Diagonal(Curve):
 
 
 _FIRST_STEPS = 10
-_GROWTH = 0.4  # each extension adds so much, for looking costs as much as many steps
+_GROWTH = 0.4  # of the steps so far in each extension: checks are expensive
 _ROUNDING = 8 * EPSILON
-"""To what nodes are known, beside ‖P‖; see the tests for what was measured."""
+"""Errors of nodes relative to ‖P‖; the tests measure them."""
 
 
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
-    ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
+    ``gauss`` and ``radau`` are its rules, ``earlier`` is the previous Gauss rule.
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
@@ -541,11 +546,11 @@ class Lanczos:
 
     @property
     def n_steps(self) -> int:
-        """Products with P so far."""
+        """The number of products with P so far."""
         return len(self._alpha)
 
     def extend(self) -> None:
-        """Go on for some more steps, or until the space is exhausted."""
+        """Take some more steps, or until the space is exhausted."""
         for _ in range(max(_FIRST_STEPS, int(_GROWTH * self.n_steps))):
             if self.exhausted:
                 break
@@ -591,10 +596,10 @@ class Lanczos:
         return Nodes(np.maximum(theta, 0.0), nu, tau, errors, nu_errors)
 
     def _radau_rule(self) -> Nodes:
-        """The rule with one more node, which is put at zero, below all eigenvalues."""
-        zero = -self._error  # rounding may leave eigenvalues this low
+        """The rule with one more node at zero, below all eigenvalues."""
+        zero = -self._error  # rounding may produce eigenvalues this low
         pivot = self._last_pivot(zero)
-        while pivot <= 0.0:  # and shows that it leaves lower ones
+        while pivot <= 0.0:  # an even lower one
             self._error *= 2.0
             zero = -self._error
             pivot = self._last_pivot(zero)
@@ -602,7 +607,7 @@ class Lanczos:
         return self._rule([*self._alpha, last], self._beta)
 
     def _last_pivot(self, zero: float) -> float:
-        """Of T − zero I, if all are positive: if no eigenvalue is below; else 0."""
+        """The last pivot of T − zero I; 0 if an eigenvalue is below ``zero``."""
         pivot = np.inf
         for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
             pivot = alpha - zero - beta**2 / pivot
@@ -615,12 +620,12 @@ class Lanczos:
 
 
 _APART = 1e3
-"""Components whose largest entries differ by less are treated together."""
+"""Components whose largest entries differ by a smaller factor form one batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some components of P: their nodes, their part of P, and a bound of its norm."""
+    """Components of P: their nodes, their part of P, and a bound of its norm."""
 
     P: Any
     nodes: NDArray[np.intp] | slice
@@ -628,7 +633,7 @@ class Batch:
 
 
 def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Batch]:
-    """The batches of components, the largest first; isolated nodes are in none."""
+    """Batches of components, the largest first, without isolated nodes."""
     if isinstance(P, Operator):
         return [Batch(P, slice(None), P.largest)]
     if parts is None or parts.count == 1 or not sp.issparse(P):
@@ -644,22 +649,22 @@ def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[B
 
 
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
-    """A number for each node: by how many factors its component is below the largest.
+    """For each node, the number of factors by which its component is below the largest.
 
-    Minus one where the component is an isolated node.
+    Minus one for isolated nodes.
     """
     largest = np.zeros(parts.count)
     np.maximum.at(largest, parts.labels, diagonal)
-    some = largest > 0.0
+    positive = largest > 0.0
     batches = np.full(parts.count, -1)
-    sizes = np.log(largest[some])
+    sizes = np.log(largest[positive])
     below = sizes.max(initial=-np.inf) - sizes
-    batches[some] = np.floor(below / np.log(_APART))
+    batches[positive] = np.floor(below / np.log(_APART))
     return batches[parts.labels]
 
 
 def _norm(P: Sparse | Array) -> float:
-    """The largest sum of absolute values in a row: no eigenvalue is larger."""
+    """The largest row sum of absolute values, a bound of all eigenvalues."""
     return float(abs(P).sum(axis=1).max())
 
 
@@ -679,14 +684,14 @@ class Krylov(Solver):
     Parameters
     ----------
     most_steps : int, optional
-        Of Lanczos, and of conjugate gradients, before it gives up; by default 10,000
-        and 50,000.
+        Steps of Lanczos, and of conjugate gradients, before it gives up; by default
+        10,000 and 50,000.
     otherwise : Solver, optional
-        One of curves too, asked for weights at which this one gives up or misses the
+        Another solver with curves, for weights at which this one fails or misses the
         tolerance.
     reader : Solver, optional
-        Gives the attributions of weights after losses of a curve were asked for: many
-        attributions may follow, and an eigenbasis has each in two products.
+        A solver for attributions once losses of the curve were computed: many may
+        follow, and an eigenbasis computes each in two products.
     """
 
     most_steps: int | None = None
@@ -713,7 +718,7 @@ class Krylov(Solver):
 
 @final
 class _Read(Curve):
-    """A curve, and another solver for attributions once it was asked for losses."""
+    """A curve with another solver for attributions after losses were computed."""
 
     def __init__(self, program: Program, curve: Curve, reader: Solver) -> None:
         self._program, self._curve, self._solver = program, curve, reader
@@ -766,7 +771,7 @@ class _KrylovSpaces(Curve):
 
     @cached_property
     def _constants(self) -> Nodes:
-        """What P does not see: means, and all of G where there is no P."""
+        """Nodes that P does not affect: means, or all of G without P."""
         tau = np.zeros(len(self._nu))
         if self._parts is not None:
             tau += self._means**2 @ self._parts.sizes
@@ -782,7 +787,7 @@ class _KrylovSpaces(Curve):
         while True:
             losses = self._gauss.losses(abc)
             rounding = self._gauss.rounding(abc)
-            # in theory the Radau rule is below the Gauss rule: else, it is an error too
+            # exactly, the Radau rule is below the Gauss rule; any difference counts
             apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
             settled = apart <= max(tolerance * float(abc @ losses), rounding)
             if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):
@@ -791,7 +796,7 @@ class _KrylovSpaces(Curve):
             self._extend()
 
     def _is_still(self, abc: Array, losses: Array, tolerance: float) -> bool:
-        """True if the last steps changed each loss by little, or by rounding."""
+        """Whether the last steps changed each loss within tolerance or rounding."""
         change = np.abs(losses - self._earlier.losses(abc))
         little = np.maximum(tolerance * losses, self._gauss.losses_rounding(abc))
         return bool((change <= little).all())
@@ -844,25 +849,25 @@ class _KrylovSpaces(Curve):
         return Solution(W=W)
 
 
-# ---- Which of the solvers that know whole curves is fastest for a program
+# ---- Choosing the fastest solver with a curve
 
 
 _USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take
 SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
 SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
-SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
-SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
-SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
-PATIENCE = 3.0  # factors that Lanczos may cost before these take over
+SECONDS_PER_STEP = 6e-5  # overhead of a step
+SECONDS_PER_NUMBER = 1e-8  # overhead of a step per point
+SECONDS_PER_FACTOR = 5e-4  # overhead of one weight
+PATIENCE = 3.0  # Lanczos may cost this many factors before Factored takes over
 FEWEST_STEPS = 200
-FEW = 3.0  # attributions of a curve that an eigenbasis may cost before it reads them
+FEW = 3.0  # an eigenbasis may cost this many attributions of a curve
 
 
 def choose_curve_solver(program: Program) -> Solver | Reason:
-    """Spectral, Factored or Krylov, or why none of them takes the program.
+    """Choose Spectral, Factored or Krylov, or return the reason for none.
 
-    By an estimate of seconds; Lanczos would take many times as many steps as there are
-    points for the precision of a kernel, which is dense and badly conditioned.
+    The choice follows an estimate of seconds. Kernel precisions are dense and badly
+    conditioned: Lanczos would take many more steps than points.
     """
     reason = curve_refusal(program)
     if reason is not None:
@@ -871,8 +876,8 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     eigenbasis_fits = spectral.refusal(program) is None
     if eigenbasis_fits and _is_lattice(program):
         return spectral
-    own = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
-    if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in own):
+    maps = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
+    if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in maps):
         return spectral
     n_points, n_features = program.shape
     step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points  # for each feature
@@ -887,19 +892,19 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     factors = _seconds_per_weight(program)
     if factors <= lanczos:
         return Factored()
-    # no longer in vain than a few factors would take
+    # stop Lanczos after the time of a few factors
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
     return Krylov(most_steps=steps, fallback=Factored(), reader=reader).take(program)
 
 
 def _is_lattice(program: Program) -> bool:
-    """Whether points are coupled as a lattice: transforms take them apart."""
-    own = (x.map for x in program.losses if not isinstance(x.map, OverFeatures))
-    return any(lattice_of(A) is not None for A in own)
+    """Whether points form a lattice, which transforms diagonalise."""
+    maps = (x.map for x in program.losses if not isinstance(x.map, OverFeatures))
+    return any(lattice_of(A) is not None for A in maps)
 
 
 def _seconds_per_weight(program: Program) -> float:
-    """Of factors: one for each eigenvalue of the features, and two solves for each."""
+    """Estimated seconds for factors, one per feature eigenvalue with two solves."""
     graph = stored_graph(program)
     assert graph is not None, "see the refusal of Factored"
     _, n_features = program.shape
@@ -912,7 +917,7 @@ def _seconds_per_weight(program: Program) -> float:
 
 
 def _entries(program: Program) -> float:
-    """Numbers that one product with the matrix over points reads."""
+    """Numbers read by one product with the matrix over points."""
     total = 0.0
     for loss in program.losses:
         match loss.map:
@@ -929,16 +934,16 @@ def _entries(program: Program) -> float:
 # ---- One bound on a squared loss: a scalar root on the exact curve
 
 
-MARGIN = 0.01  # of the tolerance, by which the loss is kept below its limit
+MARGIN = 0.01  # of the tolerance, between the loss and its limit
 SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
 
 
 @final
 @dataclass(frozen=True)
 class OneBound(Dispatcher):
-    """One bound, by a root search on the curve of the spectral or Krylov solver.
+    """One bound, by a root search on the curve of another solver.
 
-    ``curve`` is it where it was prepared for other limits, ``solver`` what prepares it.
+    ``curve`` may be given if prepared for other limits; else ``solver`` prepares it.
     """
 
     curve: Curve | None = None
@@ -953,7 +958,7 @@ class OneBound(Dispatcher):
         if self.curve is not None:
             return self
         solver = choose_curve_solver(_with_bound_as_loss(program))
-        if isinstance(solver, Krylov):  # one W is read of many points of the curve
+        if isinstance(solver, Krylov):  # one W after many points of the curve
             solver = replace(solver, reader=None)
         return solver if isinstance(solver, Reason) else replace(self, solver=solver)
 
@@ -961,7 +966,7 @@ class OneBound(Dispatcher):
         return _OnCurve(program, self.curve or self.curve_of(program))
 
     def curve_of(self, program: Program) -> Curve:
-        """The curve of the objective and the bounded loss together."""
+        """Prepare the curve of the objective with the bounded loss as a loss."""
         free = _with_bound_as_loss(program)
         solver = self.solver or choose_curve_solver(free)
         if isinstance(solver, Reason):
@@ -972,7 +977,7 @@ class OneBound(Dispatcher):
 
 
 def _bound_refusal(program: Program) -> str | None:
-    """Why the bounds are not one above zero on a loss whose curve may be known."""
+    """The reason why the bounds are not a single positive one on a suitable loss."""
     if len(program.bounds) != 1:
         return f"it takes one bound, and there are {len(program.bounds)}"
     bound = program.bounds[0]
@@ -981,7 +986,7 @@ def _bound_refusal(program: Program) -> str | None:
     if _is_faithfulness(bound):
         for loss in program.losses:
             if not has_exact_zeros(loss):
-                return f"what costs no {loss.name} is not known"
+                return f"the attributions with zero {loss.name} have no closed form"
     return None
 
 
@@ -1029,20 +1034,20 @@ class _OnCurve(Prepared):
     def _enclosed(
         self, height: Callable[[float], float], middle: float
     ) -> tuple[float, float]:
-        """Logarithms of a multiplier that is too small and of one that is too large."""
+        """Logarithms of one multiplier that is too small and one that is too large."""
         rises = height(middle) > 0.0
-        near = middle
+        inner = middle
         for decades in np.cumsum(np.arange(1, 11)):
-            far = middle + (1.0 if rises else -1.0) * decades * np.log(10.0)
-            if (height(far) > 0.0) != rises:
-                return (near, far) if rises else (far, near)
-            near = far
+            outer = middle + (1.0 if rises else -1.0) * decades * np.log(10.0)
+            if (height(outer) > 0.0) != rises:
+                return (inner, outer) if rises else (outer, inner)
+            inner = outer
         raise SolverFailure(
-            f"no multiplier up to {np.exp(near):.0e} meets {self._bound}"
+            f"no multiplier up to {np.exp(inner):.0e} meets {self._bound}"
         )
 
     def _free_loss(self, weights: Array, tolerance: float) -> float:
-        """The bounded loss where the bound is left out."""
+        """The bounded loss at the optimum without the bound."""
         if _is_faithfulness(self._bound):
             return self._bound.loss.value_at(
                 self._free_attributions(weights, tolerance)

@@ -1,8 +1,8 @@
-"""Programs with losses or constraints of users: any backend of cvxpy, and their proof.
+"""Programs with custom cvxpy losses or constraints, solved by any backend.
 
 The backend gives W, and its losses are computed from W. The bound comes from duals of
 Clarabel for the same conic program, whatever the backend, and they are checked
-(:mod:`propopt.proofs.conic_bound`). So the gap says how good W is, whoever made it.
+(:mod:`propopt.proofs.conic_bound`). So the gap holds for W from any source.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from propopt.solvers.task import Auto, find_solver
 
 
 NOT_PROVED = "not proved"
-"""The parameter of a result that says why it has no gap."""
+"""The parameter of a result with the reason why it has no gap."""
 
 
 def solve_custom(
     objective: Objective,
     bounds: tuple[Bound, ...],
-    own: tuple[CustomConstraints, ...],
+    custom: tuple[CustomConstraints, ...],
     solver: str | Solver,
     tolerance: float,
 ) -> Explanation:
-    """The optimum of a program that only cvxpy knows, with its proof."""
+    """The optimum of a program with custom losses or constraints, with its proof."""
     began = time.perf_counter()
     conic = _conic(find_solver(solver))
-    program = CustomProgram(objective, bounds, own)
-    known = program.known
-    too_large = too_large_refusal(known)
+    program = CustomProgram(objective, bounds, custom)
+    standard = program.standard
+    too_large = too_large_refusal(standard)
     if too_large is not None:
         raise Refused(too_large)
     backend = conic.backend or "CLARABEL"
@@ -62,13 +62,13 @@ def solve_custom(
     refuse_overflow(W, "attributions")
     values = {loss.name: loss.value_at(W) for loss in program.losses}
     certificate = program.certificate(W, values, solved)
-    told = {}
-    if own:
+    parameters = {}
+    if custom:
         count = len(program.constraints)
-        told["subject_to"] = f"{count} constraint{'s' * (count > 1)} of cvxpy"
+        parameters["subject_to"] = f"{count} constraint{'s' * (count > 1)} of cvxpy"
     scale = 0.0
     if isinstance(certificate, Reason):
-        told[NOT_PROVED] = certificate.reason
+        parameters[NOT_PROVED] = certificate.reason
         warnings.warn(
             f"{backend}: nothing is proved of these attributions: {certificate.reason}",
             UncertifiedWarning,
@@ -80,15 +80,15 @@ def solve_custom(
             warnings.warn(
                 f"{backend} reached a certified gap of {certificate.gap:.1e} and a "
                 f"violation of constraints of {certificate.violation:.1e}, where "
-                f"{tolerance:.1e} was wanted; another solver may do better",
+                f"{tolerance:.1e} was requested; another solver may do better",
                 UncertifiedWarning,
                 stacklevel=3,
             )
     return Explanation(
         attributions=read_only(W),
         method="optimized",
-        labels=known.labels,
-        parameters=told,
+        labels=standard.labels,
+        parameters=parameters,
         weights=objective.weights,
         certificate=None if isinstance(certificate, Reason) else certificate,
         multipliers={
@@ -97,10 +97,10 @@ def solve_custom(
             if bound.limit > 0.0 and limit.dual_value is not None
         },
         losses=values,
-        target=_target(known, scale),
-        problem_data=problem_data_of(known, known.shape),
-        units=units_of_target(known.all_losses) or "gradient",
-        quantity=quantity_of_target(known.all_losses),
+        target=_target(standard, scale),
+        problem_data=problem_data_of(standard, standard.shape),
+        units=units_of_target(standard.all_losses) or "gradient",
+        quantity=quantity_of_target(standard.all_losses),
         solver=backend,
         seconds=time.perf_counter() - began,
     )
@@ -111,8 +111,8 @@ def _conic(solver: Solver) -> Conic:
         return Conic()
     if not isinstance(solver, Conic):
         raise Refused(
-            f"{solver.name} cannot solve this: losses and constraints of your own are "
-            "known to cvxpy alone; solver='conic' takes them, or a backend such as "
+            f"{solver.name} cannot solve this: custom losses and constraints need "
+            "cvxpy: solver='conic' takes them, or a backend such as "
             "'CLARABEL'"
         )
     return solver
@@ -121,19 +121,19 @@ def _conic(solver: Solver) -> Conic:
 def _run(
     program: CustomProgram, backend: str, tolerance: float, options: Mapping[str, Any]
 ) -> Solved:
-    """W by the backend, and what Clarabel says of the same program."""
+    """Solve with the backend; the duals are Clarabel's for the same program."""
     import cvxpy as cp
 
     accuracy = accuracy_of(tolerance)
-    told = {**options_of(backend, accuracy), **options}
+    settings = {**options_of(backend, accuracy), **options}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         try:
             if backend == "CLARABEL":
-                solved = Solved(program.problem, told)
+                solved = Solved(program.problem, settings)
                 solved.unpack()
             else:
-                program.problem.solve(solver=backend, **told)
+                program.problem.solve(solver=backend, **settings)
         except cp.SolverError as error:
             raise SolverFailure(
                 f"{backend} stopped without an answer ({error}); another solver may "
@@ -152,15 +152,15 @@ def _run(
     return solved
 
 
-def _target(known: Program, scale: float) -> TargetError:
-    """What is known of the error of the target."""
-    aims = [loss for loss in known.all_losses if isinstance(loss, Faithfulness)]
-    sources = [exact_source(loss) for loss in aims]
+def _target(standard: Program, scale: float) -> TargetError:
+    """The error of the target, if it is available."""
+    matched = [loss for loss in standard.all_losses if isinstance(loss, Faithfulness)]
+    sources = [exact_source(loss) for loss in matched]
     if None in sources:
         given = any(
-            isinstance(x, GradientMatching) and x.estimate is None for x in aims
+            isinstance(x, GradientMatching) and x.estimate is None for x in matched
         )
         how = "given as numbers" if given else "estimated"
-        return unknown_target(f"{how}, its error is not known", scale)
-    told = dict.fromkeys(source or "" for source in sources)
-    return exact_target(" and ".join(told) or "not used", scale)
+        return unknown_target(f"{how}, its error is unknown", scale)
+    names = dict.fromkeys(source or "" for source in sources)
+    return exact_target(" and ".join(names) or "not used", scale)

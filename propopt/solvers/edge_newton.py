@@ -8,12 +8,12 @@ For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
     F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4.
 
 Where rows have given sums, W is V + z uᵀ with V u = 0
-(:mod:`propopt.losses.completeness`), and ∇ counts without its part along u.
+(:mod:`propopt.losses.completeness`), and the part of ∇ along u is dropped.
 
 Linear systems (δ_j I + P) w_j = r_j, one for each feature j in the eigenbasis V of Q:
 
 * dense, one shift δ: the inverse, from a Cholesky factor;
-* dense, several shifts: the eigenbasis of P, good for all of them at once;
+* dense, several shifts: the eigenbasis of P, which serves all shifts;
 * larger or narrower (points in two or three dimensions): sparse LU;
 * large and wide: conjugate gradients, all features at once.
 
@@ -23,14 +23,14 @@ concave program
 
     max_s  φ(s) = min_W ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_e s_e ‖z_e‖²,
 
-a pairwise robustness with the worst weights. Its W solves one linear system, and
+pairwise robustness with the worst weights. Its W solves one linear system, and
 
     ∂φ/∂s_e = q_e = ‖z_e‖²,   −∂²φ/∂s_e∂s_f = H_ef = 2 Σ_j z_ej z_fj b_eᵀ M_j⁻¹ b_f,
 
-with M_j the matrix of feature j and b_e the row of edge e. The number of features is
-gone from the unknowns, and only edges at the largest difference have a weight: each
-Newton step is a small quadratic program over those, by conjugate gradients and block
-pivoting. The subgradient of the loss is y_e = 2 s_e z_e.
+with M_j the matrix of feature j and b_e the row of edge e. The number of
+unknowns does not depend on the features, and only edges at the largest difference have
+a weight: each Newton step is a small quadratic program over these, by conjugate
+gradients and block pivoting. The subgradient of the loss is y_e = 2 s_e z_e.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ LU_LIMIT = 2e10
 """Operations N·bandwidth² up to which a sparse LU is taken."""
 
 _LARGEST = 1e12
-"""Of P beside δ up to which a dense inverse of δI + P keeps digits."""
+"""Largest ratio of P to δ for which a dense inverse of δI + P is accurate."""
 
 _REDUCTION = 1e-22
-"""Of the energy of a residual, that is, 1e-11 of its size: what steps of ADMM need."""
+"""Of the energy of a residual, that is, 1e-11 of its size: as steps of ADMM need."""
 
 
 @final
@@ -93,8 +93,8 @@ class System:
     # by the ends of k edges (e_t − e_h)ᵀ (δ_j I + P)⁻¹ (e_t − e_h), or nearly, (k, 1)
     # or (k, D)
     resistances: Callable[[Indices, Indices], Array]
-    inverse: Array | None = None  # (δI + P)⁻¹, where it is known
-    vectors: Array | None = None  # V, where features are coupled
+    inverse: Array | None = None  # (δI + P)⁻¹, if computed
+    vectors: Array | None = None  # V, if features are coupled
     totals: Totals | None = None
 
     def solve(self, R: Attributions) -> Attributions:
@@ -103,13 +103,13 @@ class System:
         return W if self.vectors is None else np.asarray(W @ self.vectors.T)
 
     def rotate(self, R: Array) -> Array:
-        """R V, of what is not along u: nothing answers to the rest."""
+        """R V without its part along u, which has no effect."""
         R = R if self.totals is None else self.totals.coordinates(R)
         return R if self.vectors is None else R @ self.vectors
 
 
 def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
-    """How systems with these matrices in P are best solved."""
+    """Choose the fastest layout for systems with these matrices in P."""
     size = grams[0].shape[0] if grams else 0
     if size <= _SMALL or any(isinstance(gram, np.ndarray) for gram in grams):
         return "dense"
@@ -122,7 +122,7 @@ def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
 
 
 def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
-    """The systems made ready for many right-hand sides."""
+    """Prepare the systems for many right-hand sides."""
     if layout == "dense":
         return _dense(dense_matrix(P), shifts)
     diagonals = P.diagonal()[:, None] + shifts
@@ -156,15 +156,16 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
 
 
 def _dense(P: Array, shifts: Array) -> System:
-    """By the inverse; where that keeps no digits, in the basis of P = U diag(λ) Uᵀ."""
+    """Systems by the inverse; if inaccurate, in the basis of P = U diag(λ) Uᵀ."""
     shift = float(shifts[0])
     largest = float(np.abs(P).sum(axis=1).max())
     if (shifts == shift).all() and largest <= _LARGEST * shift:
         inverse = shifted_inverse(P, shift)
 
         def of_inverse(tails: Indices, heads: Indices) -> Array:
-            own = np.diagonal(inverse)
-            return (own[tails] + own[heads] - 2 * inverse[tails, heads])[:, None]
+            diagonal = np.diagonal(inverse)
+            edges = diagonal[tails] + diagonal[heads] - 2 * inverse[tails, heads]
+            return edges[:, None]
 
         return System(lambda R: inverse @ R, of_inverse, inverse)
     values, U = la.eigh(P, check_finite=False)
@@ -177,7 +178,7 @@ def _dense(P: Array, shifts: Array) -> System:
 
 
 def shifted_inverse(P: Array, shift: float) -> Array:
-    """(δI + P)⁻¹, from the Cholesky factor."""
+    """The inverse (δI + P)⁻¹, from the Cholesky factor."""
     matrix = np.array(P, order="F")
     matrix.flat[:: len(matrix) + 1] += shift
     return positive_inverse(matrix)
@@ -185,12 +186,12 @@ def shifted_inverse(P: Array, shift: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """c φ(A W), with A the identity or a sparse matrix over points."""
+    """A term c φ(A W), with A the identity or a sparse matrix over points."""
 
     weight: float  # c > 0
     penalty: Penalty  # φ
     map: LinearMap
-    # aᵀ stored by rows, for products with it are faster so; None for the identity
+    # Aᵀ stored by rows, for faster products; None for the identity
     transpose: Sparse | None
     gram: Sparse | Array | None  # AᵀA (N, N), sparse or dense; None for the identity
 
@@ -205,13 +206,13 @@ class Term:
                 return cls(1.0, loss.penalty, other, None, None)
 
     def adjoint(self, Y: Array) -> Attributions:
-        """AᵀY."""
+        """The adjoint AᵀY."""
         return Y if self.transpose is None else np.asarray(self.transpose @ Y)
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Attributions and one dual per term, with what they prove."""
+    """Attributions and one dual per term, with the gap they prove."""
 
     W: Attributions
     duals: tuple[Array, ...]
@@ -233,15 +234,15 @@ class Composite:
     Q: Array | None
     terms: tuple[Term, ...]  # the losses that are not smooth
     layout: Layout  # how systems are solved; "dense" asks for dense matrices
-    totals: Totals | None = None  # what rows add up to, where that is given
+    totals: Totals | None = None  # the given row sums
 
     def coupling(self, W: Attributions) -> Attributions:
-        """P W + W Q."""
+        """The coupling P W + W Q."""
         coupled = np.zeros_like(W) if self.P is None else self.P @ W
         return coupled if self.Q is None else coupled + W @ self.Q
 
     def point(self, W: Attributions, duals: Sequence[Array]) -> Point:
-        """What W and the duals prove, once the duals are in their domains."""
+        """The gap of W and the duals, after moving the duals into their domains."""
         coupled = self.coupling(W)
         D = W - self.G
         slope = 2.0 * (D + coupled)
@@ -263,20 +264,20 @@ class Composite:
         return Point(W, tuple(inside), value, excess)
 
     def allowed(self, W: Attributions) -> Attributions:
-        """W, or the nearest whose rows have the given sums."""
+        """W, or the nearest attributions with the given row sums."""
         return W if self.totals is None else self.totals.expanded(W)
 
     def minimiser(self, system: System, R: Attributions) -> Attributions:
-        """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
+        """The allowed W with the smallest ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
         if self.totals is None:
             return system.solve(R)
-        # H z uᵀ is a multiple of uᵀ but for z(Q u)ᵀ, and V is free of those
+        # H z uᵀ is a multiple of uᵀ except z(Q u)ᵀ, and V has no such part
         if self.Q is not None:
             R = R - np.outer(self.totals.heights, self.Q @ self.totals.axis)
         return self.totals.expanded(system.solve(R))
 
     def system(self, shift: float, extra: Sparse | Array | None) -> System:
-        """Solves (shift + 1) W + P W + W Q + extra W = R for W, or for V."""
+        """The system (shift + 1) W + P W + W Q + extra W = R for W, or for V."""
         parts = [part for part in (self.P, extra) if part is not None]
         size = len(self.G)
         P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
@@ -286,7 +287,7 @@ class Composite:
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        """Q = V diag(ν) Vᵀ, of V alone (I − uuᵀ)Q(I − uuᵀ); V is None where Q is."""
+        """Q, or (I − uuᵀ)Q(I − uuᵀ) with sums, as V diag(ν) Vᵀ; V is None without Q."""
         if self.Q is None:
             return np.zeros(self.G.shape[1]), None
         Q = self.Q
@@ -313,7 +314,7 @@ programs need it; it goes to zero with the gap, so that convergence stays fast.
 
 
 def is_applicable(program: Composite) -> bool:
-    """True where every term is a max-difference in l2."""
+    """Whether every term is a max-difference in l2."""
     return bool(program.terms) and all(
         isinstance(t.penalty, GroupMax) and t.penalty.degree == 2 for t in program.terms
     )
@@ -321,7 +322,7 @@ def is_applicable(program: Composite) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What weights s imply: the systems, W, the differences Z, q and φ."""
+    """The state for weights s: the system, W, the differences Z, q and φ."""
 
     s: Array
     system: System
@@ -342,10 +343,11 @@ class EdgeNewton:
         groups, totals, first = [], [], 0
         for term in program.terms:
             assert isinstance(term.penalty, GroupMax), "see is_applicable"
-            own = term.penalty.group
-            groups.append(own + first)
-            first += int(own[-1]) + 1
-            totals.append(np.full(int(own[-1]) + 1, term.weight))
+            group = term.penalty.group
+            n_groups = int(group[-1]) + 1
+            groups.append(group + first)
+            first += n_groups
+            totals.append(np.full(n_groups, term.weight))
         self._groups = np.concatenate(groups)
         self._totals = np.concatenate(totals)
 
@@ -370,7 +372,7 @@ class EdgeNewton:
         return best
 
     def _weights(self, duals: Sequence[Array]) -> Array:
-        """s_e ∝ ‖y_e‖ in each group, for ‖z_e‖ is the same where s_e > 0."""
+        """s_e ∝ ‖y_e‖ in each group, as ‖z_e‖ is equal for all s_e > 0."""
         sizes = [np.sqrt(np.einsum("ed,ed->e", Y, Y)) for Y in duals]
         s = np.concatenate(sizes)
         largest = np.zeros(len(self._totals))
@@ -405,7 +407,7 @@ class EdgeNewton:
         return self._program.point(state.W, np.split(Y, ends))
 
     def _step(self, state: State, gap: float) -> State | None:
-        """Towards the maximiser of the quadratic model, if φ rises on the way."""
+        """A step towards the maximiser of the quadratic model, if φ rises."""
         levels = np.bincount(self._groups, state.s * state.q) / self._totals
         active = np.flatnonzero((state.s > 0) | (state.q > levels[self._groups]))
         x, q = state.s[active], state.q[active]
@@ -425,7 +427,7 @@ class EdgeNewton:
             if following.bound >= state.bound + 1e-4 * length * rise:
                 return following
             if rise < 1e-12 * state.bound:
-                return following  # the rise is below rounding; the gap will tell
+                return following  # the rise is below rounding; the gap decides
         return None
 
     def _maximiser(
@@ -468,7 +470,7 @@ class EdgeNewton:
         prices = np.zeros(len(totals))
 
         def projected(r: Array) -> Array:
-            """R over the diagonal, less its price in each group: sums are zero there.
+            """R over the diagonal minus its price in each group, so that sums are zero.
 
             Prices leave r itself: their rounding would stop conjugate gradients early.
             """
@@ -491,7 +493,7 @@ class EdgeNewton:
     def _curvature(
         self, state: State, active: Indices, damp: float
     ) -> tuple[Action, Array]:
-        """H on the active edges, damped: its product and its diagonal, or nearly."""
+        """Product and approximate diagonal of the damped H on the active edges."""
         tails, heads = self._tails[active], self._heads[active]
         system, Z = state.system, state.Z[active]
         shares = system.resistances(tails, heads)
@@ -520,7 +522,7 @@ class EdgeNewton:
 def _laplacian(
     tails: Indices, heads: Indices, s: Array, size: int, dense: bool
 ) -> Sparse | Array:
-    """Σ_e s_e b_e b_eᵀ."""
+    """The weighted Laplacian Σ_e s_e b_e b_eᵀ."""
     if dense:
         flat = np.bincount(tails * size + heads, s, size * size)
         upper = flat.reshape(size, size)
@@ -535,7 +537,7 @@ def _laplacian(
 
 
 def _ends(term: Term) -> tuple[Indices, Indices]:
-    """Where each edge starts and ends: row e of A is 1 there and −1 here."""
+    """Start and end nodes of each edge: row e of A is 1 and −1 there."""
     assert isinstance(term.map, OverPoints)
     matrix = sp.csr_array(term.map.matrix)
     ends = matrix.indices.reshape(-1, 2).astype(np.intp)
@@ -546,7 +548,7 @@ def _ends(term: Term) -> tuple[Indices, Indices]:
     )
 
 
-# ---- What the dual of a max-difference loss says of the edges that bind
+# ---- Weights of the binding edges, from the dual of a max-difference loss
 
 
 def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
@@ -564,7 +566,7 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
 
 
 def _edge_of_row(loss: MaxDifferenceRobustness) -> Indices:
-    """The place in ``graph.edges`` of each row of the map."""
+    """Index in ``graph.edges`` of each row of the map."""
     assert isinstance(loss.map, OverPoints)
     ends = np.sort(sp.csr_array(loss.map.matrix).indices.reshape(-1, 2), axis=1)
     edges = loss.graph.edges

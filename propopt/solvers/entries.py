@@ -1,12 +1,12 @@
-"""Curves of losses over single entries: entries become points.
+"""Losses over single entries: entries become points of a smaller program.
 
-Whole curves of weights, sparse factors, Newton's method for sparsity and bounds are
-those of the graph of the entries (:mod:`propopt.losses.restricted`). With given sums,
+Curves of weights, sparse factors, Newton's method for sparsity and bounds are those of
+the graph of the entries (:mod:`propopt.losses.restricted`). With given sums,
 
     min_w  a‖w − g‖² + c‖B w‖²   subject to   Σ_{p in row n} v_p w_p = t_n
 
-for the entries w (P,) that count, each entry is in one row, so that what the rows bear
-is known in closed form: with A the sums and D the diagonal of H = aI + cBᵀB,
+for the P entries w in use, each entry is in one row, so that the multipliers of the
+rows have a closed form: with A the sums and D the diagonal of H = aI + cBᵀB,
 
     y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r,   A D⁻¹ Aᵀ diagonal,   r ↦ D⁻¹(r − Aᵀy)
 
@@ -43,19 +43,19 @@ from propopt.solvers.solver import (
 )
 
 
-# ---- Losses over entries where rows add up over entries of their own
+# ---- Losses over entries, where rows add up over different entries
 
 
 @final
 @dataclass(frozen=True)
 class ConstrainedEntryCg(Solver):
-    """Conjugate gradients among complete attributions; see the module."""
+    """Conjugate gradients over entries whose rows have given sums."""
 
     name = "entries, complete"
 
     def refusal(self, program: Program) -> str | None:
         if len(program.bounds) != 1 or not is_completeness(program.bounds[0]):
-            return "it takes one constraint, on what rows add up to, and no other bound"
+            return "it takes one constraint, on row sums, and no other bound"
         reason = entries_refusal(program.losses)
         if reason is not None:
             return reason
@@ -93,23 +93,23 @@ class ConstrainedEntryCg(Solver):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GivenSums:
-    """What entries add up to in their rows."""
+    """The given sums of the entries of each row."""
 
     of: Indices  # (P,): the row n of each entry
     weights: Array  # (P,): v
     totals: Array  # (N,): t
 
     def sums(self, w: Array) -> Array:
-        """A w (N,), of a column (P, 1)."""
+        """Row sums A w (N,) of a column (P, 1)."""
         sums = np.bincount(self.of, self.weights * w[:, 0], len(self.totals))
         return np.asarray(sums, float)
 
-    def borne(self, r: Array, diagonal: Array) -> Array:
-        """Aᵀy (P, 1), for y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r."""
+    def row_part(self, r: Array, diagonal: Array) -> Array:
+        """The part Aᵀy (P, 1) of r, for y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r."""
         return self._spread(self.sums(r / diagonal), diagonal)
 
     def nearest(self, w: Array) -> Array:
-        """The nearest entries that add up; to rounding, by doing it twice."""
+        """The nearest entries with the given sums, projected twice for rounding."""
         ones = np.ones(w.shape)
         once = w + self._spread(self.totals - self.sums(w), ones)
         return np.asarray(once + self._spread(self.totals - self.sums(once), ones))
@@ -129,7 +129,7 @@ class _System(Descent):
     rows: GivenSums
 
     def minimum(self, w: Array, tolerance: float) -> Array:
-        """From complete entries w, which are overwritten."""
+        """The optimum, started at complete entries w, which are overwritten."""
         return self.rows.nearest(super().minimum(w, tolerance))
 
     @cached_property
@@ -141,19 +141,19 @@ class _System(Descent):
 
     def _slope(self, w: Array) -> Array:
         slope = super()._slope(w)
-        return slope - self.rows.borne(slope, np.ones(w.shape))
+        return slope - self.rows.row_part(slope, np.ones(w.shape))
 
     def _descend(self, w: Array, slope: Array, goal: float) -> None:
         super()._descend(w, slope, goal)
         w[:] = self.rows.nearest(w)
 
     def _conditioned(self, r: Array) -> Array:
-        r -= self.rows.borne(r, self._diagonal)
+        r -= self.rows.row_part(r, self._diagonal)
         return np.asarray(r / self._diagonal)
 
     @cached_property
     def _diagonal(self) -> Array:
-        """That of 2 Σ c AᵀA, (P, 1)."""
+        """The diagonal of 2 Σ c AᵀA, (P, 1)."""
         diagonal = np.zeros(len(self.rows.of))
         for c, loss in self.terms:
             match loss.map:
@@ -164,14 +164,13 @@ class _System(Descent):
         return diagonal[:, None]
 
 
-# ---- Losses of single entries and of differences between entries: entries become
-# points
+# ---- Losses of single entries and their differences: entries become points
 
 
 @final
 @dataclass(frozen=True)
 class EntryReduction(Reduction):
-    """Another solver, given the program with entries for points."""
+    """Solve the program with entries in place of points."""
 
     how = "of entries"
 

@@ -1,24 +1,24 @@
 """Banded and sparse Cholesky factors for long chains and lattices.
 
 Column j of W, in the eigenbasis of CᵀC, solves A_j w = a g for A_j = s_j I + b P and
-s_j = a + c ν_j. Where P has a cheap factor (:mod:`propopt.solvers.factored`) that is
-all there is to do, whatever the weight: Lanczos and conjugate gradients take ever more
-steps as b grows, 1e5 of them on long chains.
+s_j = a + c ν_j. Where P has a cheap factor (:mod:`propopt.solvers.factored`) one
+factor solves for any weight, while Lanczos and conjugate gradients take ever more steps
+as b grows, 1e5 on long chains.
 
-Means of components are taken out first. The losses are those of W as it stands in
-memory, with differences taken along edges. For the residual r = A w − a g the objective
-is rᵀA⁻¹r ≤ ‖r‖²/s above the optimum; where rounding makes the right side useless, the
-left one is bounded by the step δ ≈ A⁻¹r of a refinement,
+Means of components are subtracted first. The losses are those of W in floating point,
+with differences along edges. For the residual r = A w − a g the objective
+is rᵀA⁻¹r ≤ ‖r‖²/s above the optimum; if rounding makes the right side useless, the
+left side is bounded by the step δ ≈ A⁻¹r of a refinement,
 
     √(rᵀA⁻¹r) ≤ √(δᵀA δ) + ‖r − A δ‖/√s.
 
-Cholesky factors of s I + b P for a sparse P, and what they cost, before any is made. *
-**Banded**, in the order of points that has the smaller bandwidth w: as they come, or
-  by reverse Cuthill and McKee. N w² operations; chains, paths, neighbours of points on
-  a line.
-* **Sparse**. A forest has no fill where each node comes before its parent, as it does
-  in the reversed order of breadth. Other graphs go by minimum degree; the envelope in
-  the order of Cuthill and McKee bounds their fill from above, loosely.
+Cholesky factors of s I + b P for a sparse P, with cost estimates before factorising:
+
+* **Banded**, in the given order of points or by reverse Cuthill and McKee, whichever
+  has the smaller bandwidth w. N w² operations; for chains, paths, neighbours on a line.
+* **Sparse**. A forest has no fill if each node precedes its parent, as in reversed
+  breadth-first order. Other graphs use minimum degree; the envelope in the order of
+  Cuthill and McKee bounds their fill loosely from above.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _Kind: TypeAlias = Literal["banded", "sparse"]
 BAND_NODE, BAND_ENTRY, BAND_OPERATION = 1.3e-7, 2e-8, 5e-10
 BAND_SOLVE_NODE, BAND_SOLVE_ENTRY = 5e-8, 4e-9
 SPARSE_ENTRY, SPARSE_OPERATION, SPARSE_SOLVE = 1.7e-6, 1e-9, 2.5e-8
-NARROW = 4  # a bandwidth that no other order is tried for
+NARROW = 4  # up to this bandwidth no other order is tried
 BYTES_PER_ENTRY = 16.0  # a factor and the matrix that it is made of, or its indices
 
 
@@ -64,18 +64,18 @@ Factor: TypeAlias = Callable[[Array], Array]
 @final
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """How s I + b P is factorised for any s > 0 and b ≥ 0."""
+    """A factorisation method of s I + b P for any s > 0 and b ≥ 0."""
 
     P: Sparse  # (N, N): symmetric and positive semidefinite
     # (N,): a permutation that makes P narrow, or puts leaves first
     order: NDArray[np.intp] | None
     # (N,): how far left of the diagonal each row of a narrow P reaches
     heights: NDArray[np.intp]
-    kind: _Kind  # what is cheaper
+    kind: _Kind  # the cheaper kind
 
     @classmethod
     def of(cls, P: Sparse) -> Elimination:
-        """The cheaper kind, by an estimate of seconds."""
+        """Choose the cheaper kind of factor, by an estimate of seconds."""
         matrix = sp.csr_array(P)
         order, heights = _narrow(matrix)
         banded = cls(matrix, order, heights, "banded")
@@ -88,11 +88,11 @@ class Elimination:
 
     @property
     def bandwidth(self) -> int:
-        """w, in the order that was found."""
+        """The bandwidth w in the chosen order."""
         return int(self.heights.max(initial=0))
 
     def seconds(self, n_columns: int) -> float:
-        """An estimate for one factor and so many right-hand sides."""
+        """Estimated seconds for one factor and ``n_columns`` right-hand sides."""
         n_nodes, w = len(self.heights), self.bandwidth
         if self.kind == "banded":
             factor = BAND_NODE + w * (BAND_ENTRY + w * BAND_OPERATION)
@@ -104,7 +104,7 @@ class Elimination:
 
     @property
     def n_bytes(self) -> float:
-        """An estimate of the memory of one factor."""
+        """Estimated memory of one factor."""
         if self.kind == "banded":
             return BYTES_PER_ENTRY * len(self.heights) * (self.bandwidth + 1.0)
         return BYTES_PER_ENTRY * self._fill
@@ -185,8 +185,8 @@ def solved_in_groups(
         return factors[0](R)
     W = np.empty_like(R)
     for group, factor in enumerate(factors):
-        own = groups == group
-        W[:, own] = factor(R[:, own])
+        members = groups == group
+        W[:, members] = factor(R[:, members])
     return W
 
 
@@ -205,7 +205,7 @@ def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]
 
 
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:
-    """For each row of the ordered P how far its first entry is from the diagonal."""
+    """The distance from the diagonal to the first entry of each row of ordered P."""
     n_nodes = P.shape[0]
     rank = np.arange(n_nodes)
     if order is not None:
@@ -216,7 +216,7 @@ def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.i
 
 
 def bandwidth(P: Sparse) -> int:
-    """In the reverse order of Cuthill and McKee."""
+    """The bandwidth of P in the reverse order of Cuthill and McKee."""
     matrix = sp.csr_array(P)
     return int(_heights(matrix, _by_breadth(matrix)).max(initial=0))
 
@@ -238,9 +238,9 @@ class Factored(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        place = quadratic.positions[1]
-        assert place is not None, "it refuses programs without a graph"
-        loss = program.losses[place]
+        index = quadratic.positions[1]
+        assert index is not None, "it refuses programs without a graph"
+        loss = program.losses[index]
         assert isinstance(loss.map, OverPoints), "it refuses other graphs"
         return _Factors(quadratic, loss.map, loss.name)
 
@@ -258,7 +258,7 @@ def stored_graph(program: Program) -> OverPoints | None:
 def _graph_refusal(program: Program) -> str | None:
     graph = stored_graph(program)
     if graph is None:
-        return "there is no robustness loss whose graph is stored, and sparse"
+        return "there is no robustness loss with a stored, sparse graph"
     n_points, n_features = program.shape
     n_bytes = Elimination.of(graph.gram).n_bytes + 100.0 * n_points * n_features
     label = f"a factor of the graph of {n_points} points"
@@ -315,7 +315,7 @@ class _Factors(Curve):
     def _duals(
         self, W: Attributions, systems: _Systems, tolerance: float
     ) -> dict[str, Array]:
-        """2bB(W − δ) for the δ by which rounding moved W, where b makes that matter."""
+        """Duals 2bB(W − δ) without the rounding error δ of W, if b makes it matter."""
         _, rest = self._split(W)
         residual = systems.product(rest) - systems.abc[0] * self._G
         enough = 0.1 * tolerance * self._value(rest, systems.abc)
@@ -353,14 +353,14 @@ class _Factors(Curve):
         return float(np.dot(abc, self._losses(W, abc)))
 
     def _losses(self, W: Array, abc: _ABC) -> _ABC:
-        """Of W and of the means beside it."""
+        """The three losses of W plus the means of its components."""
         a, _, c = abc
         nu = self._basis.values
-        kept, lost = a / (a + c * nu), c * nu / (a + c * nu)
+        share, removed = a / (a + c * nu), c * nu / (a + c * nu)
         squares = self._sizes @ self._means**2
-        own = _square(W - self._G) + float(squares @ lost**2)
-        over_features = (W**2).sum(axis=0) + squares * kept**2
-        return own, _square(self._graph(W)), float(over_features @ nu)
+        matching = _square(W - self._G) + float(squares @ removed**2)
+        over_features = (W**2).sum(axis=0) + squares * share**2
+        return matching, _square(self._graph(W)), float(over_features @ nu)
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +377,7 @@ class _Systems:
         return solved_in_groups(self.factors, self.groups, R)
 
     def product(self, W: Array) -> Array:
-        """A w, by differences along edges: what they have in common leaves nothing."""
+        """A w by differences along edges, so that common parts cancel exactly."""
         forces = self.graph.adjoint(self.graph(W))
         return np.asarray(self.shifts * W + self.abc[1] * forces)
 

@@ -1,4 +1,4 @@
-"""Sparsity beside quadratic losses: Newton's method, an eigenbasis, and one sign.
+"""Sparsity with quadratic losses: Newton's method, an eigenbasis, one-signed features.
 
     min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
 
@@ -17,8 +17,8 @@ hats for coefficients in that basis:
     X̂ = (2Ĝ + ρẐ − Ŷ)/(h + ρ),  X ← 1.7X − 0.7Z,  Z = soft(X + Y/ρ, λ/ρ),
     Y ← Y + ρ(X − Z).
 
-Two rotations a step, whatever ρ is, and no dependence on the condition of H but through
-the choice of ρ, which keeps the relative changes of both residuals alike. As Y is a
+Each step takes two rotations for any ρ, and depends on the condition of H only through
+the choice of ρ, which balances the relative changes of both residuals. As Y is a
 subgradient of λ‖Z‖₁, the gap at (Z, Y) is at most ‖hẐ − 2Ĝ + Ŷ‖²/4, at no extra cost.
 
 Without smoothness features are separate. If the gradients g of one have the same sign s
@@ -26,9 +26,9 @@ on each component, and all |g| > λ/2a, then for similarities ≥ 0
 
     argmin a‖w − g‖² + b wᵀP w + λ‖w‖₁ = argmin a‖w − g‖² + b wᵀP w  −  s λ/2a:
 
-(a I + b P)⁻¹ a takes g to averages of g, which are beyond λ/2a too, and constants to
-themselves. So sparsity moves such features and does nothing else: their curve is solved
-beside no offset, to the last digit, and the lasso is left with the others.
+(a I + b P)⁻¹ a maps g to averages of g, which exceed λ/2a too, and constants to
+themselves. So sparsity only shifts such features: they are solved on the curve without
+sparsity, to the last digit, and the lasso treats the others.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _BALANCED_EVERY = 10
 
 @final
 class DiagonalLasso:
-    """The eigenbasis of a quadratic, and lassos in it."""
+    """Lasso problems by alternating directions in the eigenbasis of a quadratic."""
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._over_points, self._over_features = eigenbases(quadratic)
@@ -93,7 +93,7 @@ class DiagonalLasso:
         self._pull = 2.0 * self._forward(quadratic.G)
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        """The optimum, from that for weights nearby where one is given."""
+        """The optimum, started at that of similar weights if given."""
         with few_threads(len(self._theta)):
             return self._minimum(lasso, start)
 
@@ -111,7 +111,7 @@ class DiagonalLasso:
             X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
             X_hat = _RELAXATION * X_hat + (1.0 - _RELAXATION) * Z_hat
             Y += rho * self._backward(X_hat)
-            # λ∂‖Z‖₁ ∋ Y: what soft thresholding of Y/ρ takes off
+            # λ∂‖Z‖₁ ∋ Y: the part that soft thresholding of Y/ρ removes
             Z = Y.copy()
             np.clip(Y, -weight, weight, out=Y)
             Z -= Y
@@ -145,7 +145,7 @@ class DiagonalLasso:
 
 
 def _imbalance(apart: Array, moved: Array, Z: Array, Y: Array, rho: float) -> float:
-    """By how much to change ρ: the root of ‖X − Z‖/‖Z‖ over ρ‖ΔZ‖/‖Y‖."""
+    """The factor for ρ: the root of ‖X − Z‖/‖Z‖ over ρ‖ΔZ‖/‖Y‖."""
     primal = float(np.linalg.norm(apart) * np.linalg.norm(Y))
     dual = rho * float(np.linalg.norm(moved) * np.linalg.norm(Z))
     if primal > 1e4 * dual:
@@ -161,16 +161,19 @@ Columns = NDArray[np.bool_]
 
 
 def averaging_parts(program: Program) -> Components | None:
-    """The parts on which (a I + b P)⁻¹ a averages; None where it may not."""
+    """The parts on which (a I + b P)⁻¹ a averages; None if it need not average."""
     parts = Components(np.arange(program.shape[0]))
     for loss in program.losses:
         match loss.map:
             case OverPoints(matrix=np.ndarray()):  # of a kernel: weights below zero
                 return None
-            case OverPoints(components=own) | ImplicitOverPoints(components=own):
-                if own is None:
+            case (
+                OverPoints(components=components)
+                | ImplicitOverPoints(components=components)
+            ):
+                if components is None:
                     return None
-                parts = own
+                parts = components
             case OverFeatures():
                 return None
             case _:
@@ -179,18 +182,18 @@ def averaging_parts(program: Program) -> Components | None:
 
 
 class OneSigned(Prepared):
-    """A lasso program with such features apart."""
+    """A lasso program with one-signed features solved separately."""
 
     def __init__(
         self,
-        program: Program,  # one for which averaging_parts are known
-        place: int,  # of its sparsity loss
+        program: Program,  # one that has averaging_parts
+        sparsity_index: int,  # index of its sparsity loss
         G: Attributions,  # (N, D): gradients
-        # makes the program of some features alone ready, from a mask (D,)
+        # prepares the program of the features in a mask (D,)
         lasso: Callable[[Columns], Prepared],
     ) -> None:
         self._program = program
-        self._place = place
+        self._sparsity_index = sparsity_index
         self._signs = np.sign(G)
         self._reach = _reach(G, averaging_parts(program))
         self._lasso = lasso
@@ -204,43 +207,45 @@ class OneSigned(Prepared):
             for c, loss in zip(weights, self._program.losses, strict=True)
             if loss.has_target
         )
-        weight = float(weights[self._place])
-        apart = 2.0 * a * self._reach > weight
-        if not apart.any():
-            return self._rest(apart).solve(weights, tolerance, start)
-        smooth = self._smooth.solve(np.delete(weights, self._place), tolerance)
-        name = self._program.losses[self._place].name
+        weight = float(weights[self._sparsity_index])
+        separate = 2.0 * a * self._reach > weight
+        if not separate.any():
+            return self._lasso_of_others(separate).solve(weights, tolerance, start)
+        smooth = self._smooth.solve(np.delete(weights, self._sparsity_index), tolerance)
+        name = self._program.losses[self._sparsity_index].name
         W = smooth.W - self._signs * (weight / (2.0 * a))
         Y = weight * self._signs
-        if apart.all():
+        if separate.all():
             return Solution(W=W, duals={**smooth.duals, name: Y})
         begin = None
         if start is not None:
-            duals = {n: dual[:, ~apart] for n, dual in start.duals.items() if n == name}
-            begin = Solution(W=start.W[:, ~apart], duals=duals)
-        rest = self._rest(apart).solve(weights, tolerance, begin)
-        W[:, ~apart], Y[:, ~apart] = rest.W, rest.duals[name]
+            duals = {
+                n: dual[:, ~separate] for n, dual in start.duals.items() if n == name
+            }
+            begin = Solution(W=start.W[:, ~separate], duals=duals)
+        others = self._lasso_of_others(separate).solve(weights, tolerance, begin)
+        W[:, ~separate], Y[:, ~separate] = others.W, others.duals[name]
         return Solution(W=W, duals={name: Y})
 
-    def _rest(self, apart: Columns) -> Prepared:
-        key = apart.tobytes()
+    def _lasso_of_others(self, separate: Columns) -> Prepared:
+        key = separate.tobytes()
         if key not in self._prepared:
-            self._prepared[key] = self._lasso(~apart)
+            self._prepared[key] = self._lasso(~separate)
         return self._prepared[key]
 
     @cached_property
     def _smooth(self) -> Prepared:
         losses = self._program.losses
-        others = losses[: self._place] + losses[self._place + 1 :]
+        others = losses[: self._sparsity_index] + losses[self._sparsity_index + 1 :]
         program = Program(others, sizes=self._program.shape)
         solver = choose_curve_solver(program)
-        if isinstance(solver, Reason):  # memory is refused where it is taken
+        if isinstance(solver, Reason):  # for lack of memory
             raise Refused(solver.reason)
         return prepare_centred(program, solver.prepare)
 
 
 def _reach(G: Attributions, parts: Components | None) -> Array:
-    """For each feature the smallest |g|; zero where a component has both signs."""
+    """The smallest |g| of each feature; zero if a component has both signs."""
     if parts is None:
         return np.zeros(G.shape[1])
     signs = np.sign(G)
@@ -266,40 +271,42 @@ class Lasso(Solver):
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
         squared = [isinstance(loss.penalty, Squared) for loss in program.losses]
-        place = squared.index(False)
-        name = program.losses[place].name
+        sparsity_index = squared.index(False)
+        name = program.losses[sparsity_index].name
 
         def lasso(columns: NDArray[np.bool_]) -> Prepared:
             part = replace(quadratic, G=quadratic.G[:, columns])
-            return _Sparse(_method(part), part, place, name)
+            return _Sparse(_method(part), part, sparsity_index, name)
 
         if averaging_parts(program) is None:
             return lasso(np.ones(program.shape[1], dtype=bool))
-        return OneSigned(program, place, quadratic.G, lasso)
+        return OneSigned(program, sparsity_index, quadratic.G, lasso)
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    """Newton's method; where it stalls, from weights of 1e7 on, the eigenbasis."""
+    """Newton's method, with the eigenbasis if it stalls (weights from 1e7 on)."""
     if isinstance(quadratic.P, np.ndarray):
         return DiagonalLasso(quadratic).minimum
     newton = NewtonLasso(quadratic)
     if max(quadratic.G.shape) > SECOND_METHOD:
         return newton.minimum
-    second: list[DiagonalLasso] = []  # made where it is needed
+    second: list[DiagonalLasso] = []  # created on demand
 
-    def in_turn(lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+    def with_second_method(
+        lasso: LassoProblem, start: LassoOptimum | None
+    ) -> LassoOptimum:
         first = newton.minimum(lasso, start)
         if first.gap <= lasso.tolerance:
             return first
         if not second:
             second.append(DiagonalLasso(quadratic))
-        answers = first, second[0].minimum(lasso, first)
-        return min(answers, key=lambda optimum: optimum.gap)
+        optima = first, second[0].minimum(lasso, first)
+        return min(optima, key=lambda optimum: optimum.gap)
 
-    return in_turn
+    return with_second_method
 
 
-SECOND_METHOD = 2_000  # points or features up to which there is a second method
+SECOND_METHOD = 2_000  # largest number of points or features for the eigenbasis
 
 
 def _sparsity_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -328,27 +335,27 @@ def _memory_refusal(program: Program) -> str | None:
     return memory_refusal(n_bytes, label, instead)
 
 
-ARRAYS = 24  # arrays of the size of W that are alive at once, by measurement
+ARRAYS = 24  # arrays of the size of W in memory, by measurement
 
 
 class _Sparse(Prepared):
-    """A method for the program divided by a, and the answers that need none."""
+    """A lasso method for the program divided by a, with shortcuts for zero."""
 
     def __init__(
-        self, method: LassoMethod, quadratic: Quadratic, place: int, name: str
+        self, method: LassoMethod, quadratic: Quadratic, sparsity_index: int, name: str
     ) -> None:
         self._method = method
         self._quadratic = quadratic
-        self._place = place
+        self._sparsity_index = sparsity_index
         self._name = name
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         a, b, c = self._quadratic.coefficients(weights)
-        weight = float(weights[self._place])
+        weight = float(weights[self._sparsity_index])
         G = self._quadratic.G
-        if a == 0.0:  # all other losses are zero at zero
+        if a == 0.0:  # W = 0 minimises all other losses
             return self._solution(np.zeros_like(G), np.zeros_like(G))
         if 2.0 * a * float(np.abs(G).max()) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
@@ -356,7 +363,7 @@ class _Sparse(Prepared):
             beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
         )
         optimum = self._method(lasso, self._begin(start, a))
-        # cut again: rounding may have put a·Y beyond λ
+        # clip again: by rounding a·Y may exceed λ
         return self._solution(optimum.W, np.clip(a * optimum.Y, -weight, weight))
 
     def _begin(self, start: Solution | None, a: float) -> LassoOptimum | None:

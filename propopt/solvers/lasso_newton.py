@@ -1,4 +1,4 @@
-"""Newton's method on the non-zeros of a lasso, with its gap proved.
+"""Newton's method on the non-zeros of a lasso, with a proven gap.
 
     F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ),
 
@@ -10,22 +10,22 @@ by that of gradient matching. So for any |Y| ≤ λ
 and the Y for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
 
 It needs products with H, a diagonal bound M ≽ H for its gradient steps, and an
-approximate inverse for conjugate gradients. Attributions are stored as the product
-likes them: points in rows for stored matrices, features in rows (columns of W
+approximate inverse for conjugate gradients. Attributions are stored in the fastest
+layout for products: points in rows for stored matrices, features in rows (columns of W
 contiguous) for operators, which take one column at a time, on two threads.
 
-1. A gradient step in the metric M ≽ H, V = soft(W − M⁻¹∇q(W), λM⁻¹), tells which
-   attributions are not zero, A, and their signs s.
+1. A gradient step in the metric M ≽ H, V = soft(W − M⁻¹∇q(W), λM⁻¹), gives the
+   set A of nonzero attributions and their signs s.
 2. On these, F is quadratic: H_AA x = (2G − λs)_A by preconditioned conjugate gradients,
-   as exactly as the step deserves.
+   as accurately as the step needs.
 3. W moves towards x as far as F falls: F is piecewise quadratic on the way, and its
-   minimum is found exactly. Where x keeps all signs, that is x itself. Where it does
-   not, x with the entries of wrong sign at zero is tried too. Where F does not fall
-   enough, W moves to V, where it does.
+   minimum is computed exactly. If x has the same signs, the minimum is x. If not, x
+   with the entries of wrong sign set to zero is tried too. If F does not fall enough, W
+   moves to V, where it does.
 
 Once A and s are those of the optimum, x is the optimum. F falls at every step by a
-share of what a gradient step guarantees, so that all of this converges from anywhere;
-from the optimum for weights nearby it takes two or three steps.
+share of the guarantee of a gradient step, so the method converges from any start; from
+the optimum for similar weights it takes two or three steps.
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ from propopt.proofs.curvature import Quadratic
 
 @dataclass(frozen=True, kw_only=True)
 class LassoProblem:
-    """The weights of one such problem, and the relative gap at which to stop."""
+    """The weights of one lasso problem, and the relative gap at which to stop."""
 
     beta: float  # β, γ ≥ 0
     gamma: float
     weight: float  # λ ≥ 0
-    # the gap that is wanted, relative to objective_scale of F(W) and F(0)
+    # the gap to reach, relative to objective_scale of F(W) and F(0)
     tolerance: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LassoOptimum:
-    """A minimiser, its dual, and how good it is."""
+    """A minimiser with its dual and its proven gap."""
 
     W: Attributions  # (N, D): attributions, with exact zeros
-    Y: Array  # (N, D): |Y| ≤ λ, near −∇q(W)
+    Y: Array  # (N, D): |Y| ≤ λ, close to −∇q(W)
     gap: float  # the proven relative gap
 
 
 LassoMethod: TypeAlias = Callable[[LassoProblem, LassoOptimum | None], LassoOptimum]
-"""The optimum for any weights, from that for weights nearby where one is given."""
+"""A function to the optimum for any weights, started at a similar one if given."""
 
 
 def best_dual(W: Array, slope: Array, weight: float) -> Array:
@@ -81,7 +81,7 @@ def best_dual(W: Array, slope: Array, weight: float) -> Array:
 
 
 def proven_gap(W: Array, slope: Array, weight: float) -> float:
-    """λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
+    """The gap λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
     Y = best_dual(W, slope, weight)
     excess = weight * float(np.abs(W).sum()) - float(np.vdot(Y, W))
     Y += slope
@@ -109,11 +109,11 @@ class Curvature:
         return np.array(W, order="C")
 
     def restored(self, X: Array) -> Attributions:
-        """W (N, D) from this layout."""
+        """Return W (N, D) from this layout."""
         return X
 
     def product(self, X: Array) -> Array:
-        """H X, a new array."""
+        """The product H X, a new array."""
         product = 2.0 * X
         if self._P is not None and self.beta:
             coupled = self._P @ X
@@ -140,8 +140,8 @@ class Curvature:
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        own = np.zeros(1) if self._P is None else diagonal(self._P)
-        over_points = own * self.beta
+        diagonal_of_P = np.zeros(1) if self._P is None else diagonal(self._P)
+        over_points = diagonal_of_P * self.beta
         over_features = self._feature_basis[0] * self.gamma
         return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
 
@@ -153,21 +153,21 @@ class Curvature:
         return np.maximum(values, 0.0), vectors
 
     def guess(self, X: Array) -> Array | None:
-        """H⁻¹X where it is known exactly, else None."""
+        """H⁻¹X if it has a closed form, else None."""
         del X
         return None
 
 
 @final
 class OperatorCurvature(Curvature):
-    """The same where P is known by its action on a column: features in rows.
+    """The curvature for an operator P, with features in rows.
 
     A lattice is diagonal under the cosine transform, which then is the preconditioner.
     """
 
     @property
     def _lattice(self) -> LatticeLaplacian | None:
-        """P, where the cosine transform is worth its time."""
+        """P if the cosine transform pays, else None."""
         stiff = self.beta * self._P.largest >= PRECONDITIONED
         return self._P if stiff and isinstance(self._P, LatticeLaplacian) else None
 
@@ -242,7 +242,7 @@ def diagonal(matrix: Sparse | Array | Operator) -> Array:
 
 _MOST_STEPS = 300
 _INNER_STEPS = 3_000
-_FORCING = 0.2  # the residual that is left of a Newton system
+_FORCING = 0.2  # the remaining residual of a Newton system
 _DESCENT = 0.05  # of the decrease that a gradient step guarantees
 
 
@@ -261,11 +261,11 @@ class NewtonLasso:
         H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
         G = H.stored(self._G)
         W = np.zeros_like(G) if start is None else H.stored(start.W)
-        # at the optimum for λ = 0, if it is at hand, less what λ takes
+        # the optimum for λ = 0, if available, minus the shift by λ
         if start is None and (guess := H.guess(2.0 * G)) is not None:
             W = _soft(guess, np.array(0.5 * lasso.weight))
         objective = _Objective(H, G, lasso.weight)
-        # where products with P are sparse BLAS has nothing to share
+        # sparse products do not use BLAS threads
         with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
             point = _descend(objective, W, lasso.tolerance)
         return LassoOptimum(
@@ -276,7 +276,7 @@ class NewtonLasso:
 
 
 def _for_products(P: Sparse | Array | Operator | None) -> Any:
-    """P as products with it are fastest."""
+    """P in the format with the fastest products."""
     if P is None or isinstance(P, np.ndarray | Operator):
         return P
     rows = sp.csr_array(P)  # products write each row once
@@ -285,7 +285,7 @@ def _for_products(P: Sparse | Array | Operator | None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """W and the slope ∇q(W)."""
+    """Attributions W and the slope ∇q(W)."""
 
     W: Array
     slope: Array
@@ -293,7 +293,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Objective:
-    """F, with steps that make it smaller."""
+    """The objective F, with steps that decrease it."""
 
     H: Curvature
     G: Array
@@ -307,7 +307,7 @@ class _Objective:
         return _Point(W, slope)
 
     def scale(self, point: _Point) -> float:
-        """What the gap at W is relative to."""
+        """The scale of the relative gap at W."""
         zero = float(np.vdot(self.G, self.G))
         # ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² = ½⟨W, ∇q(W)⟩ − ⟨G, W⟩ + ‖G‖²
         smooth = 0.5 * float(np.vdot(point.W, point.slope)) + zero
@@ -327,7 +327,7 @@ class _Objective:
         return 0.5 * smooth + self.weight * float(rise.sum())
 
     def lower(self, point: _Point, goal: float) -> _Point | None:
-        """A point with a smaller objective; None if rounding allows none."""
+        """A point with a smaller objective; None if only rounding is left."""
         bound = self.H.bound
         gradient_step = _soft(point.W - point.slope / bound, self.weight / bound)
         signs = np.sign(gradient_step)
@@ -341,7 +341,7 @@ class _Objective:
         return lower if self.change(point, lower) < 0.0 else None
 
     def _newton(self, point: _Point, signs: Array, goal: float) -> _Point:
-        """The better of two ways to x: as far as F falls, or all the way and cut."""
+        """The better step to x: as far as F falls, or x with wrong signs at zero."""
         end = self.at(self._orthant_minimum(point, signs, goal))
         crossing = end.W * signs < 0.0
         if not crossing.any():
@@ -351,7 +351,7 @@ class _Objective:
         return min(part, cut, key=lambda other: self.change(point, other))
 
     def _orthant_minimum(self, point: _Point, signs: Array, goal: float) -> Array:
-        """The x with H_AA x_A ≈ (2G − λs)_A that is zero where the sign s is."""
+        """The x with H_AA x_A ≈ (2G − λs)_A, zero where the sign s is zero."""
         active = np.abs(signs)
         x = np.where(point.W * signs > 0.0, point.W, 0.0)
         start = point if np.array_equal(x, point.W) else self.at(x)
@@ -370,7 +370,7 @@ class _Objective:
         return x
 
     def _along(self, point: _Point, end: _Point) -> _Point:
-        """Where F is smallest between a point and an end, which is overwritten."""
+        """The minimum of F between a point and an end, which is overwritten."""
         share = _line_minimum(point, end, self.weight)
         if share == 1.0:
             return end

@@ -3,12 +3,12 @@
 The minimiser of Σ_i c_i ‖A_i W − T_i‖² solves HW = Σ 2c_i A_iᵀT_i for
 H = Σ 2c_i A_iᵀA_i. The preconditioner is the part of H that acts on one point at a
 time: the (D, D) blocks 2a I + 2b p_nn I + 2c CᵀC + 2d Z_nᵀZ_n, with P = BᵀB for the
-losses over points and the designs Z_n of function matching; of losses over entries it
-is the diagonal. What couples points is left to the iteration.
+losses over points and the designs Z_n of function matching; for losses over entries it
+is the diagonal. Couplings between points are left to the iteration.
 
-With gradient matching F is 2a-strongly convex: the method stops where ‖∇F‖²/(4a) is
-within the tolerance. Without it, nothing so cheap is known, and the system is solved to
-rounding: then 2c(AW − T) are dual feasible, and prove the optimum.
+With gradient matching F is 2a-strongly convex: the method stops once ‖∇F‖²/(4a) is
+within the tolerance. Without it there is no such cheap bound, and the system is solved
+to rounding: then 2c(AW − T) are dual feasible, and prove the optimum.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Block: TypeAlias = (
     Identity | OverPoints | ImplicitOverPoints | OverFeatures | PerPoint | OverEntries
 )
 
-_RESTARTS = 20  # each from the true residual, which the recursion drifts away from
+_RESTARTS = 20  # from the true residual, as the recursion drifts from it
 _MOST_STEPS = 2_000
 _REDUCTION = 1e-8  # of the residual, from one restart to the next
 _ROUNDING = 1e-15
@@ -55,7 +55,7 @@ _ROUNDING = 1e-15
 @final
 @dataclass(frozen=True)
 class NormalEquations(Solver):
-    """Conjugate gradients on the normal equations; see the module for the equations."""
+    """Preconditioned conjugate gradients on the normal equations."""
 
     name = "normal_equations"
 
@@ -115,12 +115,12 @@ def positive_terms(
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Σ c‖AW − T‖² by conjugate gradients, again and again from the true residual."""
+    """Minimise Σ c‖AW − T‖² by conjugate gradients with restarts."""
 
     terms: Sequence[tuple[float, PropertyLoss]]
 
     def minimum(self, W: Array, tolerance: float) -> Array:
-        """The minimiser, from W, which is overwritten."""
+        """The minimiser, started at W, which is overwritten."""
         smallest, best = np.inf, W.copy()
         for _ in range(_RESTARTS):
             slope = self._slope(W)
@@ -136,21 +136,21 @@ class Descent:
 
     @cached_property
     def _modulus(self) -> float:
-        """2a: F is so strongly convex, by losses that tie each entry to a number."""
+        """The strong convexity 2a of F, from losses of W itself."""
         return sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
 
     def _goal(self, W: Array, tolerance: float) -> float:
-        """The size of ∇F that leaves ‖∇F‖²/2m half of what is tolerated."""
+        """The size of ∇F for which ‖∇F‖²/2m is half the tolerance."""
         value = sum(c * loss.value_at(W) for c, loss in self.terms)
         zero = sum(c * loss.value_at_zero for c, loss in self.terms)
         return math.sqrt(tolerance * self._modulus * objective_scale(value, zero))
 
     @abstractmethod
     def _conditioned(self, R: Array) -> Array:
-        """The residual, times about the inverse of H."""
+        """The residual times an approximate inverse of H."""
 
     def _descend(self, W: Attributions, slope: Attributions, goal: float) -> None:
-        """Conjugate gradients from W, in place, until ‖∇F‖ is at its goal."""
+        """Conjugate gradients from W, overwriting it, until ‖∇F‖ is at its goal."""
         conjugate_gradients(
             self._product,
             W,
@@ -161,12 +161,12 @@ class Descent:
         )
 
     def _product(self, W: Attributions) -> Attributions:
-        """Σ 2c AᵀA W."""
+        """The product H W = Σ 2c AᵀA W."""
         parts = ((2.0 * c) * loss.map.normal(W) for c, loss in self.terms)
         return np.asarray(sum(parts, np.zeros_like(W)))
 
     def _slope(self, W: Attributions) -> Attributions:
-        """∇F = Σ 2c Aᵀ(AW − T)."""
+        """The gradient ∇F = Σ 2c Aᵀ(AW − T)."""
         parts = (c * loss.gradient_at(W) for c, loss in self.terms)
         return np.asarray(sum(parts, np.zeros_like(W)))
 
@@ -174,7 +174,7 @@ class Descent:
 @final
 @dataclass(frozen=True, eq=False)
 class _System(Descent):
-    """HW = Σ 2c AᵀT, and the inverses of the blocks of H."""
+    """The system HW = Σ 2c AᵀT with inverse blocks of H as preconditioner."""
 
     inverses: Array
 
@@ -188,7 +188,7 @@ class _System(Descent):
 
     @cached_property
     def _pull(self) -> Attributions:
-        """Σ 2c AᵀT."""
+        """The right-hand side Σ 2c AᵀT."""
         zero = np.zeros(self.inverses.shape[:2])
         return -self._slope(zero)
 
@@ -196,12 +196,12 @@ class _System(Descent):
 def _map_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         if not isinstance(loss.map, get_args(_Block)):
-            return f"{loss.name} has a map whose blocks are not known"
+            return f"{loss.name} has a map without blocks per point"
     return None
 
 
 def _blocks(loss: PropertyLoss, eye: Array) -> Array:
-    """What AᵀA does to each point by itself."""
+    """The diagonal blocks of AᵀA, one per point."""
     match loss.map:
         case Identity():
             return eye[None]
@@ -218,7 +218,7 @@ def _blocks(loss: PropertyLoss, eye: Array) -> Array:
 
 
 def _inverses(blocks: Array) -> Array:
-    """The inverse of each block; what is singular is raised by a rounding error."""
+    """The inverse of each block, made regular by a rounding error if singular."""
     traces = np.einsum("ndd->n", blocks)
     floor = 1e-12 * np.maximum(traces, max(1e-12 * traces.max(), np.finfo(float).tiny))
     raised = blocks + floor[:, None, None] * np.eye(blocks.shape[1])

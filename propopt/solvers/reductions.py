@@ -1,8 +1,8 @@
-"""Programs in other coordinates: centred, shifted, transposed, restricted.
+"""Reductions to other coordinates: centred, shifted, transposed, restricted.
 
 Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
-optimum for the targets T is M beside the optimum for T − A' M. With M near the targets
-what is left is as small as it would be without an offset, and so is its rounding.
+optimum for the targets T is M plus the optimum for T − A' M. With M close to the
+targets the remainder is as small as it would be without an offset, as is its rounding.
 
 Few points with very many features, such as images: points and features exchanged. With
 V = Wᵀ, a loss over the points of W is one over the features of V and the other way
@@ -47,10 +47,10 @@ from propopt.solvers.solver import (
 )
 
 
-# ---- Programs without the constants that no coupling sees
+# ---- Programs without the constants that no coupling penalises
 
 
-LARGE = 1e3  # times what is left: constants that cost it three digits
+LARGE = 1e3  # constants this many times the remainder cost it three digits
 
 Partitions: TypeAlias = tuple[Components, Components]
 
@@ -58,7 +58,7 @@ Partitions: TypeAlias = tuple[Components, Components]
 def prepare_centred(
     program: Program, prepare: Callable[[Program], Prepared]
 ) -> Prepared:
-    """The program prepared without its constants, where some cost nothing."""
+    """Prepare the program without the constants that cost nothing."""
     parts = _free_parts(program)
     if parts is None:
         return prepare(program)
@@ -79,7 +79,7 @@ def prepare_centred(
 def _exact_duals(
     program: Program, W: Attributions, M: Attributions, weights: Array
 ) -> dict[str, Array]:
-    """2c A(W) of squared losses, of which W + M forgets the last digits."""
+    """Duals 2c A(W) of squared losses, whose last digits W + M loses."""
     if np.abs(M).max() <= LARGE * np.abs(W).max():
         return {}
     return {
@@ -91,23 +91,25 @@ def _exact_duals(
 
 
 def _free_parts(program: Program) -> Partitions | None:
-    """Parts of points and features on which constants cost nothing but by targets."""
+    """Parts of points and features on which only targets penalise constants."""
     points, features = (Components(np.arange(size)) for size in program.shape)
     for loss in program.all_losses:
         match loss.map:
             case _ if loss.has_target:
                 pass
-            case OverPoints(components=own) | ImplicitOverPoints(components=own) if own:
-                points = Components.joined([points, own])
-            case OverFeatures(components=own) if own:
-                features = Components.joined([features, own])
+            case (
+                OverPoints(components=parts) | ImplicitOverPoints(components=parts)
+            ) if parts:
+                points = Components.joined([points, parts])
+            case OverFeatures(components=parts) if parts:
+                features = Components.joined([features, parts])
             case _:
                 return None
     return points, features
 
 
 def _constants(program: Program, parts: Partitions) -> Attributions:
-    """M, near the targets."""
+    """Constants M close to the targets."""
     points, features = parts
     for loss in program.all_losses:
         if loss.has_target and isinstance(loss.map, Identity):
@@ -120,7 +122,7 @@ def _constants(program: Program, parts: Partitions) -> Attributions:
 
 
 def _least_squares(program: Program, features: Components) -> Array:
-    """The one u that fits the targets best, as the same explanation of all points."""
+    """The row u that fits all targets best as one explanation of all points."""
     spread = np.eye(features.count)[features.labels]
     gram, pull = np.zeros((features.count,) * 2), np.zeros(features.count)
     for loss in program.all_losses:
@@ -133,21 +135,21 @@ def _least_squares(program: Program, features: Components) -> Array:
 
 
 def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
-    """φ(A(W + M) − T) as a loss of W."""
+    """The loss φ(A(W + M) − T) as a loss of W."""
     if not loss.has_target:
         return loss
     return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(M)))
 
 
-# ---- Losses beside G: the program of W − G (:class:`propopt.losses.restricted.Shift`)
+# ---- Losses with an offset G: the program of W − G
 
 
 @final
 @dataclass(frozen=True)
 class ShiftReduction(Reduction):
-    """Another solver, given the program of W − G; duals and multipliers are the same.
+    """Solve the program of W − G, with the same duals and multipliers.
 
-    Where a loss would get a target by it, such as sparsity, there is no such program.
+    There is no such program if a loss, such as sparsity, would get a target by it.
     """
 
     how = "shifted"
@@ -173,7 +175,7 @@ class ShiftReduction(Reduction):
 @final
 @dataclass(frozen=True)
 class TransposeReduction(Reduction):
-    """Another solver, given the program with points and features exchanged."""
+    """Solve the program with points and features exchanged."""
 
     how = "transposed"
 
@@ -186,7 +188,7 @@ class TransposeReduction(Reduction):
 
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    """Why a loss of W is none of Wᵀ; None if they all are."""
+    """The reason why a loss of W is not one of Wᵀ; None if all are."""
     for loss in losses:
         if not isinstance(loss.map, Identity | OverPoints | OverFeatures):
             return f"{loss.name} is not the same with points and features exchanged"
@@ -196,22 +198,22 @@ def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
 
 
 def transposed_program(program: Program) -> Program:
-    """The program of V = Wᵀ; :meth:`TransposeReduction.take` tells whether there is one."""
+    """The program of V = Wᵀ, if :meth:`TransposeReduction.take` accepts."""
     n_points, n_features = program.shape
     return Program(tuple(map(_exchanged, program.losses)), sizes=(n_features, n_points))
 
 
 def _exchanged(loss: PropertyLoss) -> _RecastLoss:
-    """φ(A(Vᵀ) − T) as a loss of V."""
+    """The loss φ(A(Vᵀ) − T) as a loss of V."""
     target = loss.target
-    turned = target.T.copy() if isinstance(target, np.ndarray) else target
+    transposed = target.T.copy() if isinstance(target, np.ndarray) else target
     match loss.map:
         case OverPoints(matrix=B, components=components, lattice=lattice):
-            return _RecastLoss(loss, OverFeatures(B, components, lattice), turned)
+            return _RecastLoss(loss, OverFeatures(B, components, lattice), transposed)
         case OverFeatures(matrix=C, components=components, lattice=lattice):
-            return _RecastLoss(loss, OverPoints(C, components, lattice), turned)
+            return _RecastLoss(loss, OverPoints(C, components, lattice), transposed)
         case other:
-            return _RecastLoss(loss, other, turned)
+            return _RecastLoss(loss, other, transposed)
 
 
 def _transposed(solution: Solution) -> Solution:
@@ -219,16 +221,16 @@ def _transposed(solution: Solution) -> Solution:
     return replace(solution, W=np.ascontiguousarray(solution.W.T), duals=duals)
 
 
-# ---- Limits of zero: the program of what they leave (:mod:`propopt.losses.restricted`)
+# ---- Limits of zero: the program in the remaining coordinates
 
 
 @final
 @dataclass(frozen=True)
 class ZeroBoundReduction(Reduction):
-    """Another solver, given the program on what limits of zero leave of W.
+    """Solve the program in the coordinates that limits of zero leave.
 
-    Their multipliers are infinite. Without ``solver`` one W is left, and nothing is to
-    be solved.
+    Their multipliers are infinite. ``solver`` is None if a single W is left.
+
     """
 
     how = "restricted"
@@ -268,7 +270,7 @@ class ZeroBoundReduction(Reduction):
 
 
 def _prepared_alone(program: Program, only: Attributions) -> Prepared:
-    """The one explanation that is left, whatever the weights."""
+    """The single remaining explanation, for all weights."""
     zero = zeros(program.bounds)
     prices = tuple(math.inf if bound in zero else 0.0 for bound in program.bounds)
 

@@ -1,13 +1,13 @@
-"""What a solver is, what it refuses, and what is left out or tried in turn.
+"""Solvers and prepared programs, reductions, fallbacks and the jackknife.
 
-How far optimal attributions scatter with the draws of their target: the jackknife.
-Where W is no linear function of its target, it is solved for again with each block of
-draws left out:
+The jackknife gives the standard errors of optimal attributions due to draws of their
+target. Where W is not linear in its target, each block of draws is left out and the
+program is solved again:
 
     Ĝ_(b) = Ĝ − (Ĝ_b − Ĝ)/(B − 1),   se² = (B − 1)/B Σ_b (W(Ĝ_(b)) − mean)²
 
-(Quenouille 1956, Tukey 1958). For squared losses alone it is the scatter of W(Ĝ_b) over
-√B. An attribution that is zero whichever block is left out has an error of zero.
+(Quenouille 1956, Tukey 1958). For squared losses it is the spread of W(Ĝ_b) over √B.
+An attribution that is zero in all these solutions has an error of zero.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from propopt.proofs.certificate import certificate_of, values_at
 from propopt.proofs.target_error import sampled_blocks
 
 
-# ---- What a solver is: it refuses with a reason, prepares once, and solves many times
+# ---- Solvers: each refuses with a reason, prepares once, and solves many times
 
 
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """The answer of a solver for one vector of weights.
+    """The attributions that a solver computed for one vector of weights.
 
     Parameters
     ----------
     W : array (N, D)
         Attributions.
     duals : mapping of arrays
-        By loss name, a subgradient of weight·φ at the residual, where one is known.
+        By loss name, a subgradient of weight·φ at the residual, if the solver has one.
     multipliers : tuple of float
-        One for each bound of the program.
+        One multiplier ≥ 0 for each bound of the program.
     """
 
     W: Attributions
@@ -57,7 +57,7 @@ class Solution:
 
 
 class Prepared(ABC):
-    """A program made ready: factorised, diagonalised or compiled, once."""
+    """A program prepared for many weights: factorised or compiled once."""
 
     @abstractmethod
     def solve(
@@ -70,7 +70,7 @@ class Prepared(ABC):
         weights : array (k,)
             One weight ≥ 0 for each loss.
         tolerance : float
-            The relative gap that is wanted.
+            The relative gap to reach.
         start : Solution, optional
             The solution for weights nearby.
         """
@@ -79,7 +79,7 @@ class Prepared(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class PreparedFunction(Prepared):
-    """A program that one function solves, which holds what was made ready."""
+    """A prepared program that a single function solves."""
 
     answer: Callable[[Array, float, Solution | None], Solution]
 
@@ -91,75 +91,76 @@ class PreparedFunction(Prepared):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """The losses of the optimum for one vector of weights, known without forming it."""
+    """The losses of the optimum for one vector of weights, without attributions."""
 
     losses: Array  # (k,): the value of each loss, in the order of the program
-    excess: float  # the objective of these losses is above the optimum by at most this
+    excess: float  # bounds how far their objective exceeds the optimum
 
 
 class Curve(Prepared):
-    """A prepared program that knows the losses for any weights without forming W."""
+    """A prepared program that computes losses for any weights without W."""
 
     @abstractmethod
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        """The losses of the minimiser for these weights.
+        """Compute the losses of the minimiser for these weights.
 
         Parameters
         ----------
         weights : array (k,)
             One weight ≥ 0 for each loss, that of gradient matching above zero.
         tolerance : float
-            The relative error that is wanted.
+            The relative error to reach.
         """
 
 
 class Solver(ABC):
-    """A method for some programs."""
+    """A method that solves some programs and refuses others with a reason."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What results call it."""
+        """The name of the solver in results."""
 
     @abstractmethod
     def refusal(self, program: Program) -> str | None:
-        """Why this solver cannot treat the program, in a sentence; None if it can."""
+        """The reason, in a sentence, why the program is refused; None if it is not."""
 
     def take(self, program: Program) -> Solver | Reason:
-        """The solver that is to prepare the program, or why there is none.
+        """Return the solver that will prepare the program, or the reason for none.
 
-        It is asked once: what it gives takes the program. By default it is this one,
-        where that has no refusal.
+        It is called once; the returned solver takes the program. The default is this
+        solver, unless it refuses.
+
         """
         reason = self.refusal(program)
         return self if reason is None else Reason(reason)
 
     @abstractmethod
     def prepare(self, program: Program) -> Prepared:
-        """Do all the work that does not depend on the weights."""
+        """Do all the work for a program that does not depend on the weights."""
 
 
 class Dispatcher(Solver):
-    """A solver that hands programs on: it takes what another solver takes."""
+    """A solver that passes programs on to another solver."""
 
     @abstractmethod
     def take(self, program: Program) -> Solver | Reason:
-        """This solver, settled on the one that it hands the program to."""
+        """This solver with the other solver chosen, or the reason for none."""
 
     def refusal(self, program: Program) -> str | None:
         answer = self.take(program)
         return answer.reason if isinstance(answer, Reason) else None
 
 
-# ---- A program that is solved as another, in other coordinates
+# ---- Reductions: a program is solved as another one, in other coordinates
 
 
 @dataclass(frozen=True)
 class Reduction(Dispatcher):
-    """Another solver, given another program that stands for the first."""
+    """A solver that solves an equivalent program and transforms the solution."""
 
-    solver: Solver | None  # None where there is nothing to solve
-    how: ClassVar[str]  # what results call it, behind the solver
+    solver: Solver | None  # None if a single W is left
+    how: ClassVar[str]  # added to the name of the solver in results
 
     @property
     def name(self) -> str:
@@ -167,7 +168,7 @@ class Reduction(Dispatcher):
 
     @abstractmethod
     def reduced(self, program: Program) -> Program | Reason:
-        """The other program, or why there is none."""
+        """Return the equivalent program, or the reason for none."""
 
     def take(self, program: Program) -> Solver | Reason:
         reduced = self.reduced(program)
@@ -179,7 +180,7 @@ class Reduction(Dispatcher):
         return inner if isinstance(inner, Reason) else replace(self, solver=inner)
 
     def inner(self, program: Program) -> Prepared:
-        """The other program made ready."""
+        """Prepare the equivalent program with its solver."""
         reduced = self.reduced(program)
         assert isinstance(reduced, Program), "see take"
         assert self.solver is not None, "see take"
@@ -187,22 +188,22 @@ class Reduction(Dispatcher):
 
 
 def innermost(solver: Solver | None) -> Solver | None:
-    """The solver that is given the last of other programs."""
+    """The solver behind all nested reductions."""
     while isinstance(solver, Reduction):
         solver = solver.solver
     return solver
 
 
 class PreparedReduction(Prepared):
-    """A program that another stands for: starts go into that, solutions come out."""
+    """A prepared reduction: maps starts into the other program, solutions back."""
 
     def __init__(
         self,
         inner: Prepared,
         into: Callable[[Solution], Solution],
         out: Callable[[Solution], Solution],
-        reduced: Program | None = None,  # the other, where zero is tried first
-        constants: Array | float = 0.0,  # what losses are above those of the other
+        reduced: Program | None = None,  # the other program, if zero is tried first
+        constants: Array | float = 0.0,  # losses minus those of the other program
     ) -> None:
         self._inner = inner
         self._into = into
@@ -212,7 +213,7 @@ class PreparedReduction(Prepared):
 
     @classmethod
     def of(cls, inner: Prepared, *rest: Any) -> PreparedReduction:
-        """A curve, where the other has one."""
+        """A curve if the other program has one."""
         return (PreparedCurveReduction if isinstance(inner, Curve) else cls)(
             inner, *rest
         )
@@ -239,7 +240,7 @@ class PreparedReduction(Prepared):
 
 @final
 class PreparedCurveReduction(PreparedReduction, Curve):
-    """The same, where the other has a curve, of the same losses but for constants."""
+    """A prepared reduction to a curve whose losses differ by constants."""
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         assert isinstance(self._inner, Curve), "it is chosen for curves"
@@ -248,15 +249,14 @@ class PreparedCurveReduction(PreparedReduction, Curve):
 
 
 def restored_multipliers(
-    multipliers: Iterable[float], is_taken: Iterable[bool]
+    multipliers: Iterable[float], is_removed: Iterable[bool]
 ) -> tuple[float, ...]:
-    """Multipliers of all bounds: infinite for those that were taken out."""
-    rest = iter(multipliers)
-    return tuple(math.inf if taken else next(rest) for taken in is_taken)
+    """Multipliers of all bounds, infinite for the removed ones."""
+    remaining = iter(multipliers)
+    return tuple(math.inf if removed else next(remaining) for removed in is_removed)
 
 
-# ---- How far optimal attributions scatter with the draws of their target: the
-# jackknife
+# ---- The jackknife: errors of optimal attributions due to draws of their target
 
 
 def jackknife_errors(
@@ -266,7 +266,7 @@ def jackknife_errors(
     tolerance: float,
     start: Solution,
 ) -> Array:
-    """Standard errors of the optimal attributions (N, D)."""
+    """Jackknife standard errors of the optimal attributions, shape (N, D)."""
     [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
     blocks = sampled_blocks(loss)
@@ -283,17 +283,17 @@ def jackknife_errors(
     return np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
 
 
-# ---- Two solvers that know whole curves: the second where the first gives up
+# ---- Two solvers with curves: the second is used where the first fails
 
 
-_ROUNDING = 1e-9  # a gap that is none of the first's fault
+_ROUNDING = 1e-9  # a gap due to rounding
 
 _Answer = TypeVar("_Answer")
 
 
 @final
 class Fallback(Curve):
-    """A curve, and another solver's for weights at which it fails or misses."""
+    """A curve with a second solver for weights where it misses the tolerance."""
 
     def __init__(self, program: Program, curve: Curve, fallback: Solver) -> None:
         self._program = program
@@ -319,22 +319,22 @@ class Fallback(Curve):
 
     def _better(
         self,
-        ask: Callable[[Curve], _Answer],
+        compute: Callable[[Curve], _Answer],
         gap: Callable[[_Answer], float],
         tolerance: float,
     ) -> _Answer:
-        """What the first says; the better of both where that is not enough."""
-        answers: list[_Answer] = []
+        """The first solver's result, or the better of both if that is not enough."""
+        results: list[_Answer] = []
         with suppress(SolverFailure):
-            answers.append(ask(self._curve))
-            if gap(answers[0]) <= max(tolerance, _ROUNDING):
-                return answers[0]
+            results.append(compute(self._curve))
+            if gap(results[0]) <= max(tolerance, _ROUNDING):
+                return results[0]
         try:
-            answers.append(ask(self._other))
+            results.append(compute(self._other))
         except SolverFailure:
-            if not answers:
+            if not results:
                 raise
-        return answers[0] if len(answers) == 1 else min(answers, key=gap)
+        return results[0] if len(results) == 1 else min(results, key=gap)
 
     def _gap(self, solution: Solution, weights: Array) -> float:
         objective = self._program.weighed(weights)

@@ -1,15 +1,15 @@
-"""``solve``, and the worst target near the given one.
+"""``solve``, and the optimum for the worst target within a radius.
 
-The least that the worst target near the given one can cost: a scalar root. For every
-target within ‖G − Ĝ‖ ≤ δ (Frobenius) the matching loss is at most a(‖W − Ĝ‖ + δ)², and
-there is one for which it is that. Its sum with the other losses R,
+Minimising the cost of the worst target within a radius is a scalar root search. For
+every target within ‖G − Ĝ‖ ≤ δ (Frobenius) the matching loss is at most a(‖W − Ĝ‖ +
+δ)², and one target attains it. Its sum with the other losses R,
 
     J(W) = a(‖W − Ĝ‖ + δ)² + R(W),
 
-has the gradient of a‖W − Ĝ‖² + κR over κ, with κ = r/(r + δ) and r = ‖W − Ĝ‖. So its
-minimum lies on the curve of that, where κ(r(κ) + δ) = r(κ); or at W = Ĝ, where there is
-no such κ in (0, 1): if ‖∇R(Ĝ)‖ ≤ 2aδ. As J less a‖W − Ĝ‖² is convex,
-J(W) − J* ≤ ‖∂J(W)‖²/4a for the shortest subgradient.
+has the gradient of a‖W − Ĝ‖² + κR over κ, with κ = r/(r + δ) and r = ‖W − Ĝ‖. Its
+minimum therefore lies on that curve, where κ(r(κ) + δ) = r(κ); or at W = Ĝ, where there
+is no such κ in (0, 1): if ‖∇R(Ĝ)‖ ≤ 2aδ. As J less a‖W − Ĝ‖² is convex, J(W) − J* ≤
+‖∂J(W)‖²/4a for the shortest subgradient.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from propopt.solvers.task import FINEST, Task
 
 
 _DECADES = 300
-"""κ below this power of ten is not looked for."""
+"""The search for κ stops at this negative power of ten."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The worst of all targets within a radius of the given one."""
+    """The problem for the worst target within a radius of the given one."""
 
     # squared losses, one of which is gradient matching, without bounds
     program: Program
@@ -58,7 +58,7 @@ class WorstCase:
     radius: float  # δ > 0
 
     def refusal(self) -> str | None:
-        """Why the worst case is not on a curve, in a sentence; None if it is."""
+        """The reason why the worst case is not on a curve; None if it is."""
         if self.program.bounds:
             return "target_radius: it takes no bounds"
         pairs = zip(self.weights, self.program.losses, strict=True)
@@ -72,19 +72,21 @@ class WorstCase:
         return None
 
     def at(self, kappa: float) -> Array:
-        """Weights of a point of the curve: κ times those of the others."""
+        """Weights of a point of the curve: the other losses get κ times theirs."""
         scaled = kappa * self.weights
-        scaled[self._own] = self._a
+        scaled[self._matching_index] = self._a
         return scaled
 
     def matching(self, task: Task, tolerance: float, weights: Array) -> float:
         """‖W − Ĝ‖² of the optimum for these weights."""
         if task.has_curve(weights):
-            return float(task.measure(weights, tolerance).losses[self._own])
-        return self.program.losses[self._own].value_at(task.solve(weights, tolerance).W)
+            return float(task.measure(weights, tolerance).losses[self._matching_index])
+        return self.program.losses[self._matching_index].value_at(
+            task.solve(weights, tolerance).W
+        )
 
     def kappa(self, matching: Callable[[Array], float]) -> float:
-        """κ of the optimum, or zero where that is the target itself."""
+        """κ of the optimum, or zero where the optimum is the target."""
 
         def height(log_kappa: float) -> float:
             """R + δ − r/κ, which rises with κ."""
@@ -98,17 +100,17 @@ class WorstCase:
             low = -math.log(10.0) * decades
             if height(low) < 0.0:
                 return math.exp(opt.brentq(height, low, 0.0, xtol=1e-15, rtol=1e-14))
-        raise SolverFailure("target_radius: the optimum is too near the target itself")
+        raise SolverFailure("target_radius: the optimum is too close to the target")
 
     def value(self, W: Attributions) -> float:
-        """J(W)."""
+        """The worst-case objective J(W)."""
         r = float(np.linalg.norm(W - self.target))
         return self._a * (r + self.radius) ** 2 + math.fsum(
             c * loss.value_at(W) for c, loss in self._others
         )
 
     def lower_bound(self, W: Attributions) -> float:
-        """No attributions have a smaller J, as the shortest subgradient at W shows."""
+        """A lower bound of J, by the shortest subgradient at W."""
         # of ∇R
         rounding = (2.0 * c * loss.map.rounding(W).gradient for c, loss in self._others)
         steepness = self._steepness(W) + math.fsum(rounding)
@@ -127,32 +129,32 @@ class WorstCase:
         return float(np.linalg.norm(rise * D + slope))
 
     @cached_property
-    def _own(self) -> int:
-        """The place of the gradient-matching loss that has a weight."""
+    def _matching_index(self) -> int:
+        """Index of the gradient-matching loss with a positive weight."""
         pairs = zip(self.weights, self.program.losses, strict=True)
         return [c > 0 and isinstance(o, GradientMatching) for c, o in pairs].index(True)
 
     @property
     def _a(self) -> float:
-        return float(self.weights[self._own])
+        return float(self.weights[self._matching_index])
 
     @property
     def target(self) -> Attributions:
-        """Ĝ."""
-        return np.asarray(self.program.losses[self._own].target)
+        """The given target Ĝ, shape (N, D)."""
+        return np.asarray(self.program.losses[self._matching_index].target)
 
     @property
     def _others(self) -> list[tuple[float, PropertyLoss]]:
         """The losses of R with their weights."""
         terms = list(self.program.weighed(self.weights).terms)
-        del terms[self._own]
+        del terms[self._matching_index]
         return [(c, loss) for c, loss in terms if c > 0]
 
 
 def solve_worst_case(
     task: Task, weights: Array, radius: float, tolerance: float, began: float
 ) -> Explanation:
-    """Best for the worst target within the radius of that of the program."""
+    """Minimise the cost of the worst target within a radius."""
     worst = WorstCase(task.program, weights, radius)
     reason = worst.refusal()
     if reason is not None:
@@ -253,15 +255,15 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    own, rest = split_custom_constraints(subject_to)
+    custom, rest = split_custom_constraints(subject_to)
     bounds = bounds_of(rest, weighed.losses)
-    if own or has_custom(weighed.losses, bounds):
+    if custom or has_custom(weighed.losses, bounds):
         if aim is not None or target_radius is not None:
             raise Refused(
-                "aim and target_radius take losses and constraints of this library "
-                "alone; give weights, or limits in subject_to"
+                "aim and target_radius take only losses and constraints of this "
+                "library; give weights, or limits in subject_to"
             )
-        return solve_custom(weighed, bounds, own, solver, goal)
+        return solve_custom(weighed, bounds, custom, solver, goal)
     if aim is not None:
         if target_radius is not None:
             raise InvalidInput("target_radius: it needs weights, and an aim makes them")

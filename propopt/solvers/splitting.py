@@ -7,11 +7,11 @@ normalised first (W = σW', F = aσ²F'). Then
 
 * where all φ_i are max-differences in l2, a few steps of ADMM find roughly which edges
   carry weight, and Newton's method on those weights
-  (:mod:`propopt.solvers.edge_newton`) takes over; where it stalls, ADMM goes on for
+  (:mod:`propopt.solvers.edge_newton`) takes over; if it stalls, ADMM runs
   twice as long before the next attempt;
 * otherwise ADMM alone;
-* a program that is not certified after ``ADMM_STEPS`` steps is given to Clarabel, if
-  it is small enough for it, and the better of the two answers is returned.
+* a program that is not certified after ``ADMM_STEPS`` steps is solved by Clarabel too,
+  if it is small enough, and the better of the two results is returned.
 
 ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term:
 
@@ -64,10 +64,10 @@ from propopt.solvers.solver import Prepared, Solution, Solver
 
 _RELAXATION = 1.7
 _RELAXATION_LINEAR = 1.9
-"""Where all terms are max-differences in l1 or linf: half the steps of 1.7 there."""
+"""For max-differences in l1 or linf only, where it takes half the steps of 1.7."""
 _CHECK_EVERY = 10
 _LARGEST = 1e8
-"""Of ρ/2 AᵀA beside the identity: their sum is inverted in double precision."""
+"""Largest ρ/2 AᵀA: its sum with the identity is inverted in double precision."""
 
 
 class Admm:
@@ -94,7 +94,7 @@ class Admm:
         self.best: Point = program.point(W, duals)
 
     def run(self, n_steps: int, tolerance: float) -> Point:
-        """The best point after so many steps, or once its gap is within tolerance."""
+        """The best point after ``n_steps``, or once its gap is within tolerance."""
         for _ in range(n_steps):
             if self.best.gap <= tolerance:
                 break
@@ -111,7 +111,7 @@ class Admm:
 
     @property
     def duals(self) -> list[Array]:
-        """Y_i = ρ_i U_i."""
+        """The duals Y_i = ρ_i U_i of all terms."""
         return [rho * U for rho, U in zip(self.rho, self._U, strict=True)]
 
     def _step(self) -> None:
@@ -132,7 +132,7 @@ class Admm:
     def _check(self) -> None:
         W, totals = self._W, self._program.totals
         for term, Z in zip(self._program.terms, self._Z, strict=True):
-            # an ℓ1 loss of W itself wants zeros that are exact
+            # an ℓ1 loss of W itself needs exact zeros
             if isinstance(term.map, Identity) and isinstance(term.penalty, Absolute):
                 W = Z if totals is None else totals.on_support(Z)
         point = self._program.point(W, self.duals)
@@ -140,7 +140,7 @@ class Admm:
             self.best = point
 
     def _balance(self, before: Sequence[Array]) -> None:
-        """ρ_i is moved where relative primal and dual residuals differ much."""
+        """Change ρ_i if relative primal and dual residuals differ by a large factor."""
         changed = False
         for i, term in enumerate(self._program.terms):
             rho, Z, U = self.rho[i], self._Z[i], self._U[i]
@@ -169,7 +169,7 @@ class Admm:
 
 
 def _penalty(term: Term, Z: Array, Y: Array) -> float:
-    """ρ = ‖Y‖/‖Z‖ where both are known; else ρ‖A‖² about equals the curvature 2."""
+    """ρ = ‖Y‖/‖Z‖ if both are positive, else ρ‖A‖² about the curvature 2."""
     if _norm(Y) > 0 and _norm(Z) > 0:
         return _norm(Y) / _norm(Z)
     if term.gram is None:
@@ -180,8 +180,8 @@ def _penalty(term: Term, Z: Array, Y: Array) -> float:
 def _bounded(term: Term, rho: float) -> float:
     """ρ for which I + ρ/2 AᵀA keeps half its digits.
 
-    Where all differences vanish, residuals are rounding and their ratio would move ρ
-    on for ever.
+    If all differences vanish, residuals are rounding and their ratio would change ρ
+    forever.
     """
     size = 1.0 if term.gram is None else 0.5 * float(term.gram.diagonal().max())
     return float(np.clip(rho, 1.0 / (_LARGEST * size), _LARGEST / size))
@@ -200,13 +200,13 @@ _FIRST_STEPS = 20
 """Steps of ADMM before the first of Newton's method."""
 _NEWTON_STEPS = 25
 CLARABEL_ROWS = 50_000
-"""Entries of residuals up to which Clarabel is asked where the steps ran out."""
+"""Largest number of residuals for which Clarabel is tried after ADMM."""
 
 
 @final
 @dataclass(frozen=True)
 class Splitting(Solver):
-    """ADMM with a Newton finish; see the module for the programs that it takes."""
+    """ADMM with a Newton finish, for largest differences and sparsity."""
 
     name = "splitting"
 
@@ -223,7 +223,7 @@ class Splitting(Solver):
 
 
 def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
-    """The best point: its gap is within tolerance unless steps ran out."""
+    """The best point, with a gap within tolerance unless steps ran out."""
     if not program.terms:
         best = program.minimiser(program.system(0.0, None), program.G)
         return program.point(best, ())
@@ -241,7 +241,7 @@ def minimise(program: Composite, tolerance: float, start: Point | None = None) -
 def _alternate(
     program: Composite, tolerance: float, start: Point, newton: EdgeNewton | None
 ) -> Point:
-    """ADMM and Newton by turns, with more of ADMM at each turn."""
+    """Alternate ADMM and Newton, with more ADMM steps each time."""
     admm = Admm(program, start.W, start.duals)
     best = start
     n_steps = _FIRST_STEPS if newton is not None else ADMM_STEPS
@@ -268,11 +268,11 @@ class _Split(Prepared):
         self._layout = choose_layout(_grams(program.losses))
         as_dense = self._layout == "dense"
         P = self._quadratic.P
-        assert not isinstance(P, Operator), "graphs known by their action are refused"
+        assert not isinstance(P, Operator), "graphs without stored edges are refused"
         self._P = dense_matrix(P) if as_dense and P is not None else P
         self._terms = {
-            place: Term.of(loss, as_dense=as_dense)
-            for place, loss in enumerate(program.losses)
+            index: Term.of(loss, as_dense=as_dense)
+            for index, loss in enumerate(program.losses)
             if not isinstance(loss.penalty, Squared)
         }
 
@@ -313,19 +313,19 @@ class _Split(Prepared):
         return Solution(W=np.zeros(self._program.shape), multipliers=prices)
 
     def _active(self, weights: Array) -> list[int]:
-        """Places of the non-smooth losses with a weight."""
-        return [place for place in self._terms if weights[place] > 0]
+        """Indices of the non-smooth losses with a positive weight."""
+        return [index for index in self._terms if weights[index] > 0]
 
     def _names(self, weights: Array) -> list[str]:
-        return [self._program.losses[place].name for place in self._active(weights)]
+        return [self._program.losses[index].name for index in self._active(weights)]
 
     def _normalised(self, weights: Array) -> Composite:
         a, b, c = self._quadratic.coefficients(weights)
         terms = []
-        for place in self._active(weights):
-            term = self._terms[place]
+        for index in self._active(weights):
+            term = self._terms[index]
             unit = a * self._size ** (2 - term.penalty.degree)
-            terms.append(replace(term, weight=float(weights[place]) / unit))
+            terms.append(replace(term, weight=float(weights[index]) / unit))
         Q = self._quadratic.Q
         return Composite(
             G=self._quadratic.G / self._size,
@@ -353,7 +353,7 @@ class _Split(Prepared):
     def _better(
         self, solution: Solution, gap: float, weights: Array, tolerance: float
     ) -> Solution:
-        """The answer of Clarabel, if the program is small and the answer is better."""
+        """Clarabel's solution, if the program is small and the solution is better."""
         if self._conic is None:
             return solution
         try:
@@ -371,7 +371,7 @@ class _Split(Prepared):
 
     @cached_property
     def _conic(self) -> Solver | None:
-        """Clarabel, where the program is small and it does not refuse."""
+        """Clarabel, if the program is small and it does not refuse."""
         losses, shape = self._program.losses, self._program.shape
         if sum(loss.map.flat_rows(shape) for loss in losses) > CLARABEL_ROWS:
             return None
@@ -380,17 +380,17 @@ class _Split(Prepared):
 
 
 def _size(G: Array, totals: Totals | None) -> float:
-    """The size of W to expect, root mean square."""
+    """The expected size of W, root mean square."""
     if totals is not None:
         G = totals.expanded(G)
     return float(np.sqrt(np.mean(G**2)))
 
 
 def _bounds_refusal(program: Program) -> str | None:
-    """Why its bounds are more than given row sums; None if they are not."""
+    """The reason why there are bounds other than given row sums, or None."""
     totals = Totals.of(program.bounds)
     if totals is not None and not totals.is_shared:
-        return "rows add up over features of their own"
+        return "rows add up with different weights"
     others = [bound for bound in program.bounds if not is_completeness(bound)]
     return bounds_refusal(replace(program, bounds=tuple(others)))
 

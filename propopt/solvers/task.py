@@ -68,24 +68,24 @@ from propopt.solvers.splitting import Splitting
 
 
 MANY_FEATURES, WIDE = 1_000, 4
-"""Beyond so many features, and so many for each point, an eigenbasis costs too much."""
+"""Beyond this many features, and this many per point, an eigenbasis costs too much."""
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True)
 class Auto(Dispatcher):
-    """The first solver that does not refuse.
+    """Choose the first suitable solver from the structure of the program.
 
     ======================================================  =========================
     program                                                 solver
     ======================================================  =========================
     gradient matching (l2), at most one robustness and one  ``spectral``: closed form
     smoothness loss, where an eigenbasis is cheaper than
-    products with the graph, or known, as that of lattices
+    products with the graph, or has a closed form (lattices)
     the same, where the graph is narrow, such as a chain    ``factored``
     the same, otherwise: many points, few neighbours        ``krylov``, and factors
-                                                            where that is in vain
+                                                            where that stalls
     the same, with one bound on one of these losses         ``one_bound``
     the same and sparsity                                   ``lasso``
     the same and max-differences, with or without sparsity  ``splitting``
@@ -93,10 +93,10 @@ class Auto(Dispatcher):
     function matching with robustness
     anything else: bounds of all kinds, gradient matching   ``conic``: HIGHS for linear
     in l1, function matching with sparsity                  programs, else CLARABEL
-    a limit of zero on a robustness, smoothness, matching   one of the above, on what
-    or sparsity loss                                        that leaves: ``restricted``
-    squared losses of W, over points or over features, and  one of the above, on what
-    rows with given sums (``po.losses.Completeness``)       that leaves: ``complete``
+    a limit of zero on a robustness, smoothness, matching   one of the above, for the
+    or sparsity loss                                        rest: ``restricted``
+    squared losses of W, over points or over features, and  one of the above, for the
+    rows with given sums (``po.losses.Completeness``)       rest: ``complete``
     rows with given sums and other losses                   ``splitting``, ``conic``
     squared losses that do not determine W                  refused; ask for
                                                             ``minimum_norm``
@@ -106,15 +106,15 @@ class Auto(Dispatcher):
     gradient matching, robustness over shared features and  one of the above, with
     sparsity, with or without bounds                        ``entries`` for points
     the first two, and rows with given sums of entries      ``entries, complete``
-    robustness without main effects, and losses with targets   one of the above, with
-                                                            what is left ``shifted``
+    robustness of W − G (``offset``), and losses with       one of the above, for
+    targets                                                 W − G: ``shifted``
     ======================================================  =========================
 
-    All were faster than Clarabel on random problems of nearly all sizes that were
-    measured, from 5 points on, so that apart from the first three rows size does not
-    enter; exceptions stand in ``docs/background/solvers.md``.
+    All were faster than Clarabel on random problems of nearly all measured sizes, from
+    5 points on, so size matters only in the first three rows;
+    ``docs/background/solvers.md`` lists exceptions.
 
-    Use :meth:`select` to see the choice; each result names it too.
+    :meth:`select` shows the choice, and each result names it.
     """
 
     name = "auto"
@@ -126,7 +126,7 @@ class Auto(Dispatcher):
         return self.select(program).prepare(program)
 
     def select(self, program: Program) -> Solver:
-        """The solver for this program.
+        """Return the solver for this program.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Auto(Dispatcher):
 
 
 def _first(program: Program) -> Solver | Reason:
-    """The first of the table that takes it; else the reason of the last."""
+    """The first solver of the table that takes the program, or the last reason."""
     for of_entries in (EntryReduction(Auto()), ConstrainedEntryCg()):
         answer = of_entries.take(program)
         if isinstance(answer, Solver):
@@ -177,7 +177,7 @@ _BY_NAME: dict[str, Solver] = {solver.name: solver for solver in _NAMED}
 
 
 def find_solver(name: str | Solver) -> Solver:
-    """The solver of that name: one of ours, or a backend installed for cvxpy."""
+    """Find a solver by name: one of this library or a backend of cvxpy."""
     if isinstance(name, Solver):
         return name
     if not isinstance(name, str):
@@ -198,7 +198,7 @@ def find_solver(name: str | Solver) -> Solver:
         raise MissingExtra(f"solver: {missing}")
     names = [*_BY_NAME, *installed]
     raise InvalidInput(
-        f"solver: {name!r} is not known or not installed{did_you_mean(name, names)}; "
+        f"solver: {name!r} is unknown or not installed{did_you_mean(name, names)}; "
         f"available: {', '.join(names)}"
     )
 
@@ -220,7 +220,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
 def _without_shift(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program of W − G, where losses are beside G; else this one."""
+    """The solver for W − G if losses have an offset G, else for the program."""
     reduced = ShiftReduction(None).reduced(program)
     if isinstance(reduced, Program):
         inner = _without_zeros(reduced, take)
@@ -228,8 +228,8 @@ def _without_shift(
     for bound in program.bounds:
         if bound.limit == 0.0 and bound.loss.offset is not None:
             return Reason(
-                f"{bound} is not known beside these losses, for {reduced.reason}; give a "
-                "small limit in place of zero"
+                f"{bound} cannot be combined with these losses: {reduced.reason}; "
+                "give a small limit instead of zero"
             )
     return _without_zeros(program, take)
 
@@ -237,7 +237,7 @@ def _without_shift(
 def _without_zeros(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program that limits of zero leave, :class:`ZeroBoundReduction` to it."""
+    """The solver of the program that limits of zero leave, or of the program."""
     restriction = Restriction.of(program.bounds, program.shape)
     if restriction is None:
         return _without_totals(program, take)
@@ -250,7 +250,7 @@ def _without_zeros(
 def _without_totals(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program that given row sums leave; else the given one."""
+    """The solver of the program that given row sums leave, else of the program."""
     if not any(map(is_completeness, program.bounds)):
         return take(program)
     reduced = without_totals(program)
@@ -261,30 +261,29 @@ def _without_totals(
 
 
 FINE = 1e-9
-"""The gap of optima whose differences count: they are smaller than errors of draws."""
+"""The gap of jackknife optima, whose differences are below errors of draws."""
 
 FINEST = 1e-13
-"""No gap below this is asked of attributions on a curve: rounding takes the rest."""
+"""The smallest gap requested for attributions on a curve: below it is rounding."""
 
 
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A program and its solver: asked once and prepared once, solved for many weights.
+    """A program with its solver: prepared once, solved for many weights.
 
     Weights are arrays (k,) ≥ 0 in the order of the losses of the program, some of them
-    above zero. They are not checked again, nor are attributions on their way from the
-    solver to the explanation.
+    above zero. Weights and attributions are not checked again.
 
     Parameters
     ----------
     program : Program
-        The losses, all of which are measured, and the bounds.
+        The losses, all of which are computed, and the bounds.
     solver : str or Solver
-        Its name, or ``"auto"``.
+        The solver or its name, or ``"auto"``.
     active : tuple of int, optional
-        Places of the losses that ever have a weight: the solver sees no others. All by
-        default.
+        Indices of the losses that ever get a weight: the solver ignores the others. All
+        by default.
 
     Examples
     --------
@@ -302,36 +301,36 @@ class Task:
 
     @classmethod
     def taken(cls, program: Program, solver: Solver) -> Task:
-        """The task of a solver that is known to take the program: it is not asked."""
+        """The task of a solver that takes the program, without checking again."""
         task = cls(program, solver)
-        vars(task)["chosen"] = solver  # kept as ``cached_property`` keeps it
+        vars(task)["chosen"] = solver  # stored where ``cached_property`` does
         return task
 
     @cached_property
     def chosen(self) -> Solver:
-        """The solver that takes the program, which is :class:`Refused` else."""
+        """The solver that takes the program; raises :class:`Refused` without one."""
         _ = self.program.labels  # refuses losses of different tables
-        return chosen_solver(self.solver, self._posed)
+        return chosen_solver(self.solver, self._active_program)
 
     @cached_property
     def prepared(self) -> Prepared:
-        """The program made ready by its solver."""
+        """The program as prepared by its solver."""
         chosen = self.chosen
         with few_threads(self.program.shape[0]):
-            return chosen.prepare(self._posed)
+            return chosen.prepare(self._active_program)
 
     @cached_property
-    def _posed(self) -> Program:
-        """The program that the solver sees."""
+    def _active_program(self) -> Program:
+        """The program given to the solver, with active losses only."""
         if self.active is None:
             return self.program
-        losses = tuple(self.program.losses[place] for place in self.active)
+        losses = tuple(self.program.losses[index] for index in self.active)
         return replace(self.program, losses=losses, sizes=self.program.shape)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        """The minimiser for these weights."""
+        """Compute the minimiser W for these weights, with duals."""
         shape = self.program.shape
         self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
@@ -349,7 +348,7 @@ class Task:
         reduced = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
             solution = self.prepared.solve(reduced, tolerance, start)
-        # what no certificate could be made of: this is all that is not trusted
+        # these are the only checks: no certificate could be computed from such numbers
         if not np.isfinite(solution.W).all():
             raise SolverFailure(
                 f"{self.chosen.name} gave attributions that are not finite"
@@ -362,7 +361,7 @@ class Task:
         return solution
 
     def best(self, weights: Array, tolerance: float, began: float) -> Explanation:
-        """The optimum for these weights, with its proof and standard errors."""
+        """The optimum for these weights, with certificate and standard errors."""
         solution = self.solve(weights, tolerance)
         errors = lazily(partial(self.standard_errors, weights, tolerance, solution))
         return self.explain(solution, weights, tolerance, began, errors)
@@ -375,9 +374,10 @@ class Task:
         began: float,
         errors: Array | None = None,
     ) -> Explanation:
-        """The solution with its losses and its certificate.
+        """Make an explanation of a solution, with losses and certificate.
 
-        And with standard errors: by default those that take no further solving.
+        Standard errors are by default those that need no further solving.
+
         """
         program = self.program
         with few_threads(program.shape[0]):
@@ -392,7 +392,10 @@ class Task:
             multipliers=solution.multipliers,
             attributions=read_only(solution.W),
             prices={bound.loss.name: price for bound, price in prices},
-            details={**self._details(solution), **self._of_totals(solution, weights)},
+            details={
+                **self._details(solution),
+                **self._total_details(solution, weights),
+            },
             errors=errors,
         )
 
@@ -417,14 +420,16 @@ class Task:
             weights=program.weighed(weights).weights,
             certificate=certificate,
             multipliers=prices or {},
-            # on a curve those of bounds are not known
+            # a curve does not give the losses of bounds
             losses={
                 loss.name: value
                 for loss, value in zip(program.all_losses, losses, strict=False)
             },
             details=details,
             target=lazily(
-                partial(self._aim.error, weights, certificate.scale, multipliers)
+                partial(
+                    self._target_error.error, weights, certificate.scale, multipliers
+                )
             ),
             standard_errors=self._linear_errors(weights) if errors is None else errors,
             units=units_of_target(program.all_losses) or "gradient",
@@ -435,7 +440,7 @@ class Task:
         )
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
-        """An explanation that :meth:`explain` gave elsewhere, of an equal program."""
+        """An explanation from another process, with this (equal) program."""
         return replace(
             best, program=self.program, standard_errors=self._linear_errors(weights)
         )
@@ -458,7 +463,7 @@ class Task:
             warnings.warn(
                 f"{self._solver_name(weights)} reached a certified gap of "
                 f"{certificate.gap:.1e} and a violation of bounds of "
-                f"{certificate.violation:.1e}, where {tolerance:.1e} was wanted; "
+                f"{certificate.violation:.1e}, where {tolerance:.1e} was requested; "
                 "another solver may do better",
                 UncertifiedWarning,
                 stacklevel=5,
@@ -466,10 +471,10 @@ class Task:
         return certificate
 
     def _details(self, solution: Solution) -> dict[str, Array]:
-        """Where the explanation has to change fastest, for max-differences in l2."""
+        """Weights of the binding edges, for max-differences in l2."""
         return {
             f"edge_weights.{loss.name}": read_only(edge_weights(loss, solution))
-            for loss in self._posed.losses
+            for loss in self._active_program.losses
             if isinstance(loss, MaxDifferenceRobustness)
             and loss.norm == "l2"
             and loss.name in solution.duals
@@ -478,35 +483,38 @@ class Task:
     def standard_errors(
         self, weights: Array, tolerance: float, solution: Solution
     ) -> Array | None:
-        """Of the solution, (N, D), from the draws of its target; None without draws.
+        """Standard errors (N, D) of a solution from draws of its target, or None.
 
-        By the jackknife where W is no linear function of the target, and None where
-        that would take the conic solver.
+        The jackknife is used where W is not linear in the target; None without draws
+        and where the jackknife would need the conic solver.
+
         """
-        linear = self._aim.standard_errors(weights)
+        linear = self._target_error.standard_errors(weights)
         if linear is not None or not self._can_leave_out(weights):
             return linear
         reduced = weights if self.active is None else weights[list(self.active)]
         fine = min(tolerance, FINE)
         return read_only(
-            jackknife_errors(self._posed, self.chosen, reduced, fine, solution)
+            jackknife_errors(self._active_program, self.chosen, reduced, fine, solution)
         )
 
     def _can_leave_out(self, weights: Array) -> bool:
-        """Whether one loss was drawn, and the solver is fast enough for that."""
+        """Whether exactly one target was sampled and the solver is fast enough."""
         if self._zero_is_free(weights):
             return False
-        sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
+        sampled = [
+            sampled_blocks(loss) is not None for loss in self._active_program.losses
+        ]
         return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
 
     def _linear_errors(self, weights: Array) -> Array | None:
-        return lazily(partial(self._aim.standard_errors, weights))
+        return lazily(partial(self._target_error.standard_errors, weights))
 
     @cached_property
-    def _aim(self) -> TargetErrorOperator:
-        """With what the solver knows of the curvature of the whole program."""
+    def _target_error(self) -> TargetErrorOperator:
+        """Errors of the target, by the eigenbases or the curve of the solver if any."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
-        prepared = vars(self).get("prepared")  # not made for this
+        prepared = vars(self).get("prepared")  # only if prepared already
         if everything and isinstance(prepared, Diagonal):
             return TargetErrorOperator(self.program, bases=prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
@@ -514,8 +522,8 @@ class Task:
             return TargetErrorOperator(self.program, energy=energy)
         return TargetErrorOperator(self.program)
 
-    def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
-        """Multipliers of given row sums, and what these leave of each loss."""
+    def _total_details(self, solution: Solution, weights: Array) -> dict[str, Array]:
+        """Multipliers of given row sums, and the irreducible part of each loss."""
         if self._totals is None:
             return {}
         terms = self.program.weighed(weights).terms
@@ -524,13 +532,13 @@ class Task:
 
     @cached_property
     def _totals(self) -> Totals | None:
-        """The row sums that are given; None where limits of zero say more than they."""
+        """The given row sums; None with stricter limits of zero."""
         bounds = self.program.bounds
         return None if zeros(bounds) else Totals.of(bounds)
 
     @cached_property
     def _irreducible(self) -> dict[str, Array]:
-        """For each loss its smallest value among rows of the given sums."""
+        """The smallest value of each loss among rows with the given sums."""
         if self._totals is None:
             return {}
         least = {
@@ -547,26 +555,27 @@ class Task:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
     def has_curve(self, weights: Array) -> bool:
-        """True if the losses of the optimum are known without its attributions."""
+        """Whether the losses of the optimum are available without attributions."""
         return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        """The losses of the optimum, in the order of the program, without it."""
+        """Compute the losses of the optimum, in program order, without attributions."""
         assert isinstance(self.prepared, Curve), "see has_curve"
         indices = slice(None) if self.active is None else list(self.active)
         with few_threads(self.program.shape[0]):
             result = self.prepared.measure(weights[indices], tolerance)
         if self.active is None:
             return result
-        losses = np.full(len(weights), np.nan)  # nobody knows the others
+        losses = np.full(len(weights), np.nan)  # the others are undefined
         losses[indices] = result.losses
         return Measurement(losses=losses, excess=result.excess)
 
     def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:
-        """The losses of the optimum; its attributions when they are first read.
+        """An explanation by the curve, with attributions computed when first read.
 
-        Now, if the curve does not know its losses to the tolerance: attributions may
-        prove more, and say so if they do not.
+        They are computed at once if the losses of the curve miss the tolerance:
+        attributions may prove a smaller gap, and warn if they do not.
+
         """
         named = self.program.weighed(weights).weights
         self._trivial.refuse_underflow(named)
@@ -602,7 +611,7 @@ class Task:
         return self.explain(self.solve(weights, fine), weights, tolerance, began)
 
     def _zero_is_free(self, weights: Array) -> bool:
-        """True if zero attributions cost nothing and respect all bounds."""
+        """Whether zero attributions cost nothing and respect all bounds."""
         costs, bounds = self._costs_of_zero, self.program.bounds
         limited = costs[len(weights) :]
         within = all(c <= b.limit for c, b in zip(limited, bounds, strict=True))
@@ -610,10 +619,10 @@ class Task:
 
     @cached_property
     def _costs_of_zero(self) -> Array:
-        """The losses of zero attributions, those of the bounds last."""
+        """The losses of zero attributions, losses of bounds last."""
         return np.array([*self._trivial.zero.values()])
 
     @cached_property
     def _trivial(self) -> TrivialLosses:
-        """The value of each loss for explanations without work."""
+        """The value of each loss at two trivial explanations, zero and the mean."""
         return TrivialLosses.of(self.program.all_losses)

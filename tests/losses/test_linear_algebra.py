@@ -87,7 +87,7 @@ def test_what_a_routine_reports_is_read(monkeypatch, routine, n_results, use):
         return (*[np.ones(1)] * (n_results - 1), -4)
 
     monkeypatch.setattr(linear_algebra.lapack, routine, failing)
-    message = rf"LAPACK's {routine}: argument 4 cannot be used \(info = -4\)"
+    message = rf"LAPACK's {routine}: argument 4 is invalid \(info = -4\)"
     with pytest.raises(SolverFailure, match=message):
         use()
 

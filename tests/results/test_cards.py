@@ -169,13 +169,13 @@ def test_a_gap_is_not_called_zero_and_the_target_stands_beside_it():
         assert words in shown
         assert "(gap 0)" not in shown
         assert " · target given as numbers" in shown
-        assert "its error is not known" not in shown  # settings have the rest
+        assert "its error is unknown" not in shown  # settings have the rest
     blocks = np.eye(3) + 0.1 * np.random.default_rng(0).normal(size=(5, 3, 3))
     target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
     drawn = po.solve(1.0 * po.GradientMatching(target))
     assert "; noise, 50 draws)" in str(drawn)
     told = str(dataclasses.replace(drawn, target=None))
-    assert "\noptimal (gap 0) · target error not known · " in told
+    assert "\noptimal (gap 0) · target error unknown · " in told
 
 
 def luminance(colour):

@@ -162,7 +162,7 @@ def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(monkeypatch
         QuadraticPart(coupled).hessian(weights_of(coupled))
     monkeypatch.setattr(hessian, "_MOST_ROWS", 3)
     H = QuadraticPart(words).hessian(weights_of(words))
-    with pytest.raises(Refused, match=r"\d rows add up, and"):
+    with pytest.raises(Refused, match=r"\d rows have given sums, above"):
         H.solve(np.ones(present.shape))
 
 

@@ -38,7 +38,7 @@ WORDS = {
     ),
     "target exact": lambda: solved(po.functions.Power(3).estimate(X)),
     "target by central differences": lambda: solved(DIFFERENCES),
-    "target given as numbers, its error is not known": lambda: solved(DRAWN.values),
+    "target given as numbers, its error is unknown": lambda: solved(DRAWN.values),
     "target exact (function values)": lambda: po.solve(
         po.losses.FunctionMatching(X, X.sum(axis=1)) + ROBUST
     ),
@@ -47,16 +47,16 @@ WORDS = {
             po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
         )
     ),
-    "target of gradient_matching and b: how their errors go together is not known": (
+    "target of gradient_matching and b: the joint distribution of their errors is unknown": (
         lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))
     ),
     "target not used": lambda: po.solve(
         0.0 * po.GradientMatching(DRAWN) + 1.0 * ROBUST
     ),
-    "target estimated and matched in l1: its error is not known": lambda: po.solve(
+    "target estimated and matched in l1: its error is unknown": lambda: po.solve(
         po.GradientMatching(DRAWN, norm="l1") + ROBUST
     ),
-    "target estimated and only bounded, by gradient_matching: its error is not known": (
+    "target estimated and only bounded, by gradient_matching: its error is unknown": (
         lambda: po.solve(1.0 * ROBUST, subject_to=[po.GradientMatching(DRAWN) <= 1.0])
     ),
 }

@@ -1,4 +1,4 @@
-"""Who is similar to whom: points and features, stored or known by their pattern."""
+"""Similarity graphs of points and features, stored or on grids."""
 
 import lazy_loader
 

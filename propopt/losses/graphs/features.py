@@ -1,4 +1,4 @@
-"""Similar features, directions and documents, as graphs."""
+"""Graphs of similar features, directions and documents."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from propopt.tables.documents import document_directions
 from propopt.tables.frames import directions, named_by, read_points, read_table
 
 
-# ---- Similar features: graphs made of the columns of a table, or of their groups
+# ---- Graphs of similar features: from the columns of a table, or from groups
 
 
 @suggests_arguments
 @named_by("features")
 def correlation_graph(X: object) -> SimilarityGraph:
-    """Features with similarity |correlation of their columns|.
+    """Graph of features with similarity |correlation of their columns|.
 
-    A constant column has no correlation: its similarities are zero. Where numbers are
-    missing, the correlation of two columns is that over the rows that have both; with
-    fewer than three such rows it is zero.
+    Similarities of a constant column are zero. With missing numbers, the correlation of
+    two columns uses the rows that have both; with fewer than three it is zero.
     """
     points, _ = read_points(X, "X")
     n_bytes = PAIR_BYTES * points.shape[1] ** 2
@@ -41,10 +40,10 @@ def correlation_graph(X: object) -> SimilarityGraph:
 
 
 def _correlations(points: Points) -> Array:
-    """|Correlations| of columns, (D, D)."""
+    """Absolute correlations of columns, (D, D)."""
     centred = Components.single(len(points)).centred(points)
     largest = np.abs(centred).max(axis=0)
-    # what the last digits of a column add up to is no spread
+    # a spread of rounding size counts as zero
     rounding = 4.0 * np.finfo(float).eps * np.abs(points).max(axis=0)
     constant = largest <= rounding
     unit = centred / np.where(constant, 1.0, largest)
@@ -54,33 +53,35 @@ def _correlations(points: Points) -> Array:
 
 
 _FEWEST_ROWS = 3
-"""Of two rows any two columns correlate perfectly."""
+"""The smallest number of common rows; two always correlate perfectly."""
 
 
 def _pairwise(points: Points) -> Array:
-    """|Correlations| of columns over the rows in which both have a number, (D, D)."""
+    """Absolute correlations of columns over their common rows, (D, D)."""
     there = (~np.isnan(points)).astype(np.float64)
     z, constant = _standard(points)
     n = there.T @ there
     count = np.maximum(n, 1.0)
-    # sums of z_d, and of z_d², over the rows that column d' has too
+    # sums of z_d and z_d² over the rows common with column d'
     sums, squares = z.T @ there, (z**2).T @ there
     product = z.T @ z - sums * sums.T / count
     spread = squares - sums**2 / count
     size = np.sqrt(np.maximum(spread * spread.T, 0.0))
-    told = (n >= _FEWEST_ROWS) & (np.minimum(spread, spread.T) > _NO_SPREAD * count)
-    told &= ~(constant | constant[:, None])
+    is_defined = (n >= _FEWEST_ROWS) & (
+        np.minimum(spread, spread.T) > _NO_SPREAD * count
+    )
+    is_defined &= ~(constant | constant[:, None])
     correlation = np.zeros_like(product)
-    np.divide(np.abs(product), size, out=correlation, where=told)
+    np.divide(np.abs(product), size, out=correlation, where=is_defined)
     return np.asarray(np.minimum(correlation, 1.0))
 
 
 _NO_SPREAD = 1e-14
-"""Of squares of numbers between −1 and 1: what rounding leaves."""
+"""Rounding of squares of numbers between −1 and 1."""
 
 
 def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
-    """Columns less their means, at most 1 in size, 0 where missing; constant ones."""
+    """Centred columns of size at most 1, 0 if missing, and which are constant."""
     there = ~np.isnan(points)
     filled = np.where(there, points, 0.0)
     means = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
@@ -92,7 +93,7 @@ def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
 
 @suggests_arguments
 def group_graph(labels: ArrayLike) -> SimilarityGraph:
-    """Nodes that carry the same label, with similarity one."""
+    """Graph that joins nodes with the same label, with similarity one."""
     names = np.asarray(labels)
     if names.ndim != 1 or len(names) == 0:
         raise InvalidInput(f"labels: expected one label per node, got {names.shape}")
@@ -105,28 +106,28 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
     return SimilarityGraph(sp.csr_array(same), "group")
 
 
-# ---- Similar directions: a graph of the angles between points
+# ---- Graphs of similar directions, by the angles between points
 
 
 @suggests_arguments
 @named_by("points")
 def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
-    """Each point and those whose directions are nearest: S_nn' = cos(x_n, x_n') > 0.
+    """Graph of points with similar directions, S_nn' = cos(x_n, x_n') > 0.
 
-    An edge is where either is among the nearest of the other. A point at zero has none,
-    nor have points at right angles or more.
+    Two points are joined if either is among the nearest of the other. A point at zero
+    has no edge, nor do points at right angles or more.
 
     Parameters
     ----------
     X : array or DataFrame (N, M)
         The points, such as embeddings of documents or images.
     n_neighbors : int
-        The most that each point names.
+        The largest number of nearest points per point.
 
     Raises
     ------
     InvalidInput
-        If a number is missing, which has no direction.
+        If a number is missing.
 
     Examples
     --------
@@ -145,61 +146,63 @@ def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
 
 
 def graph_of_directions(rows: Sparse, most: int) -> SimilarityGraph:
-    """Of rows (N, M) of length one, or zero, at most so many neighbours of each."""
-    near = _nearest(rows, most)
-    return SimilarityGraph(near.maximum(near.T), "cosine", {"n_neighbors": most})
+    """Cosine graph of rows (N, M) of length one, or zero, with ``most`` neighbours."""
+    nearest = _nearest(rows, most)
+    return SimilarityGraph(nearest.maximum(nearest.T), "cosine", {"n_neighbors": most})
 
 
 def _nearest(rows: Sparse, most: int) -> Sparse:
-    """The largest similarities of each document, and 0 for the others."""
-    n, each = rows.shape[0], []
-    for some in BATCH_BUDGET.blocks(n, 16 * n):
-        similar = sp.csr_array(rows[some] @ rows.T)
-        for k, node in enumerate(range(some.start, some.start + similar.shape[0])):
+    """The largest similarities of each row, zero for the others."""
+    n, neighbours = rows.shape[0], []
+    for rows_of_block in BATCH_BUDGET.blocks(n, 16 * n):
+        similar = sp.csr_array(rows[rows_of_block] @ rows.T)
+        for k, node in enumerate(
+            range(rows_of_block.start, rows_of_block.start + similar.shape[0])
+        ):
             of_row = slice(similar.indptr[k], similar.indptr[k + 1])
-            each.append(
+            neighbours.append(
                 _largest(similar.indices[of_row], similar.data[of_row], node, most)
             )
-    starts = np.cumsum([0, *(len(nodes) for nodes, _ in each)])
-    nodes, values = (np.concatenate(parts) for parts in zip(*each, strict=True))
+    starts = np.cumsum([0, *(len(nodes) for nodes, _ in neighbours)])
+    nodes, values = (np.concatenate(parts) for parts in zip(*neighbours, strict=True))
     return sp.csr_array((values, nodes, starts), shape=(n, n))
 
 
 def _largest(
-    nodes: NDArray[np.integer], values: Array, own: int, most: int
+    nodes: NDArray[np.integer], values: Array, node: int, most: int
 ) -> tuple[NDArray[np.integer], Array]:
-    """The nodes with the largest values above zero; of equal ones the first."""
-    other = (nodes != own) & (values > 0.0)
+    """The nodes with the largest positive values; the first of equal ones."""
+    other = (nodes != node) & (values > 0.0)
     nodes, values = nodes[other], values[other]
-    kept = np.sort(np.lexsort((nodes, -values))[:most])
-    return nodes[kept], np.minimum(values[kept], 1.0)
+    largest = np.sort(np.lexsort((nodes, -values))[:most])
+    return nodes[largest], np.minimum(values[largest], 1.0)
 
 
-# ---- Similar documents: a graph made of the words that they share
+# ---- Graphs of similar documents, by their shared words
 
 
 @suggests_arguments
 @named_by("points")
 def document_graph(counts: object, n_neighbors: int = 8) -> SimilarityGraph:
-    """Each document and those that share most of its words, by cosine similarity.
+    """Graph of documents with similar words, by cosine similarity.
 
     S_nn' = ⟨u_n, u_n'⟩ for u_n ∝ (count of word j)·(log((N + 1)/(N_j + 1)) + 1), of
-    length one, N_j being the number of the N documents with word j: a word that all of
-    them have tells little. Documents that are alike but for few words have S near 1. An
-    edge is where either is among the nearest of the other. Documents without a common
-    word are no neighbours, so that some may have few neighbours, or none.
+    length one, N_j being the number of the N documents with word j: words of
+    all documents count little. Documents that differ in few words have S close to 1.
+    Two documents are joined if either is among the nearest of the other. Documents
+    without common words are not joined, so some may have few neighbours or none.
 
     Parameters
     ----------
     counts : array or DataFrame (N, D)
-        How often each word comes in each document.
+        The count of each word in each document.
     n_neighbors : int
-        The most that each document names.
+        The largest number of nearest documents per document.
 
     Raises
     ------
     InvalidInput
-        If there is a count below zero.
+        If a count is negative.
 
     Examples
     --------
@@ -211,7 +214,7 @@ def document_graph(counts: object, n_neighbors: int = 8) -> SimilarityGraph:
     table, _ = read_table(counts, "counts")
     most = read_count(n_neighbors, "n_neighbors")
     if (table < 0.0).any():
-        raise InvalidInput("counts: expected how often words come, and one is below 0")
+        raise InvalidInput("counts: expected counts of words >= 0, and one is negative")
     graph = graph_of_directions(document_directions(sp.csr_array(table)), most)
     graph.again = partial(document_graph, counts)
     return graph

@@ -1,4 +1,4 @@
-"""Graphs on regular grids, known by the action of their Laplacian."""
+"""Graphs on regular grids, without stored edges."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ from propopt.losses.operators import LatticeLaplacian, ProductKernelLaplacian
 from propopt.tables.frames import named_by, read_table
 
 
-# ---- Graphs of points on grids, known by the action of their Laplacian alone
+# ---- Graphs of points on grids, with the Laplacian as an operator
 
 
 @final
 @suggests_arguments
 class LatticeGraph(Graph):
-    """Points of a box in row-major order, each with its neighbours along the axes.
+    """Graph of the points of a box with their neighbours along the axes.
 
-    Squared losses are solved by cosine and Fourier transforms, in time N log N.
+    Points are in row-major order. Squared losses are solved by cosine and Fourier
+    transforms, in time N log N.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ class LatticeGraph(Graph):
         Similarity ≥ 0 of neighbours along each axis; 1 by default. An axis of weight 0
         has no edges.
     periodic : sequence of bool, optional
-        Axes whose last point is a neighbour of the first, such as hours of the day;
-        none by default. An axis of two points has one edge either way.
+        Axes on which the last point is a neighbour of the first, such as hours of the
+        day; none by default. An axis of two points has one edge in both cases.
 
     Examples
     --------
@@ -77,13 +78,13 @@ class LatticeGraph(Graph):
             raise InvalidInput("box: expected the number of points along each axis")
         self.box: tuple[int, ...] = tuple(read_count(n, "box") for n in box)
         one, none = [1.0] * len(box), [False] * len(box)
-        own = (
+        strengths = (
             one
             if weights is None
             else [read_nonnegative(w, "weights") for w in weights]
         )
         closed = none if periodic is None else list(periodic)
-        for name, given in (("weights", own), ("periodic", closed)):
+        for name, given in (("weights", strengths), ("periodic", closed)):
             if len(given) != len(box):
                 raise InvalidInput(
                     f"{name}: expected one for each of {len(box)} axes, got "
@@ -91,7 +92,9 @@ class LatticeGraph(Graph):
                 )
         if not all(isinstance(flag, bool | np.bool_) for flag in closed):
             raise InvalidInput(f"periodic: expected True or False, got {closed!r}")
-        self.lattice = LatticeLaplacian(self.box, tuple(own), tuple(map(bool, closed)))
+        self.lattice = LatticeLaplacian(
+            self.box, tuple(strengths), tuple(map(bool, closed))
+        )
         self.parameters: dict[str, float] = {}
 
     @property
@@ -108,7 +111,7 @@ class LatticeGraph(Graph):
 
     @property
     def _edges_by_axis(self) -> list[tuple[float, int]]:
-        """Similarities along axes, and how many edges have them."""
+        """Similarities along axes with their numbers of edges."""
         return [
             (weight, self.n_nodes // self.box[axis] * (self.box[axis] - (not closed)))
             for axis, weight, closed in self.lattice.axes
@@ -141,19 +144,20 @@ class LatticeGraph(Graph):
 @final
 @suggests_arguments
 class GridGaussianGraph(Graph):
-    """Gaussian similarities of all points of a product grid, in row-major order.
+    """Graph of all points of a product grid with Gaussian similarities.
 
     exp(−‖x − x'‖²/2Λ²) is a product over the axes, so that products with the Laplacian
-    cost O(N Σ n_d) where a stored graph takes N² numbers. A factor of D such below
-    10^(−308/D) counts as zero, so that no product of factors does: who is similar along
-    each axis tells all edges and all components.
+    cost O(N Σ n_d), while a stored graph takes N² numbers. Points are in row-major
+    order. A factor below 10^(−308/D) counts as zero, so that products of D factors do
+    not underflow, and edges and components follow from the axes.
 
     Parameters
     ----------
     axes : sequence of arrays (n_d,)
         Coordinates along each axis.
     lengthscale : float
-        Λ > 0.
+        The lengthscale Λ > 0.
+
     """
 
     kind = "grid gaussian"
@@ -216,20 +220,20 @@ class GridGaussianGraph(Graph):
 def grid_gaussian_graph(
     X: object, lengthscale: float | None = None
 ) -> GridGaussianGraph:
-    """The complete gaussian graph of points on a product grid, not stored.
+    """Make the complete Gaussian graph of a product grid, without storing it.
 
     Parameters
     ----------
     X : array or DataFrame (n, D)
-        All points of a product grid, the last coordinate fastest, as
-        :func:`propopt.graphs.grid` gives them.
+        All points of a product grid, the last coordinate fastest, as from
+        :func:`propopt.graphs.grid`.
     lengthscale : float, optional
         Λ > 0; by default the median distance between different points.
 
     Raises
     ------
     InvalidInput
-        If the points are no such grid: use ``gaussian_graph`` then.
+        If the points are not such a grid; ``gaussian_graph`` takes any points.
 
     Examples
     --------
@@ -251,7 +255,7 @@ def grid_gaussian_graph(
 
 
 def _parts(axis: Array, kernel: Array) -> NDArray[np.intp]:
-    """Parts of an axis: it falls apart where two that follow are not similar."""
+    """Parts of an axis, split between consecutive points without similarity."""
     order = np.argsort(axis)
     apart = kernel[order[1:], order[:-1]] == 0.0
     parts = np.zeros(len(axis), dtype=np.intp)
@@ -260,7 +264,7 @@ def _parts(axis: Array, kernel: Array) -> NDArray[np.intp]:
 
 
 def _product(axes: list[Array]) -> Array:
-    """All points of a grid, in row-major order."""
+    """All points of a grid in row-major order, (N, D)."""
     columns = np.meshgrid(*axes, indexing="ij")
     return np.column_stack([column.ravel() for column in columns])
 
@@ -279,7 +283,7 @@ def grid(
     dimensions: int,
     first: int | None = None,
 ) -> Points:
-    """Points of a product grid on [low, high]^D, the last coordinate fastest.
+    """Make the points of a product grid on [low, high]^D, last coordinate fastest.
 
     Parameters
     ----------
@@ -290,7 +294,7 @@ def grid(
     dimensions : int
         The number D of axes.
     first : int, optional
-        Keep only so many rows from the start; the others are never built.
+        The number of rows from the start to build; all by default.
 
     Returns
     -------
@@ -328,7 +332,7 @@ def grid(
 
 
 def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> int:
-    """How many points :func:`grid` would give, found without building any."""
+    """The number of points of :func:`grid`, without building the grid."""
     if read_count(per_dimension, "per_dimension") < 2:
         raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
     axes, most = read_count(dimensions, "dimensions"), int(np.iinfo(np.intp).max)

@@ -1,13 +1,13 @@
-"""Who is similar to whom, by distances to reference rows: the nearest, and how near.
+"""Similarity of rows by distance, with their nearest reference rows.
 
-Each row is compared with its k nearest rows. Similarity falls with distance,
+Each row is compared with its k nearest rows. Similarity falls with distance d,
 
     s = min(1, (h/d)⁴),
 
 with h the 90 % quantile of the distances of the rows to their k-th neighbour: a row far
-from all others is similar to none. Rows that are equally far share the last places, so
-that the order of rows means nothing. Rows that are equal are no neighbours: they have
-the same attributions anyway.
+from all others is similar to none. Rows at equal distance share the last neighbours, so
+the order of rows does not matter. Equal rows are not neighbours, as they have the same
+attributions.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from propopt.losses.graphs.points import (
 
 REACH_QUANTILE: Final = 0.9
 _TIED: Final = 1e-9
-"""Relative: distances that differ by less are equal but for rounding."""
+"""Relative difference of distances that counts as rounding."""
 
 _DENSE: Final = 2_000
-"""Rows of which all distances are taken; of more, four times as many as are asked."""
+"""Up to this many rows, all distances are computed; else 4k nearest rows."""
 
 
 N_NEIGHBORS: Final = 8
@@ -49,20 +49,19 @@ N_REFERENCE: Final = 500
 @suggests_arguments
 @dataclass(frozen=True)
 class Nearest:
-    """Each row is compared with its nearest reference rows.
+    """Setting of a graph that compares each row with its nearest reference rows.
 
     Parameters
     ----------
     n_neighbors : int
-        Reference rows that each row is compared with.
+        The number of reference rows that each row is compared with.
     n_reference : int
-        Reference rows that are drawn from ``data`` where it has more, without
-        replacement. They follow from ``data`` alone. With 500, the default, there are
-        fewer where contributions of a row take long.
+        The number of reference rows, drawn without replacement if ``data`` has more.
+        They depend only on ``data``. The default, 500, is reduced if contributions of a
+        row take long.
     same_pattern : bool
-        Compare no rows in which other columns are missing. Without it a warning counts
-        such neighbours where they are more than 5 % of all: slopes are compared with
-        effects there.
+        Compare only rows with the same missing columns. Otherwise a warning reports
+        more than 5 % of other neighbours, where slopes are compared with effects.
 
     Raises
     ------
@@ -86,7 +85,7 @@ class Nearest:
 
 
 class RowMatches(NamedTuple):
-    """The neighbours of a row."""
+    """The neighbours of a row, with their similarities."""
 
     positions: Indices  # (m,): nearest first
     similarities: Array  # (m,)
@@ -95,13 +94,13 @@ class RowMatches(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class RowNeighbours:
-    """Reference rows in coordinates in which distances mean something."""
+    """Nearest neighbours among reference rows in scaled coordinates."""
 
     coordinates: Points  # (n, M)
-    count: int  # k: how many each row is compared with
+    count: int  # k, the neighbours of each row
 
     def of(self, positions: Points) -> list[RowMatches]:
-        """Of new rows (m, M), each of which equals none of them."""
+        """Neighbours of new rows (m, M) that differ from all reference rows."""
         return [self._nearest(apart) for apart in self._distances.of(positions)]
 
     @cached_property
@@ -113,7 +112,7 @@ class RowNeighbours:
         return RowMatches(chosen, shares * self.falling(apart[chosen]))
 
     def falling(self, apart: Array) -> Array:
-        """Min(1, (h/d)⁴) of distances d."""
+        """The similarity min(1, (h/d)⁴) at distances d."""
         ratio = np.ones(apart.shape)
         if self.reach > 0.0:
             far = apart > self.reach
@@ -122,7 +121,7 @@ class RowNeighbours:
 
     @cached_property
     def _listed(self) -> tuple[Indices, Indices, Array, Array]:
-        """Row, neighbour, distance and share of the last places, one for each pair."""
+        """Row, neighbour, distance and share of ties for each pair."""
         rows, others, distances, shares = [], [], [], []
         for n, positions, apart in self._candidates():
             chosen, share = nearest_with_ties(apart, self.count)
@@ -133,35 +132,41 @@ class RowNeighbours:
         return tuple(map(np.concatenate, (rows, others, distances, shares)))  # type: ignore[return-value]
 
     def _candidates(self) -> Iterator[tuple[int, Indices, Array]]:
-        """Of each row those that may be its neighbours, and how far they are."""
-        n_rows, some = len(self.coordinates), min(4 * self.count, 64)
-        if n_rows <= _DENSE or n_rows <= some + 1:
+        """Yield the candidate neighbours of each row with their distances."""
+        n_rows, n_candidates = len(self.coordinates), min(4 * self.count, 64)
+        if n_rows <= _DENSE or n_rows <= n_candidates + 1:
             for block in BATCH_BUDGET.blocks(n_rows, 8 * self.coordinates.size):
                 apart = distances_between(self.coordinates[block], self.coordinates)
-                for n, own in zip(range(block.start, block.stop), apart, strict=True):
-                    positions = np.flatnonzero(own > 0.0)
-                    yield n, positions, own[positions]
+                for n, from_row in zip(
+                    range(block.start, block.stop), apart, strict=True
+                ):
+                    positions = np.flatnonzero(from_row > 0.0)
+                    yield n, positions, from_row[positions]
             return
-        near = nearest_neighbours(self.coordinates, some).indices.reshape(n_rows, some)
-        first = np.repeat(np.arange(n_rows), some)
-        pairs = np.column_stack([first, near.ravel()])
-        distances = pair_distances(self.coordinates, pairs).reshape(n_rows, some)
-        for n, (positions, apart) in enumerate(zip(near, distances, strict=True)):
+        nearest = nearest_neighbours(self.coordinates, n_candidates).indices.reshape(
+            n_rows, n_candidates
+        )
+        first = np.repeat(np.arange(n_rows), n_candidates)
+        pairs = np.column_stack([first, nearest.ravel()])
+        distances = pair_distances(self.coordinates, pairs).reshape(
+            n_rows, n_candidates
+        )
+        for n, (positions, apart) in enumerate(zip(nearest, distances, strict=True)):
             there = apart > 0.0
             last = apart.max()
             if there.sum() < self.count or (
                 np.partition(apart[there], self.count - 1)[self.count - 1]
                 >= last * (1.0 - _TIED)
-            ):  # equal rows, or ties, may go on behind the last
-                own = distances_between(self.coordinates[[n]], self.coordinates)[0]
-                where = np.flatnonzero(own > 0.0)
-                yield n, where, own[where]
+            ):  # there may be more equal rows, or ties
+                from_row = distances_between(self.coordinates[[n]], self.coordinates)[0]
+                where = np.flatnonzero(from_row > 0.0)
+                yield n, where, from_row[where]
             else:
                 yield n, positions[there], apart[there]
 
     @cached_property
     def reach(self) -> float:
-        """The distance h up to which rows are similar; 0 if all rows are equal."""
+        """The distance h with full similarity; 0 if all rows are equal."""
         row, _, apart, _ = self._listed
         if not len(row):
             return 0.0
@@ -171,17 +176,17 @@ class RowNeighbours:
 
     @cached_property
     def graph(self) -> SimilarityGraph:
-        """Of the reference rows among each other: joined if either is near the other.
+        """The graph of the reference rows: joined if either is a neighbour.
 
-        Similarities are times k over the mean number of neighbours so joined: the mean
-        degree would be k if none fell, whatever the rows.
+        Similarities are multiplied by k over the mean number of neighbours, so that the
+        mean degree is k without the decay.
         """
         row, other, apart, share = self._listed
         n_rows = len(self.coordinates)
 
         def either(values: Array) -> Sparse:
-            own = sp.csr_array((values, (row, other)), shape=(n_rows, n_rows))
-            return sp.csr_array(own.maximum(own.T))
+            matrix = sp.csr_array((values, (row, other)), shape=(n_rows, n_rows))
+            return sp.csr_array(matrix.maximum(matrix.T))
 
         joined = either(share)
         degree = float(joined.sum()) / n_rows
@@ -192,23 +197,23 @@ class RowNeighbours:
         return SimilarityGraph(similarities, "nearest, falling", parameters)
 
     def joined(self, n: int) -> RowMatches:
-        """Those that a reference row is joined with in the graph."""
-        own = self.graph.similarities[[n]]
-        return RowMatches(np.asarray(own.indices, np.intp), np.asarray(own.data))
+        """The neighbours of a reference row in the graph."""
+        row = self.graph.similarities[[n]]
+        return RowMatches(np.asarray(row.indices, np.intp), np.asarray(row.data))
 
 
 def nearest_with_ties(apart: Array, count: int) -> tuple[Indices, Array]:
-    """The ``count`` nearest of distances (n,), nearest first, and the share of each.
+    """Indices of the ``count`` smallest distances (n,) in order, with shares.
 
-    Those that are as far as the last share the places that are left.
+    Ties at the last distance share the remaining count.
     """
     if len(apart) <= count:
         order = np.argsort(apart, kind="stable")
         return order, np.ones(len(order))
     last = float(np.partition(apart, count - 1)[count - 1])
-    near = np.flatnonzero(apart <= last * (1.0 + _TIED))
-    near = near[np.argsort(apart[near], kind="stable")]
-    inside = apart[near] < last * (1.0 - _TIED)
+    chosen = np.flatnonzero(apart <= last * (1.0 + _TIED))
+    chosen = chosen[np.argsort(apart[chosen], kind="stable")]
+    inside = apart[chosen] < last * (1.0 - _TIED)
     n_inside = int(inside.sum())
-    left = (count - n_inside) / max(len(near) - n_inside, 1)
-    return near, np.where(inside, 1.0, left)
+    share = (count - n_inside) / max(len(chosen) - n_inside, 1)
+    return chosen, np.where(inside, 1.0, share)

@@ -1,26 +1,26 @@
-"""Similar points: graphs by distances and neighbours, stored or by a pattern.
+"""Graphs of similar points, by distances and neighbours.
 
 A graph holds symmetric similarities S ≥ 0 with zero diagonal. Losses sum over *ordered*
 pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W) with
-the Laplacian L = diag(S·1) − S. That convention lives here, in
-:attr:`Graph.root`, and nowhere else.
+the Laplacian L = diag(S·1) − S. Only
+:attr:`Graph.root` depends on this convention.
 
-Distances are euclidean, taken from differences, and points divided by a power of two
-first, which changes no digit: squares neither overflow nor vanish. Where numbers are
-missing (NaN), d(x, x')² = Σ_d δ_d,
+Distances are Euclidean, computed from differences, after dividing points by a power of
+two, which is exact: squares neither overflow nor vanish. With missing numbers (NaN),
+d(x, x')² = Σ_d δ_d,
 
-    δ_d = (x_d − x'_d)²   where both have a number,
-          1               where one of them has none,
-          0               where neither has one:
+    δ_d = (x_d − x'_d)²   if both have a number,
+          1               if one of them has none,
+          0               if neither has one:
 
 in columns divided by their scale a mismatch counts like another category, as in
-:meth:`propopt.functions.TableSchema.coordinates`. No points of a plane have such
-distances: two numbers may be far apart, and both are at the distance 1 from "missing".
-So they are taken pair by pair, and no tree finds them.
+:meth:`propopt.functions.TableSchema.coordinates`. Such
+distances are not metric: two numbers may be far apart, and both have distance 1 from
+"missing". So they are computed for all pairs, without a tree.
 
-In a column of which a number is missing one of both rows has a slope and the other an
-effect, which are numbers of different kinds: a graph that has many edges between rows
-that lack other columns makes them alike.
+If one of two rows lacks a number, one has a slope and the other an effect in that
+column, which are not comparable: a graph with many edges between rows with different
+missing columns makes them similar.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MOST_WRITTEN: Final = 1_000_000
 
 
 class Graph(ABC):
-    """Who is similar to whom, and how much: similarities S of points or of features.
+    """Base class of graphs: similarities S of points or of features.
 
     S is symmetric with zero diagonal. Losses sum over ordered pairs, so that each edge
     counts twice.
@@ -64,31 +64,31 @@ class Graph(ABC):
     kind: str
     parameters: Mapping[str, float]
     names: tuple[Hashable, ...] | None = None
-    """Those of the rows, or columns, of the DataFrame that it was made of."""
+    """Names of the rows, or columns, of the original DataFrame."""
     again: Callable[[int], Graph] | None = None
-    """The same graph with another number of neighbours, where it is one of those."""
+    """Makes the graph with another number of neighbours, for neighbour graphs."""
     lattice: LatticeLaplacian | None = None
-    """2L of a lattice, which cosine and Fourier transforms diagonalise."""
+    """The operator 2L of a lattice, diagonalised by transforms."""
 
     @property
     @abstractmethod
     def n_nodes(self) -> int:
-        """Number of nodes."""
+        """The number of nodes of the graph."""
 
     @property
     @abstractmethod
     def n_edges(self) -> int:
-        """Number of unordered pairs with non-zero similarity."""
+        """The number of unordered pairs with non-zero similarity."""
 
     @cached_property
     def similarities(self) -> Sparse:
-        """S, symmetric with zero diagonal, shape (n, n)."""
+        """The matrix S, symmetric with zero diagonal, shape (n, n)."""
         raise NotImplementedError
 
     @property
     @abstractmethod
     def differences(self) -> LinearMap:
-        """B over points with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
+        """The map B over points with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn'."""
 
     @cached_property
     def edges(self) -> Edges:
@@ -98,24 +98,24 @@ class Graph(ABC):
 
     @property
     def strengths(self) -> Array:
-        """S of each edge, shape (E,)."""
+        """The similarity of each edge, shape (E,)."""
         return np.asarray(sp.triu(self.similarities, k=1).tocoo().data)
 
     @cached_property
     def laplacian(self) -> Sparse:
-        """L = diag(S·1) − S, shape (n, n)."""
+        """The Laplacian L = diag(S·1) − S, shape (n, n)."""
         degrees = self.similarities.sum(axis=1)
         return sp.csr_array(sp.diags_array(degrees) - self.similarities)
 
     @property
     def total(self) -> float:
-        """ΣS, over ordered pairs: n times the mean degree."""
+        """The sum of S over ordered pairs, n times the mean degree."""
         return float(self.similarities.sum())
 
     def arrays(self, ends: str) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What a file holds of it: edges under a key, and similarities.
+        """Yield the arrays to save: edges under a key, and similarities.
 
-        Nothing of graphs of more than a million edges, which take 24 bytes each.
+        Graphs with more than a million edges, at 24 bytes each, yield nothing.
         """
         if self.n_edges <= _MOST_WRITTEN:
             yield ends, self.edges.astype(np.int64)
@@ -123,14 +123,14 @@ class Graph(ABC):
 
     @cached_property
     def incidence(self) -> Sparse:
-        """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
+        """The incidence matrix B (E, n): row e of B W is w_n − w_n' for e = (n, n')."""
         return incidence(self.edges, self.n_nodes)
 
     @cached_property
     def root(self) -> Sparse | Array:
         """The matrix of :attr:`differences`, with one row per edge.
 
-        Where similarities are negative, rows come from the eigenvectors instead.
+        With negative similarities, rows come from the eigenvectors instead.
         """
         S = self.strengths
         if (S < 0).any():
@@ -138,7 +138,7 @@ class Graph(ABC):
         return sp.csr_array(sp.diags_array(np.sqrt(2.0 * S)) @ self.incidence)
 
     def _spectral_root(self) -> Array:
-        """Σ_k √(2λ_k) u_kᵀ, whose rows add up to zero on each component."""
+        """The rows √(2λ_k) u_kᵀ, which sum to zero on each component."""
         rows = np.zeros((self.n_nodes, self.n_nodes))
         for nodes, block in self.blocks():
             values, vectors = np.linalg.eigh(2.0 * block)
@@ -146,19 +146,19 @@ class Graph(ABC):
         return self.components.centred(rows).T
 
     def blocks(self) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """For each component its nodes, and the Laplacian there, dense."""
+        """Yield the nodes and the dense Laplacian of each component."""
         for part in range(self.n_components):
             nodes = np.flatnonzero(self.components.labels == part)
             yield nodes, self.laplacian[nodes][:, nodes].toarray()
 
     @cached_property
     def components(self) -> Components:
-        """The connected components."""
+        """The connected components of the graph."""
         return Components.of(self.similarities)
 
     @property
     def n_components(self) -> int:
-        """Number of connected components."""
+        """The number of connected components."""
         return self.components.count
 
     def __repr__(self) -> str:
@@ -169,33 +169,33 @@ class Graph(ABC):
 
 
 def read_graph(graph: object) -> Graph:
-    """``graph``, if it is one."""
+    """Check that an argument is a graph, and return it."""
     if isinstance(graph, Graph):
         return graph
     raise InvalidInput(
         f"graph: expected a graph, such as po.graphs.knn_graph(X, 8), got "
-        f"{type(graph).__name__}; po.graphs.graph_from_matrix(S) makes one of "
+        f"{type(graph).__name__}; po.graphs.graph_from_matrix(S) makes one from "
         "similarities"
     )
 
 
-# ---- Graphs whose similarities are stored
+# ---- Graphs with stored similarities
 
 
 @final
 @suggests_arguments
 class SimilarityGraph(Graph):
-    """A graph whose similarities are stored.
+    """A graph with a stored sparse matrix of similarities.
 
     Parameters
     ----------
     similarities : sparse array (n, n)
-        Symmetric, with zero diagonal. Negative entries are allowed only where the
-        Laplacian stays positive semidefinite.
+        Symmetric, with zero diagonal. Negative entries are allowed only if the
+        Laplacian is positive semidefinite.
     kind : str
-        How the graph was made.
+        The kind of graph, such as ``"knn"``.
     parameters : mapping
-        The numbers that made it, such as a lengthscale chosen from the data.
+        Numbers such as a lengthscale chosen from the data.
     """
 
     similarities: Sparse
@@ -225,7 +225,7 @@ class SimilarityGraph(Graph):
 
 
 def canonical(similarities: Sparse) -> Sparse:
-    """Rows without zeros, which are no edges, and without entries stored twice."""
+    """The matrix without stored zeros and without duplicate entries."""
     matrix = sp.csr_array(similarities, dtype=np.float64)
     if not (matrix.has_canonical_format and matrix.data.all()):
         matrix = matrix.copy()
@@ -235,21 +235,21 @@ def canonical(similarities: Sparse) -> Sparse:
 
 
 PAIR_BYTES: Final = 40
-"""Of each pair, while a graph or a kernel of all pairs is made."""
+"""Bytes for each pair while building a graph or a kernel of all pairs."""
 
 
 def require_all_pairs(n_nodes: int, label: str) -> None:
-    """Refuse a graph of all pairs that does not fit into memory."""
+    """Raise an error if a graph of all pairs does not fit into memory."""
     sparser = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
     require_memory(PAIR_BYTES * n_nodes**2, label, sparser)
 
 
-# ---- Graphs whose similarities are given as a matrix
+# ---- Graphs from a matrix of similarities
 
 
 @suggests_arguments
 def graph_from_matrix(S: object) -> SimilarityGraph:
-    """The graph of a given similarity matrix S (n, n), dense or sparse.
+    """Make a graph from a similarity matrix S (n, n), dense or sparse.
 
     Raises
     ------
@@ -294,12 +294,12 @@ def _check_definite(graph: SimilarityGraph) -> None:
             )
 
 
-# ---- Graphs that a number of nodes tells: complete ones, chains and boxes of nodes
+# ---- Graphs by the number of nodes: complete ones, chains and boxes
 
 
 @suggests_arguments
 def complete_graph(n_nodes: int) -> SimilarityGraph:
-    """Every pair of nodes with similarity one."""
+    """Graph that joins every pair of nodes, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
     require_all_pairs(n, "a complete graph")
     return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
@@ -307,7 +307,7 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
 
 @suggests_arguments
 def chain_graph(n_nodes: int) -> SimilarityGraph:
-    """Neighbouring columns, as in a time series, with similarity one."""
+    """Graph of consecutive nodes, as in a time series, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
     require_memory(80.0 * n, f"a chain of {n} nodes", "use fewer")
     return SimilarityGraph(_path(n), "chain")
@@ -315,7 +315,10 @@ def chain_graph(n_nodes: int) -> SimilarityGraph:
 
 @suggests_arguments
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
-    """Pixels of an image in row-major order, each with its up to four neighbours."""
+    """Graph of the pixels of an image, each joined to up to four neighbours.
+
+    Pixels are in row-major order.
+    """
     rows, columns = read_count(height, "height"), read_count(width, "width")
     require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
     parameters = {"height": rows, "width": columns}
@@ -326,8 +329,8 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
 
 
 def box_neighbours(lattice: LatticeLaplacian) -> Sparse:
-    """Similarities of a lattice: of points one step apart along one axis."""
-    coupled = {axis: own for axis, *own in lattice.axes}
+    """The similarities of a lattice, between neighbours along each axis."""
+    coupled = {axis: rest for axis, *rest in lattice.axes}
     total = sp.csr_array((1, 1))
     for axis, n in enumerate(lattice.box):
         weight, closed = coupled.get(axis, (0.0, False))
@@ -343,11 +346,11 @@ def _path(n_nodes: int) -> Sparse:
     return sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes))
 
 
-# ---- Distances between rows of which some numbers are missing, and are NaN
+# ---- Distances between rows with missing numbers (NaN)
 
 
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
-    """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...)."""
+    """Squared distances Σ_d δ_d of matching rows, (..., D) and (..., D) to (...)."""
     squares = (first - second) ** 2
     sums = np.asarray(squares.sum(axis=-1))
     if np.isnan(sums).any():
@@ -358,7 +361,7 @@ def squared_differences(first: Points, second: Points, mismatch: float) -> Array
 
 
 def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
-    """Σ_d δ_d of all pairs, (n, D) and (m, D) to (n, m), from differences."""
+    """Squared distances of all pairs, (n, D) and (m, D) to (n, m), by differences."""
     squares = np.empty((len(rows), len(others)))
     for block in BATCH_BUDGET.blocks(len(rows), 8 * others.size):
         squares[block] = squared_differences(rows[block, None], others, mismatch)
@@ -368,17 +371,17 @@ def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
 def rounded_squares(
     points: Points, mismatch: float
 ) -> tuple[float, Iterator[tuple[slice, Array]]]:
-    """Squares of distances from products of matrices: fast, and rounded.
+    """Squared distances by matrix products: fast, with rounding errors.
 
-    With m = 1 where there is a number, and x = 0 where there is none,
+    With m = 1 for numbers and x = 0 for missing ones,
 
     Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
 
-    Gives what they may be off by, generously, and some rows after the other with their
-    squares to all points (N, D), which are between −1 and 1, or missing.
+    Returns a generous error bound, and blocks of rows with their squared distances to
+    all points (N, D), which are between −1 and 1 or missing.
     """
     m = (~np.isnan(points)).astype(np.float64)
-    # less the mean of their column, which keeps digits
+    # centred columns keep digits
     mean = np.nan_to_num(points).sum(axis=0) / np.maximum(m.sum(axis=0), 1.0)
     x = np.nan_to_num(points - mean)
     left = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
@@ -397,23 +400,23 @@ def rounded_squares(
 def nearest_of_incomplete(
     points: Points, count: int, mismatch: float
 ) -> NDArray[np.intp]:
-    """The nearest others of each row, (N, count), exact where products would round."""
+    """The nearest other rows of each row, (N, count), exact despite rounding."""
     rounding, blocks = rounded_squares(points, mismatch)
-    near = np.empty((len(points), count), dtype=np.intp)
+    nearest = np.empty((len(points), count), dtype=np.intp)
     for rows, squares in blocks:
-        own = np.arange(rows.start, rows.stop)
-        squares[own - rows.start, own] = np.inf
-        near[rows] = np.argpartition(squares, count - 1, axis=1)[:, :count]
-        doubtful = squares.min(axis=1) <= 1e6 * rounding
-        for n in own[doubtful]:
+        indices = np.arange(rows.start, rows.stop)
+        squares[indices - rows.start, indices] = np.inf
+        nearest[rows] = np.argpartition(squares, count - 1, axis=1)[:, :count]
+        inexact = squares.min(axis=1) <= 1e6 * rounding
+        for n in indices[inexact]:
             exact = squares_between(points[n : n + 1], points, mismatch)[0]
             exact[n] = np.inf
-            near[n] = np.argsort(exact, kind="stable")[:count]
-    return near
+            nearest[n] = np.argsort(exact, kind="stable")[:count]
+    return nearest
 
 
 def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges:
-    """Pairs (n, n'), n < n', at most ``radius`` apart, and some just beyond."""
+    """Pairs (n, n'), n < n', within ``radius``, and some just beyond."""
     rounding, blocks = rounded_squares(points, mismatch)
     reach = radius**2 + rounding
     pairs = [np.empty((0, 2), dtype=np.intp)]
@@ -424,21 +427,21 @@ def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges
     return np.concatenate(pairs)
 
 
-# ---- Who is near whom, whatever the scale of the points and however far they are off
+# ---- Nearest neighbours, for points of any scale and offset
 
 
 _TREE_FEATURES = 15
-"""Up to so many, a tree finds neighbours faster than all distances do."""
+"""Up to this many features, a tree is faster than all distances."""
 
 _TREE_POINTS = 500
-"""Of so few it does in any number of columns: what else does takes 0.1 s to import."""
+"""Up to this many points a tree is used, as scikit-learn takes 0.1 s to import."""
 
 _ROUNDING = 1e-6
-"""Squares below so much of the largest are taken again: to 1e-9 products are right."""
+"""Squares below this share of the largest are recomputed exactly."""
 
 
 def all_distances(points: Points) -> Array:
-    """Distances of all pairs, (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Distances of all pairs in the order (0, 1), (0, 2), ..., (1, 2), ..."""
     unit = Unit.of(points)
     if unit.complete:
         return unit.restored(pdist(unit.points))
@@ -450,7 +453,7 @@ def all_distances(points: Points) -> Array:
 
 
 def pair_distances(points: Points, pairs: Edges) -> Array:
-    """Distances of some pairs (E, 2)."""
+    """Distances of the given pairs (E, 2) of points."""
     unit = Unit.of(points)
     first, second = unit.points[pairs[:, 0]], unit.points[pairs[:, 1]]
     if unit.complete:
@@ -464,38 +467,38 @@ def pair_distances(points: Points, pairs: Edges) -> Array:
 def distances_between(rows: Points, points: Points) -> Array:
     """Distances of all pairs of two tables with the same columns, (n, m).
 
-    Those of a row are the same, to the last bit, whichever rows stand beside it.
+    Distances of a row do not depend on the other rows, to the last bit.
     """
     unit = Unit.of(np.concatenate([rows, points]))
-    near, others = unit.points[: len(rows)], unit.points[len(rows) :]
-    return unit.restored(np.sqrt(squares_between(near, others, unit.mismatch)))
+    scaled_rows, others = unit.points[: len(rows)], unit.points[len(rows) :]
+    return unit.restored(np.sqrt(squares_between(scaled_rows, others, unit.mismatch)))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances of any rows to points that stay, as :func:`distances_between` them."""
+    """Distances of any rows to fixed points, as by :func:`distances_between`."""
 
     points: Points  # (m, D)
 
     def of(self, rows: Points) -> Array:
-        """Of all pairs, (n, m)."""
+        """Distances of rows (n, D) to all points, (n, m)."""
         unit, largest = self._unit
-        if not np.abs(rows).max() < largest:  # or one is missing
+        if not np.abs(rows).max() < largest:  # or a number is missing
             return distances_between(rows, self.points)
-        near = np.ldexp(rows, -unit.exponent)
-        return unit.restored(np.sqrt(squares_between(near, unit.points, 0.0)))
+        scaled = np.ldexp(rows, -unit.exponent)
+        return unit.restored(np.sqrt(squares_between(scaled, unit.points, 0.0)))
 
     @cached_property
     def _unit(self) -> tuple[Unit, float]:
-        """The points in their unit, and below what rows have the same one."""
+        """The points in their unit, and the bound of rows with the same unit."""
         unit = Unit.of(self.points)
-        known = unit.complete and bool(unit.points.any())
-        return unit, float(np.ldexp(1.0, unit.exponent)) if known else 0.0
+        has_unit = unit.complete and bool(unit.points.any())
+        return unit, float(np.ldexp(1.0, unit.exponent)) if has_unit else 0.0
 
 
 def pairs_within(points: Points, radius: float) -> Edges:
-    """Pairs at most ``radius`` apart."""
+    """Pairs of points within a distance of ``radius``, (E, 2)."""
     unit = Unit.of(points)
     with np.errstate(over="ignore"):
         reach = float(np.ldexp(radius, -unit.exponent)) * (1 + 1e-12)
@@ -508,12 +511,12 @@ def pairs_within(points: Points, radius: float) -> Edges:
 
 
 def median_distance(points: Points) -> float:
-    """The median distance between different points, of which 2,000, evenly, will do."""
+    """The median distance between different points, of about 2,000 at most."""
     return typical(all_distances(points[:: -(-len(points) // 2000)]))
 
 
 def typical(apart: Array) -> float:
-    """The median of distances above zero, refused if there are none."""
+    """The median of positive distances; raises an error without any."""
     if not apart.any():
         raise InvalidInput(
             "lengthscale: all points coincide, so none can be chosen from the data; "
@@ -523,13 +526,13 @@ def typical(apart: Array) -> float:
 
 
 def gaussian(apart: Array, lengthscale: float) -> Array:
-    """exp(−d²/2Λ²) of distances d: zero where d/Λ is beyond all numbers."""
+    """Gaussian similarities exp(−d²/2Λ²) of distances d, without overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
 
 
 def nearest_neighbours(points: Points, count: int) -> Sparse:
-    """Ones from each point to its neighbours, shape (n, n)."""
+    """A sparse matrix (n, n) with ones at the nearest neighbours of each point."""
     unit = Unit.of(points)
     if not unit.complete:
         neighbours = nearest_of_incomplete(unit.points, count, unit.mismatch)
@@ -546,31 +549,31 @@ def nearest_neighbours(points: Points, count: int) -> Sparse:
 
 
 def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
-    ask = partial(KDTree(points).query, points, count + 1)
-    _, near = with_thread_fallback(partial(ask, workers=-1), ask)
-    own = near == np.arange(len(points))[:, None]
-    own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
-    return np.asarray(near[~own].reshape(len(points), count))
+    query = partial(KDTree(points).query, points, count + 1)
+    _, nearest = with_thread_fallback(partial(query, workers=-1), query)
+    is_self = nearest == np.arange(len(points))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True  # for many duplicates: drop the last
+    return np.asarray(nearest[~is_self].reshape(len(points), count))
 
 
 def _by_products(points: Points, count: int) -> NDArray[np.intp]:
-    """From ‖x‖² − 2⟨x, x'⟩ + ‖x'‖²; by differences where that leaves rounding."""
+    """Neighbours by matrix products, or by differences if rounding matters."""
     from sklearn.neighbors import NearestNeighbors  # which brings all linear models
 
     centred = Components.single(len(points)).centred(points)
-    apart, near = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
+    distances, nearest = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
     rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
-    for doubtful in np.flatnonzero(apart[:, 0] ** 2 <= rounding):
+    for doubtful in np.flatnonzero(distances[:, 0] ** 2 <= rounding):
         exact = cdist(points[[doubtful]], points)[0]
         exact[doubtful] = np.inf
-        near[doubtful] = np.argsort(exact, kind="stable")[:count]
-    return np.asarray(near)
+        nearest[doubtful] = np.argsort(exact, kind="stable")[:count]
+    return np.asarray(nearest)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Points divided by a power of two."""
+    """Points divided by a power of two, so that squares do not overflow."""
 
     points: Points  # (n, D): between −1 and 1, NaN where a number is missing
     exponent: int  # of the power of two
@@ -578,7 +581,7 @@ class Unit:
 
     @classmethod
     def of(cls, points: Points) -> Unit:
-        """Divided by as much as makes the largest number at most one."""
+        """Divide points so that the largest number is at most one."""
         complete = not np.isnan(points).any()
         # the distance of a missing number is one
         sizes = np.abs(points) if complete else np.fmax(np.abs(points), 1.0)
@@ -592,34 +595,34 @@ class Unit:
         return float(np.ldexp(1.0, -2 * self.exponent))
 
     def restored(self, distances: Array) -> Array:
-        """Distances of the points as they were."""
+        """Distances in the original units."""
         return np.asarray(np.ldexp(distances, self.exponent))
 
 
-# ---- Which numbers are missing in which rows, and the edges between rows that differ
+# ---- Edges between rows with different missing columns
 
 
 @suggests_arguments
 def share_across_patterns(graph: Graph, X: object) -> float:
-    """The share of edges between rows in which other columns are missing.
+    """The share of edges between rows with different missing columns.
 
     Parameters
     ----------
     graph : Graph
-        Of the rows of X.
+        A graph of the rows of X.
     X : array or DataFrame (n, D)
-        Numbers, of which some are missing; coordinates of
-        :meth:`propopt.functions.TableSchema.coordinates` will do.
+        Numbers, some missing, such as
+        :meth:`propopt.functions.TableSchema.coordinates`.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where there are no edges.
+        The share between 0 and 1; 0 without edges.
 
     Raises
     ------
     InvalidInput
-        If the rows are not those of the graph.
+        If X does not have the rows of the graph.
 
     Examples
     --------
@@ -634,16 +637,18 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
-    """The graph without its edges between rows (n, D) that lack other columns."""
-    kept = ~_crosses(graph, X)
-    matrix = symmetric(graph.edges[kept], graph.strengths[kept], graph.n_nodes)
+    """The graph without edges between rows (n, D) with different missing columns."""
+    inside_edges = ~_crosses(graph, X)
+    matrix = symmetric(
+        graph.edges[inside_edges], graph.strengths[inside_edges], graph.n_nodes
+    )
     inside = SimilarityGraph(matrix, graph.kind, graph.parameters)
     inside.names = graph.names
     return inside
 
 
 def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
-    """Which edges join rows of different patterns, (E,)."""
+    """Whether each edge joins rows with different missing columns, (E,)."""
     points, _ = read_points(X, "X")
     if len(points) != graph.n_nodes:
         raise InvalidInput(
@@ -654,7 +659,7 @@ def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
     return np.asarray((absent[first] != absent[second]).any(axis=1))
 
 
-# ---- Similar points: graphs made of distances between the rows of a table
+# ---- Graphs by distances between the rows of a table
 
 
 @suggests_arguments
@@ -666,7 +671,7 @@ def gaussian_graph(
     cutoff: float | None = None,
     same_pattern: bool = False,
 ) -> SimilarityGraph:
-    """All points, more similar the nearer they are: exp(−‖x − x'‖²/2Λ²).
+    """Graph of all points with Gaussian similarities exp(−‖x − x'‖²/2Λ²).
 
     After Tadesse et al. 2024, appendix A.
 
@@ -678,9 +683,9 @@ def gaussian_graph(
         Λ > 0; by default the median distance between different points, which is
         reported in ``graph.parameters``.
     cutoff : float, optional
-        Similarities below ``cutoff`` are dropped, so that the graph is sparse.
+        Similarities below ``cutoff`` are dropped, for a sparse graph.
     same_pattern : bool
-        Whether edges are dropped between rows in which other columns are missing.
+        Whether to drop edges between rows with different missing columns.
 
     Examples
     --------
@@ -709,8 +714,8 @@ def _gaussian(
     pairs = pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
     parameters = {"lengthscale": scale, "cutoff": cut}
     similar = gaussian(pair_distances(points, pairs), scale)
-    kept = similar >= cut
-    graph = symmetric(pairs[kept], similar[kept], len(points))
+    selected = similar >= cut
+    graph = symmetric(pairs[selected], similar[selected], len(points))
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
@@ -719,14 +724,14 @@ def _gaussian(
 def threshold_graph(
     X: object, threshold: float, *, same_pattern: bool = False
 ) -> SimilarityGraph:
-    """Points that are near each other, ‖x − x'‖² ≤ threshold, with similarity one.
+    """Graph of points with ‖x − x'‖² ≤ threshold, with similarity one.
 
     Parameters
     ----------
     X : array or DataFrame (n, D)
         The points; numbers may be missing.
     threshold : float
-        At least 0.
+        The largest squared distance, ≥ 0.
     same_pattern : bool
         As for :func:`gaussian_graph`.
     """
@@ -796,15 +801,15 @@ def knn_graph(
         raise InvalidInput(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
-    near = nearest_neighbours(points, count)
-    graph = SimilarityGraph(near.maximum(near.T), "knn", {"n_neighbors": count})
+    nearest = nearest_neighbours(points, count)
+    graph = SimilarityGraph(nearest.maximum(nearest.T), "knn", {"n_neighbors": count})
     if weights == "gaussian":
-        apart = pair_distances(points, graph.edges)
+        distances = pair_distances(points, graph.edges)
         if lengthscale is None:
-            lengthscale = float(np.median(apart))
+            lengthscale = float(np.median(distances))
         scale = read_positive(lengthscale, "lengthscale")
         graph = SimilarityGraph(
-            symmetric(graph.edges, gaussian(apart, scale), len(points)),
+            symmetric(graph.edges, gaussian(distances, scale), len(points)),
             "knn",
             {"n_neighbors": count, "lengthscale": scale},
         )
