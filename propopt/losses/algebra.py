@@ -185,8 +185,8 @@ class PropertyLoss(Atom, ABC):
 
     reduces: ClassVar[str] = ""
     """The quantity that the loss reduces, such as "total size"."""
-    share: ClassVar[str] = "kept or removed"
-    """The word for its share: "kept" for faithfulness, else "removed"."""
+    share: ClassVar[str] = "retained or removed"
+    """The word for its share: "retained" for faithfulness, else "removed"."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -354,7 +354,7 @@ class PropertyLoss(Atom, ABC):
 class Faithfulness(PropertyLoss):
     """A loss for the agreement of the explanation with the function."""
 
-    share: ClassVar[str] = "kept"
+    share: ClassVar[str] = "retained"
     quantity: Quantity | None = None
     """The explained quantity; None if the target has none."""
 

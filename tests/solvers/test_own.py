@@ -263,7 +263,9 @@ def test_where_nothing_is_proved_the_gap_is_none(tmp_path):
     V = cp.Variable((2, D))
     basis = RNG.normal(size=(N, 2))
     open_ = [lambda W: basis @ V == W]
-    with pytest.warns(po.errors.UncertifiedWarning, match="conic program are unbounded"):
+    with pytest.warns(
+        po.errors.UncertifiedWarning, match="conic program are unbounded"
+    ):
         best = po.solve(gradient, subject_to=open_)
     assert best.gap is best.certificate is None
     assert "conic program are unbounded" in best.parameters["not proved"]
