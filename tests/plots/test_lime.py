@@ -277,8 +277,8 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     assert {"not", "good"} <= set(shaded(result.html))
     for arguments, settings, message in (
         ((aligned,), {}, "expected the texts of the attributions"),
-        ((aligned, TEXTS), {}, "documents: expected 2, as many as rows"),
-        ((aligned, TEXTS[1::-1]), {}, "their names are not those of the rows"),
+        ((aligned, TEXTS), {}, "documents: expected 2, one for each row"),
+        ((aligned, TEXTS[1::-1]), {}, "expected the index of the attributions"),
         ((words,), {"rows": ["third"]}, "there is no row 'third'"),
     ):
         with pytest.raises(InvalidInput, match=message):
