@@ -37,12 +37,12 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import enumerated, plain_name, printable
 
 
-T = TypeVar("T")
+_Function = TypeVar("_Function")
 
 
-def cached_by_class(function: T) -> T:
+def cached_by_class(function: _Function) -> _Function:
     """A function of a class that is called once for each; its signature stays."""
-    return cast("T", cache(cast("Any", function)))
+    return cast("_Function", cache(cast("Any", function)))
 
 
 @final
