@@ -48,14 +48,18 @@ from propopt.tables.imported import AttributionsLike, base_values_of
 # ---- One function for each question: its answer with a number and a verdict
 
 
-_MAX_NAMED: Final = 5
-"""Number of rows that a sentence names."""
-
-_N_REASONS: Final = 3
-"""Number of first reasons that are compared."""
-
+_MAX_NAMED: Final = 5  # number of rows that a sentence names
+_N_REASONS: Final = 3  # number of first reasons that are compared
+# standard errors (nine degrees of freedom) beyond which values are far apart
 _MAX_Z: Final = 5.0
-"""Standard errors (nine degrees of freedom) beyond which values are far apart."""
+# factor on similarity below which values are as similar as possible
+_MIN_FACTOR: Final = 1.05
+# share of the squared distance below which values are as close as possible
+_MIN_GAIN: Final = 0.05
+_CHEAP: Final = 0.02  # share of the squared sum below which halving is advised
+# ratio of the extreme weights to the one that halves the avoidable differences
+_MAX_RATIO: Final = 1e3
+_N_WEIGHTS: Final = 25
 
 
 def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
@@ -314,13 +318,6 @@ def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding
     yield AuditFinding(*("more_faithful", closer, gain, unit, verdicts[1]), basis=basis)
 
 
-_MIN_FACTOR: Final = 1.05
-"""Factor on similarity below which values are as similar as possible."""
-
-_MIN_GAIN: Final = 0.05
-"""Share of the squared distance below which values are as close as possible."""
-
-
 def _of_front(e: AuditEvidence, diagnosis: Diagnosis, is_best: bool) -> Verdict:
     """The verdict on values that are, or are not, the best possible."""
     if is_best:
@@ -355,10 +352,6 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
             advice=advice,
             basis="proved",
         )
-
-
-_CHEAP: Final = 0.02
-"""Share of the squared sum below which halving is advised."""
 
 
 def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
@@ -428,12 +421,6 @@ def _front(
     names = {**path.labels, aim.name: f"faithfulness to {values} values"}
     # audited values are shown even if an unused column is not zero
     return replace(path, baselines=found.baselines, labels=names)
-
-
-_MAX_RATIO: Final = 1e3
-"""Ratio of the extreme weights to the one that halves the avoidable differences."""
-
-_N_WEIGHTS: Final = 25
 
 
 @suggests_arguments

@@ -138,9 +138,6 @@ def other_functions(
             yield words, made
 
 
-_MAX_OUTPUTS: Final = 20
-
-
 def class_position(model: Any, function: Function) -> int | None:
     """The position of the explained class, if there are several."""
     classes, quantity = FittedModel.of(model).classes, function.quantity
@@ -179,32 +176,23 @@ def read_parts(
 # ---- Audited values, model and background; everything else is computed when needed
 
 
-MAJORITY: Final = 0.5
-"""Share of rows or values above which a pattern is the rule."""
-
+_MAX_OUTPUTS: Final = 20
+MAJORITY: Final = 0.5  # share of rows or values above which a pattern is the rule
+# A value is large above this share of the mean of the largest |value| of each row
 MIN_SIZE: Final = 0.1
-"""A value is large above this share of the mean of the largest |value| of each row."""
-
+# relative to the range of predictions, or to the largest value
 _RELATIVE_TOLERANCE: Final = 1e-5
-"""Relative to the range of predictions, or to the largest value."""
-
+# error of sums in single precision, relative to the size of predictions
 _SINGLE_PRECISION: Final = 5e-7
-"""Error of sums in single precision, relative to the size of predictions."""
-
+# number of rows for cluster centres that are tried as a background
 _N_CLUSTERED: Final = 500
-"""Number of rows for cluster centres that are tried as a background."""
-
+# root mean squares within which a value agrees with a fitted mixture
 _MIXTURE_ERRORS: Final = 10.0
-"""Root mean squares within which a value agrees with a fitted mixture."""
-
+# differences below this share of the root mean square value agree with a mixture
 _MIXTURE_NOISE: Final = 0.02
-"""Differences below this share of the root mean square value agree with a mixture."""
-
+# rank correlation of errors with the variance of sampled orders
 _MIN_CORRELATION: Final = 0.2
-"""Rank correlation of errors with the variance of sampled orders."""
-
-_N_ORDER_ROWS: Final = 20
-"""Rows at which the variance of sampled orders is estimated."""
+_N_ORDER_ROWS: Final = 20  # rows at which the variance of sampled orders is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

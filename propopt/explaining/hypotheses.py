@@ -57,16 +57,23 @@ Test: TypeAlias = Callable[[AuditEvidence], Diagnosis | None]
 SourceTest: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
 """The same for values that come from a source and were changed afterwards."""
 
-CLEARLY: Final = 0.9
-"""Share of rows or values above which a pattern is no accident."""
-
-MIN_ROWS: Final = 5
-"""Number of rows from which row sums alone show a factor."""
-
+CLEARLY: Final = 0.9  # share of rows or values above which a pattern is no accident
+MIN_ROWS: Final = 5  # number of rows from which row sums alone show a factor
+# relative error below which a mixture agrees with the values
 MAX_MIXTURE_ERROR: Final = 0.06
-"""Relative error below which a mixture agrees with the values."""
-
 LIME: Final = "LIME weights"
+# share of rows that must agree only after columns are put in the right order
+_MIN_GAIN: Final = 0.2
+_MAX_ROWS: Final = 1000  # number of rows that are assigned
+_MAX_SLIPS: Final = 3  # number of turned signs that count as single slips
+_MAX_BALANCED: Final = 3  # number of rows with slips that may still add up
+# share of values that may differ from a fitted mixture
+_MAX_SHARE_OF_FITTED: Final = 0.05
+# share of rows with such values; more of them mean another model
+_MAX_SHARE_OF_ROWS: Final = 0.2
+# relative error above which sampled values are not recognised
+_MAX_SAMPLING_ERROR: Final = 0.6
+_MAX_DRIFT: Final = 5.0  # largest mean error of a column, in standard errors
 
 
 def _diagnosis(
@@ -365,10 +372,6 @@ def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | 
     )
 
 
-_MIN_GAIN: Final = 0.2
-"""Share of rows that must agree only after columns are put in the right order."""
-
-
 def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Rows are exchanged, or hold the values of another row."""
     W, S, N = e.W, source.values, len(e.W)
@@ -403,10 +406,6 @@ def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | Non
     return _diagnosis(source, "rows in another's place", headline, evidence)
 
 
-_MAX_ROWS: Final = 1000
-"""Number of rows that are assigned."""
-
-
 def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Several values have the opposite sign."""
     W, S = e.W, source.values
@@ -424,10 +423,6 @@ def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
         headline = f"The signs of {name} are turned"
         evidence = f"All others are {source.words}."
     return _diagnosis(source, "signs", headline, evidence)
-
-
-_MAX_SLIPS: Final = 3
-"""Number of turned signs that count as single slips."""
 
 
 def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -490,16 +485,6 @@ def _decimals(size: float, difference: float) -> int:
     return max(2 - exponents[0], 1 - exponents[1], 0)
 
 
-_MAX_BALANCED: Final = 3
-"""Number of rows with slips that may still add up."""
-
-_MAX_SHARE_OF_FITTED: Final = 0.05
-"""Share of values that may differ from a fitted mixture."""
-
-_MAX_SHARE_OF_ROWS: Final = 0.2
-"""Share of rows with such values; more of them mean another model."""
-
-
 # ---- No exact source: sampled values, another model, undetermined
 
 
@@ -525,13 +510,6 @@ def sampled_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
         f"without drift, like means of {orders:,.0f} orders.",
         verdict="depends on settings",
     )
-
-
-_MAX_SAMPLING_ERROR: Final = 0.6
-"""Relative error above which sampled values are not recognised."""
-
-_MAX_DRIFT: Final = 5.0
-"""Largest mean error of a column, in standard errors."""
 
 
 def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:

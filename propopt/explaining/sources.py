@@ -54,12 +54,14 @@ class ReferenceHypothesis:
         return self.exact
 
 
+N_SAMPLED: Final = 100  # number of rows that shap samples from a larger background
+# median miss of rows that add up to an output, relative to its standard deviation
+_MAX_MISS: Final = 1e-3
+
+
 GIVEN: Final = "exact Shapley values for the given background"
 
 AUDITED_ROWS: Final = "exact Shapley values with the audited rows as background"
-
-N_SAMPLED: Final = 100
-"""Number of rows that shap samples from a larger background."""
 
 
 def reference_hypotheses(
@@ -224,10 +226,6 @@ def sums_of_indicators(
 
 
 # ---- Sums of rows
-
-
-_MAX_MISS: Final = 1e-3
-"""Median miss of rows that add up to an output, relative to its standard deviation."""
 
 
 def adds_up_to(sums: Values, f: Values) -> bool:

@@ -63,17 +63,15 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """The question of each finding, by its name, in the order of an audit."""
 
+# largest relative change of a number that is rounded to one digit
 _MAX_ROUNDING: Final = 0.05
-"""Largest relative change of a number that is rounded to one digit."""
-
-_PRECISION: Final = 1e-15
-"""Relative rounding of sums in double precision."""
-
-_SHOWN_AS_ZERO: Final = 1e-6
-"""Numbers of right answers below this are shown as zero."""
-
+_PRECISION: Final = 1e-15  # relative rounding of sums in double precision
+_SHOWN_AS_ZERO: Final = 1e-6  # numbers of right answers below this are shown as zero
+# largest difference of numbers that are computed again after loading
 _TOLERANCE: Final = 1e-9
-"""Largest difference of numbers that are computed again after loading."""
+# the part of the avoidable differences that each of these findings removes
+_PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
+MAX_CAUSES: Final = 10  # number of pairs, and of rows, that an audit lists
 
 
 @final
@@ -544,9 +542,6 @@ _MISTAKES: Final[Mapping[str, str]] = {
 }
 """The mistake in a few words, where it is not one of the values."""
 
-_PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
-"""The part of the avoidable differences that each of these findings removes."""
-
 _HEADS: Final = {
     "row": "row",
     "other": "other row",
@@ -558,10 +553,6 @@ _HEADS: Final = {
 
 
 # ---- Which similar rows have most of the avoidable differences
-
-
-MAX_CAUSES: Final = 10
-"""Number of pairs, and of rows, that an audit lists."""
 
 
 def largest_causes(

@@ -205,12 +205,6 @@ def unfolded_changes(one: Array, other: Array) -> Values:
 # ---- The comparison
 
 
-_MAX_BARS: Final = 15
-"""Number of columns with a bar."""
-
-_MAX_NAMED: Final = 3
-"""Number of columns with a sentence each; the others share one."""
-
 _STATISTICS: Final = {
     "versions": "root mean square over the same rows",
     "groups": "difference of means, or of mean sizes",
@@ -233,8 +227,10 @@ _HEADS: Final = {
 }
 """Columns of the table as a page names them."""
 
+_MAX_BARS: Final = 15  # number of columns with a bar
+_MAX_NAMED: Final = 3  # number of columns with a sentence each; the others share one
+# mean rows below which other near-optimal explanations may hide a change
 _MIN_PRICE: Final = 1.0
-"""Mean rows below which other near-optimal explanations may hide a change."""
 
 
 def _factors(before: Values, after: Values) -> Values:
