@@ -343,7 +343,7 @@ FORGERIES = {
         "a line's objective": lambda f: f.cell(".csv", "objective", more),
         "a line's gap": lambda f: f.cell(".csv", "gap", to(1e-8)),
         "a line's front": lambda f: f.cell(".csv", "on_front", to(False)),
-        "a line's share": lambda f: f.cell(".csv", "kept", more),
+        "a line's share": lambda f: f.cell(".csv", "retained", more),
         "a line's other share": lambda f: f.cell(
             ".csv", "removed.pairwise_robustness", more
         ),

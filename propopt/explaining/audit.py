@@ -24,8 +24,8 @@ from propopt.explaining.evidence import (
     read_parts,
 )
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
-from propopt.explaining.front_chapters import trail_of
-from propopt.explaining.hypotheses import LIME, Diagnosis, diagnose
+from propopt.explaining.front_chapters import front_path_of
+from propopt.explaining.hypotheses import LIME, Diagnosis, diagnosed
 from propopt.explaining.problem import RowNumbers
 from propopt.explaining.sources import PATHS
 from propopt.explaining.sweeping import sweep
@@ -254,12 +254,11 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
         between = f"{_rounded(ends[0])} to {_rounded(ends[-1])}"
         sentence += f" ({between} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
-    verdict: Verdict = "depends on settings"
-    yield AuditFinding("main_effects", f"{sentence}.", share, unit, verdict)
-    required = front.least / front.plain
-    avoidable = max(front.roughness - front.least, 0.0) / front.plain
-    noun, parts = "these differences", (required, avoidable)
-    if share < 0.0:  # these would be over 100 % of the differences
+    yield AuditFinding("main_effects", f"{told}.", share, unit, "depends on settings")
+    needed, could = front.least / front.plain, front.removable / front.plain
+    words = f"Adding up to the predictions needs {_whole(needed)} of them; "
+    words += f"{_whole(could)} could go."
+    if share < 0.0:  # of the differences these are over 100 %
         rest = front.least / front.roughness
         noun, parts = "the differences without main effects", (rest, 1.0 - rest)
     sentence = "Rows must add up to their predictions: this requires "
@@ -417,10 +416,16 @@ def _front(
         subject_to=[front.totals],
         progress=False,
     )
-    path = trail_of(found, found.knee())
-    names = {**path.labels, aim.name: f"faithfulness to {values} values"}
-    # audited values are shown even if an unused column is not zero
-    return replace(path, baselines=found.baselines, labels=names)
+    # it is shown even if a column that is not used gets something
+    trail = front_path_of(found, found.knee())
+    words = {**trail.words, aim.name: f"faithfulness to {zero} values"}
+    return replace(trail, others=found.baselines, words=words)
+
+
+_REACH: Final = 1e3
+"""How far weights go from that which removes half of what could go."""
+
+_N_WEIGHTS: Final = 25
 
 
 @suggests_arguments

@@ -528,9 +528,9 @@ def compare(
 
 
 def _refuse_unfit(settings: CheckedSettings) -> None:
-    """Refuse settings that do not fit two versions; both share one graph."""
-    settings.refuse_what_kinds_lack()
-    replace(settings, graph=None).refuse_what_is_joint()
+    """Refuse what versions of a model cannot be made with; both take one graph."""
+    settings.refuse_settings_of_other_kinds()
+    replace(settings, graph=None).refuse_joint_settings()
 
 
 def _is_explanation(version: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Documents, explained together: targets, optimum, the one line."""
+"""Joint explanations of documents, and answers for new documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from propopt.explaining.out_of_sample import (
     FittedReference,
     OutOfSampleRows,
     joint_proof,
-    told_of,
+    stacked_measures,
 )
 from propopt.explaining.problem import CheckedSettings, ExplanationProblem, KindChoice
 from propopt.explaining.targets import LawChoice, Targets
@@ -56,14 +56,14 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.imported import aligned
 
 
-# ---- Documents and what their words aim at: effects, limits of LIME, Shapley values
+# ---- Targets of words: effects of deletion, limits of LIME, Shapley values
 
 
 _N_SAMPLES: Final = 5000
-"""Texts for each document whose limits have to be estimated."""
+"""Sampled texts for each document with estimated limits."""
 
 _ORDERS: Final = DrawPlan(100)
-"""Orders of the words of a document that is not read, each walked both ways."""
+"""Orders of the words of a document if Shapley values are sampled."""
 
 EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 
@@ -71,10 +71,10 @@ EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentsProblem(ExplanationProblem):
-    """Documents: points are counts of words, targets numbers for the words of each."""
+    """Documents with all inputs of their joint explanation; points are word counts."""
 
     function: TextFunction  # f
-    documents: Sequence[TextDocument]  # (N,): the texts
+    documents: Sequence[TextDocument]  # (N,): the texts with their words
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class DocumentsProblem(ExplanationProblem):
         X: Any,
         progress: bool | None = None,
     ) -> DocumentsProblem:
-        """Those of texts, all of whose words are in the vocabulary."""
+        """The problem of some texts with all words in the vocabulary."""
         points, labels = function.read(X)
         return cls(
             settings=settings,
@@ -97,21 +97,21 @@ class DocumentsProblem(ExplanationProblem):
 
     @cached_property
     def robust(self) -> SharedRobustness:
-        """Over the words that similar documents share."""
+        """The loss of robustness over words that similar documents share."""
         given, most = self.settings.given_graph, self.settings.nearest.n_neighbors
         graph = given or document_graph(self.points, most)
         return SharedRobustness(graph, self.points != 0.0)
 
     @property
     def weight(self) -> tuple[float | str | None, str]:
-        """That of robustness, which is zero where nothing is compared."""
+        """The weight of robustness, zero if no documents are compared, and its rule."""
         weight, rule = super().weight
         if weight is None and self.robust.entry_graph.n_edges == 0:
             return 0.0, "none: no similar documents share a word"
         return weight, rule
 
     def targets(self, law: LawChoice | TextLaw) -> Targets:
-        """Effects of words, or limits of LIME where its law is asked for; or parts."""
+        """The targets of all words: effects, limits of LIME, or contributions."""
         before = self.function.calls.rows
         parts = self.settings.kind == "contributions"
         aim = self._parts() if parts else self._of_law(law)
@@ -124,7 +124,7 @@ class DocumentsProblem(ExplanationProblem):
         )
         if not parts:
             return Targets(estimate=estimate)
-        # f of the documents, and of what is left of them without any word
+        # f of the documents, and of the documents without any word
         values = self.function.texts_value(x.text for x in self.documents)
         empty = (x.without(np.zeros(x.n_words, bool)) for x in self.documents)
         base = self.function.texts_value(empty)
@@ -135,30 +135,31 @@ class DocumentsProblem(ExplanationProblem):
             return self._limits(law)
         if law not in ("auto", "none"):
             raise InvalidInput(
-                "law: of documents expected 'auto' or 'none', effects of deleting "
-                f"single words, or a TextLaw of propopt.lime, got {law!r}"
+                "law: for documents expected 'auto' or 'none' (effects of deleting "
+                f"single words), or a TextLaw of propopt.lime, got {law!r}"
             )
         return self._effects()
 
     def _parts(self) -> Estimate:
-        """Contributions of words, or those that were made elsewhere."""
-        asked = self.settings.contributions
-        if not isinstance(asked, str):
-            return self._given(asked)
-        made = {"shapley": self._shapley, "slopes": self._effects}.get(asked)
+        """Contributions of words, computed or given."""
+        method = self.settings.contributions
+        if not isinstance(method, str):
+            return self._given(method)
+        made = {"shapley": self._shapley, "slopes": self._effects}.get(method)
         if made is None:
             raise InvalidInput(
-                f"contributions: expected 'shapley', 'slopes' or a table, got {asked!r}"
+                "contributions: expected 'shapley', 'slopes' or a table, got "
+                f"{method!r}"
             )
         return made()
 
     def _effects(self) -> Estimate:
-        """F(x) − f(x without the word), which need not add up: one value of f each."""
+        """Effects f(x) − f(x without the word), which need not add up."""
         result = self._placed(self.function.effects_in(self.documents))
         return Estimate(values=result, source=EFFECTS_OF_WORDS, exact=True)
 
     def _limits(self, law: TextLaw) -> Estimate:
-        """What LIME's coefficients tend to; effects in documents of one word."""
+        """Limits of LIME's coefficients; effects for documents of one word."""
         subject = TextSubject(
             function=self.function,
             law=law,
@@ -166,8 +167,8 @@ class DocumentsProblem(ExplanationProblem):
             draws=DrawPlan(_N_SAMPLES, self.settings.seed),
         )
         result = explain_documents(subject, self.labels.points)
-        rest = [row for row in result.records if row.has_coefficients]
-        short = [n for n, row in enumerate(result.records) if not row.has_coefficients]
+        limits = [row for row in result.rows if row.has_coefficients]
+        short = [n for n, row in enumerate(result.rows) if not row.has_coefficients]
         effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self._placed(
             [
@@ -175,12 +176,12 @@ class DocumentsProblem(ExplanationProblem):
                 for row in result.records
             ]
         )
-        sources = dict.fromkeys(row.source.partition(" (")[0] for row in rest)
-        note = f"LIME has no coefficients for documents {listed(short)}; they have effects"
+        sources = dict.fromkeys(row.source.partition(" (")[0] for row in limits)
+        note = f"LIME is undefined for documents {listed(short)}; they have effects"
         return Estimate(
             values=values,
             source=f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",
-            exact=all(row.is_exact for row in rest),
+            exact=all(row.is_exact for row in limits),
             notes=(f"{note} of words",) if short else (),
         )
 
@@ -213,30 +214,30 @@ class DocumentsProblem(ExplanationProblem):
     def _shapley_of(
         self,
         document: TextDocument,
-        read: SetFunction | Reason,
+        sets: SetFunction | Reason,
         rng: np.random.Generator,
     ) -> Estimate:
-        """Of one document (1, d): exactly where all sets cost no more than draws do."""
+        """Shapley values (1, d) of a document; exact if as cheap as sampling."""
         d, source = document.n_words, "exact"
-        # orders ask for each text on their way, and share both ends
+        # texts of sampled orders, with shared ends
         n_draws = 2 * _ORDERS.n_samples * (d - 1) + 2
-        if isinstance(read, Reason) and 0 < d <= MOST_ENUMERATED and 2**d <= n_draws:
+        if isinstance(sets, Reason) and 0 < d <= MOST_ENUMERATED and 2**d <= n_draws:
             source = "exact (all sets of words)"
-            read = enumerated_words(self.function, document)
+            sets = enumerated_words(self.function, document)
         if d == 0:
             return Estimate(values=np.zeros((1, 0)), source=source, exact=True)
-        if not isinstance(read, Reason):
-            phi = word_shapley(read)[None]
+        if not isinstance(sets, Reason):
+            phi = word_shapley(sets)[None]
             return Estimate(values=phi, source=source, exact=True)
         at = self.function.of_document(document)
         nothing, text = np.zeros((1, d)), np.ones((1, d))
-        drawn = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
-        n_draws, notes = 2 * _ORDERS.n_samples, (read.reason,)
+        blocks = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
+        n_draws, notes = 2 * _ORDERS.n_samples, (sets.reason,)
         source = "orders of the words"
-        return Estimate.of_blocks(drawn, source=source, n_draws=n_draws, notes=notes)
+        return Estimate.of_blocks(blocks, source=source, n_draws=n_draws, notes=notes)
 
     def _given(self, carrier: Any) -> Estimate:
-        """Attributions made elsewhere, of the same documents and words."""
+        """Given contributions, checked to match the documents and their words."""
         phi = aligned(carrier, self.labels, "contributions", "the documents")
         if phi.shape != self.points.shape:
             raise InvalidInput(
@@ -248,41 +249,41 @@ class DocumentsProblem(ExplanationProblem):
             n, j = elsewhere[0].tolist()
             word = self.function.text_schema.vocabulary[j]
             raise InvalidInput(
-                f"contributions: document {n} has one of {word!r}, a word that is not "
-                "in it"
+                f"contributions: document {n} has one for {word!r}, a word that does "
+                "not occur in it"
             )
         return Estimate(values=np.array(phi), source="given")
 
     def _placed(self, of_words: Sequence[Array]) -> Attributions:
-        """Numbers of the words of each document, in a table of all words (N, V)."""
+        """Numbers for the words of each document, as a table of all words (N, V)."""
         return self.function.text_schema.in_columns(self.documents, of_words)
 
 
-# ---- Documents, explained together: faithful to the model, robust over shared words
+# ---- Fitted documents and answers for new ones
 
 
 MOST_STABLE_WORDS: Final = 20_000
-"""Words of all documents whose stability is computed at once: in seconds."""
+"""Words of all documents up to which stability is computed by default."""
 
 
 _OF_TABLES: Final = {
-    "scale": "words have no scale: their attributions are in units of the output",
-    "metric": "over words that documents share all words count alike; leave it out",
-    "offset": "words are there or not, and have no values of their own; leave it out",
-    "groups": "words of documents are players by themselves; leave it out",
-    "sample_weight": "words are compared with the empty text, and not with rows",
+    "scale": "words have no scale; their attributions are in units of the output",
+    "metric": "shared words have equal weights; leave it out",
+    "offset": "words are present or absent, without main effects; leave it out",
+    "groups": "each word is a player; leave it out",
+    "sample_weight": "the background is the empty text, not rows; leave it out",
 }
-"""Settings that have no meaning for documents, and why."""
+"""Settings that documents do not have, with the reason."""
 
 _NO_BASE_MARGIN: Final = (
-    "base_margin: it is part of a base of rows, and documents have the empty text"
+    "base_margin: it belongs to rows of a table, and these are documents; leave it out"
 )
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedDocuments(FittedReference):
-    """Documents explained together, and answers for others that depend on no others."""
+    """The joint optimum of reference documents, and answers for new documents."""
 
     problem: DocumentsProblem
 
@@ -295,28 +296,28 @@ class FittedDocuments(FittedReference):
         X: Any,
         progress: bool | None,
     ) -> FittedDocuments:
-        """The documents X, or some of ``data``, explained together."""
+        """Explain the documents X, or some of ``data``, jointly."""
         settings.refuse(_OF_TABLES)
         if settings.sampling.precision or settings.sampling.max_evaluations:
             raise InvalidInput(
-                "sampling: effects of words are exact, and take one text for each; "
-                "leave precision and max_evaluations out"
+                "sampling: effects of words are exact and need one text each; leave "
+                "out precision and max_evaluations"
             )
         if X is None:
-            settings.refuse_what_is_joint()
+            settings.refuse_joint_settings()
             X = _drawn(settings, data)
-        known = None if isinstance(model, Function) else data
-        asked = settings.target, settings.output, known
+        data_of_function = None if isinstance(model, Function) else data
+        wrapping = settings.target, settings.output, data_of_function
         batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
-        function, _ = wrap_with_table(model, X, *asked, batch_rows, outcome)
+        function, _ = wrap_with_table(model, X, *wrapping, batch_rows, outcome)
         if not isinstance(function, TextFunction):
             raise InvalidInput(
-                f"X: these are documents, and {function!r} is a function of tables; "
-                "propopt.wrap(model, data=documents) makes one of documents"
+                f"X: got documents, and {function!r} is a function of tables; write "
+                "propopt.wrap(model, data=documents)"
             )
         read_option(settings.kind or "slopes", KindChoice, "kind")
         problem = DocumentsProblem.of(settings, function, X, progress)
-        _, rule = problem.weight  # graphs are refused before anything is made
+        _, rule = problem.weight  # raises for graphs before anything is computed
         best = problem.nearest(problem.targets(settings.law))
         parameters = {
             "function": repr(function),
@@ -338,7 +339,7 @@ class FittedDocuments(FittedReference):
     def with_base_margin(
         self, explained: Explanation, base_margin: Any, X: Any
     ) -> Explanation:
-        """The same: documents have no offsets."""
+        """The explanation itself; raises if there is a base margin."""
         del X
         if base_margin is not None:
             raise InvalidInput(_NO_BASE_MARGIN)
@@ -346,20 +347,20 @@ class FittedDocuments(FittedReference):
 
     @cached_property
     def directions(self) -> Points:
-        """(n, V): of length one, near where rarer words are shared."""
+        """Unit vectors (n, V) of documents, close if they share rare words."""
         return document_coordinates(self.problem.points)
 
     def explain(
         self, X: Any, progress: bool | None, base_margin: Any = None
     ) -> Explanation:
-        """Each document by itself; its new words are compared with none."""
+        """Explain each document by itself; new words are compared with none."""
         if base_margin is not None:
             raise InvalidInput(_NO_BASE_MARGIN)
-        self.problem.settings.refuse_what_is_joint()
+        self.problem.settings.refuse_joint_settings()
         began = time.perf_counter()
         texts, names = read_texts(X, "X")
-        asked = self.with_progress(texts, progress)
-        answers = [self._beside_others(text) for text in asked]
+        items = self.with_progress(texts, progress)
+        answers = [self._answer_for(text) for text in items]
         documents, parts, rows = zip(*answers, strict=True)
         old = self.problem.function.text_schema
         new = (word for document in documents for word in document.words)
@@ -373,55 +374,55 @@ class FittedDocuments(FittedReference):
             source=source,
             evaluations=sum(aim.evaluations for aim in aims),
         )
-        found = told_of(rows)
-        proof = joint_proof(found)
-        told = exact_target if exact else unknown_target
+        measures = stacked_measures(rows)
+        proof = joint_proof(measures)
+        target_of = exact_target if exact else unknown_target
         parameters = self.reference.parameters
         most = self.problem.settings.nearest.n_neighbors
-        near = f"{most} nearest of {len(self.problem.points)}"
+        nearest = f"{most} nearest of {len(self.problem.points)}"
         return self.answer(
-            found,
+            measures,
             Targets(estimate=estimate, **Targets.ends(parts)),
             began,
             attributions=schema.in_columns(documents, [row.w for row in rows]),
             labels=Labels(names, words, words, texts=tuple(texts)),
-            parameters={**parameters, "graph": f"{near} reference documents"},
+            parameters={**parameters, "graph": f"{nearest} reference documents"},
             certificate=proof,
             details={"similarity": np.array([row.similarities.sum() for row in rows])},
-            target=told(source, proof.scale),
+            target=target_of(source, proof.scale),
             program=lazily(cache(partial(self._program, schema, estimate, rows))),
         )
 
     def _program(
         self, schema: TextSchema, aim: Estimate, rows: Sequence[OutOfSampleRows]
     ) -> Program:
-        """Of documents beside the reference as it is, over the words that both have."""
-        own, pairs = self.reference.weights
+        """The program of new documents, over words shared with the fixed reference."""
+        faithfulness, pairs = self.reference.weights
         shape = aim.values.shape
-        places = [  # of the words of each document among all entries
+        entries_of = [  # positions of the words of each document among all entries
             n * shape[1]
             + np.array([schema.column_index[x] for x in one.words], np.intp)
             for n, one in enumerate(schema.documents)
         ]
-        entries = np.sort(np.concatenate(places))
+        entries = np.sort(np.concatenate(entries_of))
         roots, ends, fixed = [np.zeros(0)], [entries[:0]], [np.zeros(0)]
-        for row, place in zip(rows, places, strict=True):
+        for row, entries_of_row in zip(rows, entries_of, strict=True):
             assert row.shared is not None, "words are shared or not"
-            near, word = np.nonzero(row.shared)
-            roots.append(np.sqrt(2.0 * row.similarities[near]))
-            ends.append(np.searchsorted(entries, place[word]))
-            fixed.append(row.fixed[near, word])
+            neighbour, word = np.nonzero(row.shared)
+            roots.append(np.sqrt(2.0 * row.similarities[neighbour]))
+            ends.append(np.searchsorted(entries, entries_of_row[word]))
+            fixed.append(row.fixed[neighbour, word])
         root = np.concatenate(roots)
         at = np.arange(len(root)), np.concatenate(ends)
-        pulled = OverEntries(
+        pairs_map = OverEntries(
             sp.csr_array((root, at), (len(root), len(entries))),
             entries,
             shape,
             Components(np.arange(len(entries))),
         )
         squared = GradientMatching(self.reference.attributions, name=pairs)
-        anchored = _RecastLoss(squared, pulled, root * np.concatenate(fixed))
-        losses = GradientMatching(aim, name=own), anchored
+        anchored = _RecastLoss(squared, pairs_map, root * np.concatenate(fixed))
+        losses = GradientMatching(aim, name=faithfulness), anchored
         if all(row.axis is None for row in rows):
             return Program(losses)
         words = np.zeros(shape)
@@ -429,48 +430,44 @@ class FittedDocuments(FittedReference):
         totals = np.array([row.total for row in rows])
         return Program(losses, (Completeness(totals, words).bound(shape[1]),))
 
-    def _beside_others(
-        self, text: str
-    ) -> tuple[TextDocument, Targets, OutOfSampleRows]:
-        """A document beside the nearest, with the aim of a function of its words."""
+    def _answer_for(self, text: str) -> tuple[TextDocument, Targets, OutOfSampleRows]:
+        """A new document, its targets, and its optimum given the nearest documents."""
         settings, points, f = (
             self.problem.settings,
             self.problem.points,
             self.problem.function,
         )
-        own = f.text_schema
-        document = own.document_of(text)
-        schema = TextSchema(own.rule, document.words, (document,))
+        reference_schema = f.text_schema
+        document = reference_schema.document_of(text)
+        schema = TextSchema(reference_schema.rule, document.words, (document,))
         function = replace(f, text_schema=schema)
-        law = settings.law if document.n_words > 1 else "auto"  # as limits do
-        known = DocumentsProblem.of(settings, function, [text]).targets(law)
-        columns = np.array(
-            [own.column_index.get(x, -1) for x in document.words], np.intp
-        )
+        law = settings.law if document.n_words > 1 else "auto"
+        targets = DocumentsProblem.of(settings, function, [text]).targets(law)
+        index = reference_schema.column_index
+        columns = np.array([index.get(x, -1) for x in document.words], np.intp)
         old, n = columns >= 0, len(points)
         present = points[:, columns] * old != 0.0
         weighted = document.counts * rarity(n, present.sum(axis=0))
         size = math.sqrt(float((weighted**2).sum())) or 1.0
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
-        near = np.argsort(-cosines, kind="stable")[: settings.nearest.n_neighbors]
-        near = near[cosines[near] > 0.0]
+        nearest = np.argsort(-cosines, kind="stable")[: settings.nearest.n_neighbors]
+        nearest = nearest[cosines[nearest] > 0.0]
         sums: dict[str, Any] = {}
-        if known.base is not None and document.n_words:
-            sums = {"axis": np.ones(document.n_words), "total": float(known.total[0])}
+        if targets.base is not None and document.n_words:
+            sums = {"axis": np.ones(document.n_words), "total": float(targets.total[0])}
         row = OutOfSampleRows(
-            target=known.estimate.values[0],
-            near=near,
-            similarities=cosines[near],
-            fixed=self.reference.attributions[near][:, columns] * old,
+            target=targets.estimate.values[0],
+            similarities=cosines[nearest],
+            fixed=self.reference.attributions[nearest][:, columns] * old,
             weights=self.weights,
-            shared=present[near],
+            shared=present[nearest],
             **sums,
         )
-        return document, known, row
+        return document, targets, row
 
 
 def _drawn(settings: CheckedSettings, data: Any) -> Any:
-    """Some documents of ``data`` as reference; all where there are few."""
+    """A sample of the documents of ``data`` as reference; all if there are few."""
     texts, names = read_texts(data, "data")
     most = settings.nearest.n_reference
     if len(texts) > most:

@@ -1,4 +1,4 @@
-"""Explanations of a model: the settings, the fit, the answers, the file."""
+"""The public explainer of a model: its settings, fit, answers and files."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def explain(
     progress: bool | None = None,
     **settings: Unpack[SettingsByName],
 ) -> Explanation:
-    """Explain a model at the rows of X by contributions that add up to its predictions.
+    """Explain a model at the rows of X by contributions that add up in each row.
 
-    Each row gets one contribution per column: close to its Shapley values, and similar
-    for similar rows. A certificate proves that no explanation is better by more than
-    ``gap``.
+    Give it a fitted model, the rows, and the table that the model was fitted on. It
+    returns one contribution for each row and column. These are close to Shapley values
+    and similar for similar rows, with a proof of optimality.
 
     >>> import propopt as po
     >>> from sklearn.datasets import load_iris
@@ -102,60 +102,83 @@ def explain(
         subject to Σ_d w_d = f(x) − base
 
     ============ =====================================================================
-    base, Φ      the mean of f over the background, and the Shapley values of x for
-                 this background: all rows of ``data`` if the model is computed exactly
+    base, Φ      the mean of f over the rows of ``data``, and the Shapley values of x
+                 against these rows: all of them for models that are computed exactly
                  (trees, linear and additive models, kernel machines), else 100 rows
                  that depend only on ``data``
-    g            main effects: the centred partial dependence of each column over the
-                 background
+    g            the main effect of each column: its centred partial dependence over
+                 the same rows
     w_j, g_j     the same for the 8 nearest of up to 500 reference rows of ``data``,
-                 which are explained together; the similarity s_j falls with distance
-    ω_d          the mean of (Φ_d − g_d)² over the reference rows: columns change in
-                 proportion to their joint effects with other columns, and additive
-                 columns keep Φ exactly
-    b            1/48 with 8 neighbours: before the constraint, rows move a quarter of
-                 the way to the values that their nearest rows suggest
+                 which are explained jointly; their similarity s_j falls with distance
+    ω_d          the mean of (Φ_d − g_d)² over the reference rows: columns move in
+                 proportion to their interactions, and an additive column retains its
+                 Φ exactly
+    b            1/48 with 8 neighbours: before completeness, contributions move a
+                 quarter of the way to the values that the nearest rows suggest
     ============ =====================================================================
 
-    The answer for a row depends only on the row, the model, ``data`` and the settings,
-    not on other rows. A reference row has its contributions among the reference rows.
-    Without ``data``, the rows of X are both background and reference and are explained
-    together, as by :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a
-    graph, a table of ``contributions`` or ``offset``, a ``precision`` or
-    ``max_evaluations``, which refer to all rows of X. The function is one of two
-    lines::
+    The answer for a row depends only on the model, ``data`` and the settings, not on
+    the other rows of the call, and :class:`propopt.Explainer` gives the same. A row
+    that equals a reference row has the answer of that row. **Without** ``data`` the
+    rows of X are background and reference, and are explained jointly, as by
+    :func:`propopt.solve` (Tadesse et al. 2024). The same applies with a graph of the
+    rows, a table of ``contributions`` or ``offset``, a ``precision`` or
+    ``max_evaluations``. In code, it is one of two lines::
 
         propopt.Explainer(model, data, **settings).fit().explain(X)
         propopt.Explainer(model, data, **settings).fit(X).reference_
 
     ``kind="slopes"`` gives changes of the output per standard deviation of each column,
-    which do not add up to the prediction. They minimise (Eq. 2 and 4 there)
+    which do not add up. They minimise Σ_n ‖w_n − s ∘ ∇f(x_n)‖² +
+    c Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (Eq. 2 and 4 there), with c at the knee of the
+    trade-off curve. A model that jumps, such as a forest, has the slopes of its mean
+    over observed values close to each row, Cov(V_j, f(V))/Var(V_j).
 
-    .. math::
+    Documents are explained word by word. A word is compared between the documents that
+    contain it, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
+    :class:`propopt.losses.SharedRobustness`; a word that is not in a document has the
+    attribution 0 there. S is the cosine similarity of tf-idf between each document
+    and the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`).
+    By default they are faithful to the effects of single words, f(x) minus f of x
+    without the word. With ``law=po.lime.TextLaw()`` the targets are the limits of
+    LIME's coefficients. ``kind="contributions"`` has Shapley values by deletion, with
+    the empty text as background, and the words of each document add up. Documents take
+    no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
 
-        Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function
+        See :func:`propopt.wrap`.
+    X : DataFrame or array (N, D), or documents
+        The rows. A list or Series of texts is explained word by word.
+    data : DataFrame, array, TableSchema, documents or TextSchema, optional
+        The background and reference rows, best the table that the model was fitted on.
+    base_margin : Series or array (N,), optional
+        A number that is added to the margin of each row of X outside the model, such as
+        log exposure: ``base_margin`` of XGBoost, ``init_score`` of LightGBM,
+        ``baseline`` of CatBoost. It is added to base and prediction of its row;
+        contributions do not change. Only for outputs that are margins.
+    progress : bool, optional
+        Show bars on standard error; by default only on a terminal.
+    **settings
+        The settings of :class:`propopt.Explainer`, which documents each: target,
+        output, outcome, sample_weight, groups, scale, kind, contributions, metric, law,
+        graph, offset, robustness and sampling.
 
-    with c at the knee of the trade-off. For models with jumps, such as forests, the
-    target is the slope of the mean output over observed values near each row,
-    Cov(V_j, f(V))/Var(V_j).
+    Returns
+    -------
+    Explanation
+        With the names of X, ``losses``, the certified ``gap``, ``contributions``,
+        ``base_value``, ``prediction`` and the digest of the ``background``; for slopes
+        with ``gradient`` (N, D), their target.
 
-    For documents the columns are words. A word is compared between documents that
-    contain it, by :class:`propopt.losses.SharedRobustness`,
-
-    .. math::
-
-        Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)²
-
-    and has the attribution 0 in other documents. S is the cosine similarity of tf-idf
-    between each document and the 8 nearest that share words with it
-    (:func:`propopt.graphs.document_graph`). The default target is the effect of each
-    word: f(x) minus f of x without the word. With ``law=po.lime.TextLaw()`` it is the
-    limit of LIME's coefficients. ``kind="contributions"`` has Shapley values by
-    deletion, for which the words of each document add up. Documents take no ``scale``,
-    ``metric``, ``offset``, ``groups`` or ``sample_weight``.
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used; the message says how to mend it.
     """
     explainer = Explainer(model, data, **settings)
-    # rows are each other's reference without a table of more than one row
+    # without a table of two rows or more, rows are explained jointly
     if joint_setting_of(explainer) is not None or n_rows_of(data) < 2:
         fitted = explainer.fit(X, progress=progress).fitted_
         return fitted.with_base_margin(fitted.explained, base_margin, X)
@@ -165,19 +188,22 @@ def explain(
 
 
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
-    """An explainer was used before it was fitted."""
+    """An explainer is used before it was fitted."""
 
 
 @final
 @suggests_arguments
 @dataclass(eq=False, repr=False)
 class Explainer(Settings):
-    """An explainer of a model: fitted to reference rows once, then used row by row.
+    """Explain a model row by row, after one fit to reference rows.
 
-    ``fit`` explains the reference rows together and fixes scales, neighbours,
+    ``fit`` explains the reference rows jointly, once, and fixes the scales, neighbours,
     background and weight. ``explain`` gives each new row its optimum given its nearest
-    reference rows. The result depends only on the row, the model and ``data``. It is
-    that of :func:`propopt.explain` with ``data``, where the objective is defined.
+    reference rows. :func:`propopt.explain` with ``data`` has the same answers, to the
+    last bit, and documents what is minimised. Answers depend only on the row, the model
+    and ``data``, not on other rows, their order or their number. If the row were
+    appended to the reference, the reference would move a little; ``details`` bound this
+    for each row.
 
     Slopes w of a new row, with target g and similarities s_j to the attributions w_j of
     its nearest reference rows, are
@@ -193,20 +219,21 @@ class Explainer(Settings):
     model : estimator, torch module, callable or Function
         The fitted model; see :func:`propopt.wrap`.
     data : DataFrame, array, TableSchema, documents or TextSchema, optional
-        The background and reference rows, preferably the training data of the model; by
-        default the rows given to :meth:`fit`. It also gives standard deviations and
-        frequencies of categories. :meth:`propopt.functions.TableSchema.of` declares
-        categorical columns of numbers, and one-hot columns that are one feature.
-        Documents are explained word by word: a new one is compared with those that
-        share most of its words, and its new words have their effects on the output.
+        The background and reference rows, best the table that the model was fitted on;
+        by default the rows given to :meth:`fit`. Standard deviations and frequencies of
+        categories come from it, too. Declare categorical columns of numbers, and
+        one-hot columns that are one feature, by
+        :meth:`propopt.functions.TableSchema.of`. Documents are explained word by word:
+        a new document is compared with those that share most of its words, over the
+        shared words. Its new words retain their target.
     target, output
         The class or output column, and the output unit, as in :func:`propopt.wrap`. By
         default a boosted classifier is explained in its margin, also behind pipelines,
         searches and thresholds. For two classes the margin is the log-odds.
     outcome : str, optional
-        The name of the predicted column for titles and axes: "log-odds of churn = 1"
-        instead of "log-odds of class 1". A name with an article describes class 1: "a
-        flare" gives "log-odds of a flare".
+        The name of the column that the model predicts, which models do not store. With
+        it, cards, axes and files show "log-odds of churn = 1", else "log-odds of class
+        1". With an article it names class 1: "a flare" gives "log-odds of a flare".
     sample_weight : Series or array (M,), optional
         Weights of the background rows, such as exposure or survey weights: one for each
         row of ``data``, or of X without ``data``. The base is the weighted mean
@@ -214,57 +241,55 @@ class Explainer(Settings):
         as two equal rows. Only ratios matter. A Series is reordered to the labels of
         ``data``. Scales and reference rows are not weighted.
     groups : mapping of a name to columns, optional
-        Columns that form one player, such as ``{"address": ["street", "zip"]}``. Each
-        group, and each column in no group, gets one contribution: the Shapley value of
-        the game among groups, which differs from the sum over its columns. Distances
-        remain those of columns.
+        Columns that are one player, such as ``{"address": ["street", "zip"]}``. There
+        is a contribution for each group and for each column without a group: the
+        Shapley values of the game among groups, which differ from sums over columns.
+        Distances are still computed from columns.
     scale : "std", None, mapping or array (D,)
-        The units of columns in distances and slopes. Standard deviations for distances
-        of contributions ignore the outer 0.5 % of values on either side. None: columns
-        without scaling. Constant columns of ``data`` do not enter distances.
+        The units of distances and of slopes. For contributions, standard deviations are
+        winsorised by 0.5 % of the values on either side. None: columns are not scaled.
+        Columns that are constant in ``data`` do not enter distances.
     kind : {"contributions", "slopes"}, optional
-        Contributions add up to f(x) minus the base; slopes are changes of the output
-        per ``scale``. The default is contributions for tables, word effects for texts.
+        Parts of the output that add up to f(x) minus its mean; or slopes, changes of
+        the output per ``scale``. By default contributions for tables, and effects of
+        words for documents.
     contributions : {"shapley", "slopes"} or attributions (N, D)
-        The target Φ: Shapley values; slopes times steps from the mean row, with effects
-        of categories; or given values: an Explanation or ``shap.Explanation`` with base
-        values, or a table. Sampled Shapley values of a row depend only on its values
-        and the seed.
+        Φ: Shapley values; slopes times steps from the mean row, and effects of
+        categories; or given values, an Explanation or ``shap.Explanation`` with its
+        base values, or a table. If Shapley values are sampled, draws depend only on the
+        seed and the values of a row.
     metric : {"auto", "joint", "uniform", "effects"}
-        The weights of columns, ω: their joint effects with other columns (see
-        :func:`propopt.explain`), 1, or the mean of Φ_d². The default is joint effects
-        with main effects as ``offset``, and 1 otherwise.
+        The weights ω of columns: the size of their interactions (as above), equal
+        weights, or the mean of Φ_d². By default "joint" if main effects are left out,
+        else "uniform".
     law : {"auto", "data", "gaussian", "none"} or TextLaw
-        The distribution over which the model is averaged before taking slopes: observed
-        values near each row; Gaussian noise of half of ``scale``; or none. The default
-        is observed values for models with jumps.
+        The law over which the model is averaged before its slopes are computed:
+        observed values close to each row; gaussian noise of half of ``scale``; no
+        averaging. By default observed values if the model jumps.
     graph : Nearest or Graph, optional
-        The similar rows: nearest reference rows (:class:`propopt.graphs.Nearest`), or a
-        graph of rows that are explained together.
+        The similar rows: the nearest reference rows (:class:`propopt.graphs.Nearest`),
+        or a graph of the rows that are explained jointly.
     offset : {"auto", "main_effects"}, None, MainEffects or table (N, D)
-        Justified differences between similar rows, g: main effects for contributions
-        (:func:`propopt.explainers.main_effects`), and none for slopes. With
-        ``"main_effects"``, ``parameters["main effect"]`` of rows that are explained
-        together reports their share of the differences.
+        Values g whose differences between similar rows are not reduced: by default the
+        main effects (:func:`propopt.explainers.main_effects`) for contributions, and
+        none for slopes. None: no offset. With ``"main_effects"``,
+        ``parameters["main effect"]`` of jointly explained rows also reports the share
+        of differences that main effects explain.
     robustness : float or str, optional
-        The weight b; ``"knee"`` of the trade-off curve; or the reduction of differences
-        between similar rows, such as ``"-50%"`` (:class:`propopt.solvers.Aim`). 0 gives
-        Φ. By default contributions move a quarter of the way to the nearest rows, and
-        slopes use the knee.
+        The weight b; ``"knee"`` of the whole trade-off curve; or the reduction of
+        differences between similar rows, such as ``"-50%"``
+        (:class:`propopt.solvers.Aim`). 0 gives Φ. By default contributions move a
+        quarter of the way to the nearest rows, and slopes take the knee.
     sampling : Sampling
-        The seed and the stopping rule of sampling.
+        The seed of draws, and when to stop them.
 
     Attributes
     ----------
     reference_ : Explanation
-        The explanation of the reference rows, computed together. A new row that equals
-        one of them has the same contributions.
+        The joint explanation of the reference rows. A new row that equals one of them
+        has the contributions of that row.
     robustness_ : float
-        The weight b.
-
-    See Also
-    --------
-    explain : The same for one table in one call.
+        The weight b in use.
 
     Examples
     --------
@@ -291,7 +316,7 @@ class Explainer(Settings):
 
     @suggests_arguments
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
-        """Explain the reference rows together, and save them for new rows.
+        """Explain the reference rows jointly, and store what answers depend on.
 
         Parameters
         ----------
@@ -310,7 +335,7 @@ class Explainer(Settings):
         Raises
         ------
         InvalidInput
-            If an argument cannot be used; the message has a remedy.
+            If an argument cannot be used; the message says how to mend it.
         """
         settings = CheckedSettings.of(self)
         table = self.data if X is None else X
@@ -330,39 +355,38 @@ class Explainer(Settings):
     ) -> Explanation:
         """Explain each row separately, given the reference rows.
 
-        A row gets identical numbers alone and together with others: trees are evaluated
-        in blocks, and other models row by row.
+        Rows of tree models are computed in blocks. Other models predict one row at a
+        time, because some give other digits for many rows. So a row has the same bits
+        alone and in any block.
 
         Parameters
         ----------
         X : DataFrame or array (m, D)
             The rows to explain, with the columns of the reference rows.
         base_margin : Series or array (m,), optional
-            Offsets added to the margin of each row, as for :func:`propopt.explain`.
+            As for :func:`propopt.explain`: a number added to the margin of each row.
         progress : bool, optional
-            Whether to show a progress bar on standard error; by default only on a
-            terminal, for work of more than a second.
+            Show a bar on standard error; by default only on a terminal, and after more
+            than a second.
 
         Returns
         -------
         Explanation
-            The attributions, with the ``certificate`` of the rows given the reference.
-            For each row:
+            With the ``certificate`` of the rows given the reference. For each row:
 
             =============================== =========================================
             ``gradient``                    (m, D), the target g of slopes
             ``contributions``               (m, D), the target Φ of contributions
             ``base_value``                  (m,), the base, equal for all rows
             ``prediction``                  (m,), f(x)
-            ``completeness_gap``            (m,), the rounding error Σ_d w_d − (f(x) −
-                                            base)
-            ``details["joint_excess"]``     (m,), a bound on the excess of the joint
-                                            objective with this row added
-            ``details["joint_distance"]``   (m,), a bound on the Frobenius distance to
-                                            the joint optimum
-            ``details["similarity"]``       (m,), the sum of similarities σ
-            ``details["reference_rows"]``   (m, k), indices of the nearest reference
-                                            rows, nearest first
+            ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), rounding
+            ``details["joint_excess"]``     (m,), a bound of the excess of the joint
+                                            objective with this row appended
+            ``details["joint_distance"]``   (m,), a bound of the distance from that
+                                            joint optimum (Frobenius)
+            ``details["similarity"]``       (m,), σ
+            ``details["reference_rows"]``   (m, k), indices of the nearest, nearest
+                                            first
             =============================== =========================================
 
         Raises
@@ -375,12 +399,12 @@ class Explainer(Settings):
         return self.fitted_.explain(X, progress, base_margin)
 
     def save(self, path: str | Path) -> None:
-        """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
+        """Write everything except the model to an ``.npz`` file, without pickles.
 
         Raises
         ------
         InvalidInput
-            If the folder is not there, a name or a category is neither text nor a
+            If the folder does not exist, a name or a category is neither text nor a
             number, or documents are explained.
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
@@ -403,27 +427,27 @@ class Explainer(Settings):
         rows = self.fitted_
         if not isinstance(rows, FittedRows):
             raise InvalidInput(
-                "save: an Explainer of documents is not saved, for words have no "
-                "schema in a file; save reference_, or fit it again"
+                "save: an Explainer of documents cannot be saved; save reference_, or "
+                "fit it again"
             )
         SavedExplainer.of(rows).save(path)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:
-        """The explainer that :meth:`save` wrote, for the same model.
+        """Read an explainer that :meth:`save` wrote, for the same model.
 
         Parameters
         ----------
         path : path
             The file.
         model : estimator, torch module, callable or Function
-            What the explainer was fitted to. Its values at up to 16 of the reference
-            rows, and targets at three, are compared with those of the fit.
+            The model of the fit. Its values at up to 16 reference rows, and its targets
+            at three, are compared with those of the fit.
 
         Raises
         ------
         InvalidInput
-            If the file is another one, or the model is another function.
+            If the file holds something else, or the model differs from that of the fit.
         FileNotFoundError
             If there is no file.
         """
@@ -434,7 +458,7 @@ class Explainer(Settings):
 
     @property
     def reference_(self) -> Explanation:
-        """The reference rows, explained together."""
+        """The joint explanation of the reference rows."""
         return self.fitted_.explained
 
     @property
@@ -443,13 +467,14 @@ class Explainer(Settings):
         return self.fitted_.weights[1]
 
     def __call__(self, *args: object, **settings: object) -> NoReturn:
-        """Explainers of shap are called; this one says how it is asked."""
+        """Refuse calls, which explainers of shap have."""
         del args, settings
         raise InvalidInput(
-            f"{self!r}: is not called; fit() it once, and explain(X) explains rows"
+            f"{self!r}: cannot be called; write explainer.fit() once, and then "
+            "explainer.explain(X)"
         )
 
-    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+    if not TYPE_CHECKING:  # __getattr__ would hide missing names from type checkers
 
         def __getattr__(self, name: str) -> NoReturn:
             if name in dir(type(self)):  # a property, which raised it
@@ -465,14 +490,14 @@ class Explainer(Settings):
 
     @property
     def fitted_(self) -> FittedReference:
-        """What the fit left, on which answers depend."""
+        """The fitted reference on which answers depend."""
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
 
 
 def n_rows_of(data: Any) -> int:
-    """How many rows a table has, or documents; 0 of what is no table."""
+    """The number of rows of a table or documents; 0 if it is neither."""
     if is_frame(data, "data"):
         return len(data)
     is_list = isinstance(data, np.ndarray | list | tuple)

@@ -1,12 +1,12 @@
-"""The exact front without main effects: what is nearest, and what is most alike.
+"""The exact trade-off between distance to given values and roughness.
 
-Among attributions whose rows have the same sums as E,
+Among attributions with the row sums of E,
 
-    nearest      min ‖W − E‖²   subject to  R(W) ≤ r
-    most alike   min R(W)       subject to  ‖W − E‖² ≤ d
+    nearest     min ‖W − E‖²   subject to  R(W) ≤ r
+    smoothest   min R(W)       subject to  ‖W − E‖² ≤ d
 
-with the roughness R = Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² over similar rows, beside
-what their main effects contribute. Each is one constrained solve, with its certificate.
+with the roughness R = Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² over similar rows, which
+leaves out main effects g. Each is one constrained solve with a certificate.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from propopt.solvers import solve
 @final
 @dataclass(frozen=True, eq=False)
 class FidelityRoughnessFront:
-    """Attributions with the row sums of E, the nearest to E for each roughness.
+    """Attributions with the row sums of E on the curve of distance against roughness.
 
-    Columns in which E is zero in all rows are not used, and do not count in sums.
+    Columns in which E is zero in all rows stay zero and do not count in sums.
     """
 
     aim: Attributions  # E (N, D)
@@ -49,56 +49,56 @@ class FidelityRoughnessFront:
         return GradientMatching(self.aim)
 
     def completed(self, W: Attributions) -> Attributions:
-        """W with the row sums of E: what a row misses is spread over used columns."""
+        """W completed to the row sums of E, evenly over the columns that are used."""
         missed = self.aim.sum(axis=1) - W.sum(axis=1)
         return np.asarray(W + missed[:, None] * self._used / self._used.sum())
 
     @cached_property
     def least(self) -> float:
-        """The roughness that no attributions with these sums are below."""
+        """The least roughness of attributions with these row sums."""
         return self.robust.value(self.smoothest)
 
     @cached_property
     def smoothest(self) -> Attributions:
-        """Main effects, and of what rows lack the same for each used column."""
-        own = self.robust.offset
-        return self.completed(np.zeros(self.aim.shape) if own is None else own)
+        """Main effects, completed to the row sums of E evenly over used columns."""
+        offset = self.robust.offset
+        return self.completed(np.zeros(self.aim.shape) if offset is None else offset)
 
     @cached_property
     def roughness(self) -> float:
-        """R(E)."""
+        """R(E), the roughness of the given values."""
         return self.robust.value(self.aim)
 
     @cached_property
     def plain(self) -> float:
-        """The roughness with that of main effects."""
+        """The roughness of E with main effects included."""
         return self.robust.map.energy(self.aim)
 
     @property
-    def could_go(self) -> float:
-        """R(E) less what no attributions with these sums are below."""
+    def removable(self) -> float:
+        """R(E) minus the least roughness of attributions with these row sums."""
         return max(self.roughness - self.least, 0.0)
 
     @property
     def is_rough(self) -> bool:
-        """Whether something could go but rounding."""
-        return self.could_go > _NOTHING * self.plain
+        """Whether the removable roughness is more than rounding error."""
+        return self.removable > _NOTHING * self.plain
 
     def nearest(self, roughness: float) -> Attributions:
-        """W of the least ‖W − E‖² with R(W) ≤ r."""
+        """The attributions W of least ‖W − E‖² with R(W) ≤ r."""
         if roughness >= self.roughness:
             return self.aim
         return self._below(roughness).attributions
 
     def _below(self, roughness: float) -> Explanation:
-        # at the least itself the weight of R is infinite
-        lowest = self.least + _FINE * self.could_go
+        # at the least roughness itself the multiplier of R would be infinite
+        lowest = self.least + _FINE * self.removable
         limit = self.robust <= max(roughness, lowest)
         bounds: list[Constraint] = [self.totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
     def smoothest_within(self, distance: float) -> Attributions:
-        """W of the least R(W) with ‖W − E‖² ≤ d."""
+        """The attributions W of least R(W) with ‖W − E‖² ≤ d."""
         if distance == 0.0:
             return self.aim
         bounds: list[Constraint] = [self.totals, self._matching <= distance]
@@ -106,18 +106,18 @@ class FidelityRoughnessFront:
         return best.attributions
 
     def without(self, share: float) -> Attributions:
-        """The nearest to E without a share of the roughness that could go."""
-        return self.nearest(self.roughness - share * self.could_go)
+        """The nearest to E with a share of the removable roughness taken away."""
+        return self.nearest(self.roughness - share * self.removable)
 
     @cached_property
     def half_weight(self) -> float:
-        """The weight c in ‖W − E‖² + c R(W) that removes half of what could go."""
+        """The weight c in ‖W − E‖² + c R(W) that halves the removable roughness."""
         best = self._below(0.5 * (self.roughness + self.least))
         return best.multipliers[self.robust.name]
 
 
 _NOTHING: Final = 1e-9
-"""Of the roughness: less than that could go is nothing."""
+"""Removable roughness below this share of the whole is rounding error."""
 
 _FINE: Final = 1e-8
 """The relative gap of constrained solves."""

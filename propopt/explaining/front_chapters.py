@@ -1,6 +1,6 @@
-"""Chapters of trade-offs: the front, one row at any weight of it, others beside it.
+"""Chapters of a page about trade-offs: the curve, single rows, other explanations.
 
-The class of trade-offs stands above this chapter: they are taken by their attributes.
+TradeOffs imports this file, so trade-offs are passed as Any.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ from propopt.solvers.solving import solve
 
 
 _FEWEST: Final = 3
-"""Optima that differ in one weight alone; else all are shown in order of a loss."""
+"""Fewest optima that differ in one weight only; else all are ordered by a loss."""
 
 
-def front_chapters(found: Any) -> list[Chapter]:
-    """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
-    if not found.optimized:
-        return [_table(found)]
-    best = found.aimed or found.knee()
-    if len(found.optimized) < 2 or len(found.losses) < 2:
+def front_chapters(trade_offs: Any) -> list[Chapter]:
+    """All chapters, with the optimum of the aim, or the knee, shown first."""
+    if not trade_offs.optimized:
+        return [_table(trade_offs)]
+    best = trade_offs.aimed or trade_offs.knee()
+    if len(trade_offs.optimized) < 2 or len(trade_offs.losses) < 2:
         return [_features(best), *explanation_chapters(best)]
-    explorer, *pairs = rows_and_pairs(best, Neighbours.of(best), trail_of(found, best))
-    return [explorer, _features(best), *pairs, *_others(found), _table(found)]
+    explorer, *pairs = rows_and_pairs(
+        best, Neighbours.of(best), front_path_of(trade_offs, best)
+    )
+    return [explorer, _features(best), *pairs, *_others(trade_offs), _table(trade_offs)]
 
 
 def _features(best: Explanation) -> Chapter:
-    """What matters most in the optimum that is shown first, and how far to trust it."""
-    own = best.document()
-    return Chapter(own.title, [*own.blocks, *own.trust])
+    """The largest features of the first optimum, and how far to trust them."""
+    document = best.document()
+    return Chapter(document.title, [*document.blocks, *document.trust])
 
 
-def _plain(found: Any, name: str) -> str:
-    return found.reduction_label(name).removesuffix(" without main effects")
+def _plain(trade_offs: Any, name: str) -> str:
+    return trade_offs.reduction_label(name).removesuffix(" without main effects")
 
 
 _BECOMES: Final = {
@@ -55,12 +57,12 @@ _BECOMES: Final = {
     "squared differences between similar features": "smoother",
     "total size": "simpler",
 }
-"""What explanations are, the less there is of it."""
+"""Comparative for explanations with less of a quantity."""
 
 
-def trail_of(found: Any, best: Explanation) -> FrontPath:
-    """The optima that differ from the one shown in one weight, and what is between."""
-    loss, line = _line(found, best)
+def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
+    """The optima that differ from the first in one weight, and the curve between."""
+    loss, line = _line(trade_offs, best)
     front = None
     if loss is not None:
         through = ExactFront.of(line, loss, solve)
@@ -68,57 +70,63 @@ def trail_of(found: Any, best: Explanation) -> FrontPath:
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return FrontPath(
         optima=line,
-        start_label="knee" if found.aimed is None else "aim",
-        becomes=_BECOMES.get(_plain(found, loss or ""), ""),
-        loss=loss or found.losses[-1],
+        start_label="knee" if trade_offs.aimed is None else "aim",
+        becomes=_BECOMES.get(_plain(trade_offs, loss or ""), ""),
+        loss=loss or trade_offs.losses[-1],
         start=next((i for i, one in enumerate(line) if one is best), 0),
-        losses=found.losses,
-        ends=found.ends,
-        labels={
+        losses=trade_offs.losses,
+        ends=trade_offs.ends,
+        words={
             name: "faithfulness"
-            if _is_faithful(found, name)
-            else found.reduction_label(name)
-            for name in found.losses
+            if _is_faithful(trade_offs, name)
+            else trade_offs.reduction_label(name)
+            for name in trade_offs.losses
         },
         front=front,
-        baselines=list(compress(found.baselines, found.compared)),
+        others=list(compress(trade_offs.baselines, trade_offs.compared)),
     )
 
 
-def _is_faithful(found: Any, name: str) -> bool:
-    return found.ends is not None and found.ends.faithful == (name,)
+def _is_faithful(trade_offs: Any, name: str) -> bool:
+    return trade_offs.ends is not None and trade_offs.ends.faithful == (name,)
 
 
-def _line(found: Any, best: Explanation) -> tuple[str | None, list[Any]]:
-    """The weight in which most optima differ, all others as the chosen one has them."""
+def _line(trade_offs: Any, best: Explanation) -> tuple[str | None, list[Any]]:
+    """The loss with the most optima that differ from the chosen one in its weight."""
 
-    def alike(loss: str) -> list[Any]:
-        own = {**best.rates, loss: 0.0}
-        same = (one for one in found.optimized if {**one.rates, loss: 0.0} == own)
+    def with_other_weights_of(loss: str) -> list[Any]:
+        rates = {**best.rates, loss: 0.0}
+        same = (
+            one for one in trade_offs.optimized if {**one.rates, loss: 0.0} == rates
+        )
         return sorted(same, key=lambda one: one.rates[loss])
 
-    lines = {name: alike(name) for name in found.losses if name in best.weights}
+    lines = {
+        name: with_other_weights_of(name)
+        for name in trade_offs.losses
+        if name in best.weights
+    }
     loss = max(lines, key=lambda name: len(lines[name]), default=None)
     if loss is None or len(lines[loss]) < _FEWEST:
-        first = found.losses[0]
-        return None, sorted(found.optimized, key=lambda one: one.losses[first])
+        first = trade_offs.losses[0]
+        return None, sorted(trade_offs.optimized, key=lambda one: one.losses[first])
     return loss, lines[loss]
 
 
-def _others(found: Any) -> Iterator[Chapter]:
-    """How far each other explanation lies above the best possible, nearest first."""
-    if not found.baselines:
+def _others(trade_offs: Any) -> Iterator[Chapter]:
+    """How far each other explanation is above the optimum, in increasing order."""
+    if not trade_offs.baselines:
         return
-    rows = found.distances()
+    rows = trade_offs.distances()
     lines = []
-    for place, one in enumerate(found.baselines):
-        own = rows.iloc[place]
-        why = own.get("not_compared")
+    for index, one in enumerate(trade_offs.baselines):
+        distance = rows.iloc[index]
+        why = distance.get("not_compared")
         lines.append(
             {
-                "explanation": found.distinct_name(one),
-                "excess": own["excess"],
-                **{name: one.losses[name] for name in found.losses},
+                "explanation": trade_offs.distinct_name(one),
+                "excess": distance["excess"],
+                **{name: one.losses[name] for name in trade_offs.losses},
                 "not compared": why if isinstance(why, str) else "",
             }
         )
@@ -129,34 +137,34 @@ def _others(found: Any) -> Iterator[Chapter]:
         table = table.drop(columns="not compared")
     words = "The excess is how far an objective is above the best possible, for the "
     words += "weights that suit it best."
-    caption = " ".join(["Losses: less is better.", *_on_shap(found)])
+    caption = " ".join(["Losses: less is better.", *_on_shap(trade_offs)])
     blocks: list[Block] = [Finding(words), Table(table, caption)]
     yield Chapter("Other explanations of the same rows", blocks)
 
 
-def _on_shap(found: Any) -> Iterator[str]:
-    """That contributions were made slopes, where they are measured as slopes."""
-    if any("shap" in x.method and x.units == "gradient" for x in found.baselines):
+def _on_shap(trade_offs: Any) -> Iterator[str]:
+    """A note that SHAP values were divided by distances, if they count as slopes."""
+    if any("shap" in x.method and x.units == "gradient" for x in trade_offs.baselines):
         yield "SHAP values are divided by distances from the background's means."
 
 
 OPTIMA_ON_PAGE: Final = 50
-"""Rows of the table of optima, spread over all of them."""
+"""Rows of the table of optima, evenly spaced over all of them."""
 
 
-def _table(found: Any) -> Chapter:
-    """All optima, by their weights."""
-    count = len(found.optimized)
-    frame = found.to_frame().iloc[evenly_spaced(count, OPTIMA_ON_PAGE)]
-    kept = [
+def _table(trade_offs: Any) -> Chapter:
+    """A table of the optima with weights, losses and shares."""
+    count = len(trade_offs.optimized)
+    frame = trade_offs.to_frame().iloc[evenly_spaced(count, OPTIMA_ON_PAGE)]
+    columns = [
         name
         for name in map(str, frame)
-        if name.startswith(("weight.", "loss.", "kept", "removed", "gap"))
+        if name.startswith(("weight.", "loss.", "retained", "removed", "gap"))
         and frame[name].notna().any()
     ]
-    table = frame[kept]
-    for name in kept:
-        if name.startswith(("kept", "removed")):
+    table = frame[columns]
+    for name in columns:
+        if name.startswith(("retained", "removed")):
             shares = {name: table[name].map(in_percent)}
             table = table.assign(**shares)
     table = table.rename(columns=lambda name: str(name).replace(".", " of ", 1))

@@ -1,4 +1,4 @@
-"""The settings of explanations, and rows that are explained together by them."""
+"""Settings of explanations, and rows that are explained jointly."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ from propopt.tables.schema import ColumnScale, TableSchema
 
 if TYPE_CHECKING:
     from propopt.lime.text.word_limits import TextLaw as TextLaw
-else:  # a room that explaining a table has no use for, and does not load
+else:  # tables do not need it, so it is not imported
     TextLaw = Any
 
 
@@ -97,10 +97,10 @@ _FEWEST_REFERENCE_ROWS: Final = 100
 
 _MOST_STEPS: Final = 1e10
 _MOST_PRODUCT_STEPS: Final = 1e9
-"""Operations for the contributions of all reference rows, of trees and of others."""
+"""Operations for the contributions of all reference rows: trees, other products."""
 
 _MOST_CALLS: Final = 500_000
-"""Rows that a model is given for all reference rows, where it is called."""
+"""Rows of calls of a black-box model for all reference rows."""
 
 KNEE: Final = "knee"
 A_QUARTER: Final = "a quarter of the way to the nearest rows"
@@ -110,7 +110,7 @@ A_QUARTER: Final = "a quarter of the way to the nearest rows"
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How an explanation draws what it cannot compute.
+    """Seed, precision and limits of the sampling that an explanation needs.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ class Sampling:
         The seed of all draws; None is seed 0. Background and reference rows do not
         depend on it.
     precision : float, optional
-        Draw until ``target_error`` is no larger, such as 0.02. A message says what the
-        first draws cost where they take long.
+        Draw until ``target_error`` is at most this, such as 0.02. If the first draws
+        take long, a message reports their cost.
     max_evaluations : int, optional
-        The most rows that the model is given for draws.
+        The largest number of rows for which draws call the model.
     batch_rows : int, optional
-        The most rows that the model is given in one call.
+        The largest number of rows in one call of the model.
 
     Examples
     --------
@@ -140,10 +140,10 @@ class Sampling:
 
 @dataclass(eq=False, kw_only=True)
 class Settings:
-    """The settings of an :class:`propopt.Explainer`, whose docstring explains each.
+    """The settings of an :class:`propopt.Explainer`, which documents each of them.
 
-    :func:`propopt.explain`, :func:`propopt.compare` and problem files take the same
-    names and defaults, from here.
+    :func:`propopt.explain`, :func:`propopt.compare` and problem files use the same
+    names and defaults.
     """
 
     target: Target = None
@@ -164,56 +164,58 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.sampling, Sampling):
             raise InvalidInput(
-                f"sampling: expected a propopt.Sampling, got {self.sampling!r}; "
-                "sampling=po.Sampling(rng=0) has a seed"
+                f"sampling: expected a propopt.Sampling, got {self.sampling!r}; write "
+                "sampling=po.Sampling(rng=0) for a seed"
             )
         if not (self.graph is None or isinstance(self.graph, Nearest)):
-            read_graph(self.graph)  # refused if it is none
+            read_graph(self.graph)  # raises if it is no graph
 
 
 @final
 @dataclass(eq=False, kw_only=True)
 class CheckedSettings(Settings):
-    """Settings with a seed in place of a generator, and what follows from them."""
+    """Validated settings, with a seed in place of a generator."""
 
     @classmethod
     def of(cls, settings: Settings) -> CheckedSettings:
-        """Those of an explainer, which may be changed afterwards."""
-        own = {field.name: getattr(settings, field.name) for field in fields(Settings)}
+        """A copy of the settings of an explainer, which may change afterwards."""
+        values = {
+            field.name: getattr(settings, field.name) for field in fields(Settings)
+        }
         sampling = settings.sampling
-        own["sampling"] = replace(sampling, rng=read_seed(sampling.rng))
-        return cls(**own)
+        values["sampling"] = replace(sampling, rng=read_seed(sampling.rng))
+        return cls(**values)
 
     @property
     def seed(self) -> int:
-        """The seed of all draws."""
+        """The seed of all draws, as an integer."""
         return read_seed(self.sampling.rng)
 
     @property
     def nearest(self) -> Nearest:
-        """How many rows each is compared with, where no graph says who is similar."""
+        """The numbers of neighbours and reference rows, unless a graph is given."""
         return self.graph if isinstance(self.graph, Nearest) else Nearest()
 
     @property
     def given_graph(self) -> Graph | None:
-        """The graph of the rows of X, if one is given."""
+        """The graph of the rows of X, or None if none is given."""
         return self.graph if isinstance(self.graph, Graph) else None
 
     @property
     def law_of_columns(self) -> LawChoice:
-        """The law of the slopes of a table; one that deletes words is refused."""
+        """The law for slopes of a table; refuses one for documents."""
         if not isinstance(self.law, str):
             from propopt.lime.text import word_limits
 
             if isinstance(self.law, word_limits.TextLaw):
                 raise InvalidInput(
-                    "law: a TextLaw deletes words of documents, and X is a table of "
-                    "rows"
+                    "law: a TextLaw is for documents, and X is a table of rows; leave "
+                    "it out"
                 )
         return self.law
 
     def refuse(self, reasons: Mapping[str, str]) -> None:
-        """Refuse the settings that are not as they are by default, with the reason."""
+        """Refuse settings that differ from their defaults, each with a reason."""
         for name, reason in reasons.items():
             value, default = getattr(self, name), getattr(Settings, name)
             same = isinstance(value, str | Sampling) and value == default
@@ -222,70 +224,70 @@ class CheckedSettings(Settings):
 
     @property
     def parts(self) -> bool:
-        """Whether a table's attributions are contributions: parts of the output."""
+        """Whether attributions of a table are contributions, not slopes."""
         if self.kind is None:
             return True
         return read_option(self.kind, KindChoice, "kind") == "contributions"
 
     def is_made_as(self, kind: ContributionChoice) -> bool:
-        """Whether contributions are of a kind; a table that is given is of none."""
+        """Whether contributions are computed by a method, not given as a table."""
         return isinstance(self.contributions, str) and self.contributions == kind
 
     def most_reference_rows(self, function: Function, reference: Reference) -> int:
-        """As asked; of 500 fewer where contributions of a row take long, as counted."""
-        asked = self.nearest.n_reference
-        if asked != N_REFERENCE:
-            return asked
+        """The largest number of reference rows; fewer than 500 if a row is costly."""
+        requested = self.nearest.n_reference
+        if requested != N_REFERENCE:
+            return requested
         n_columns = reference.points.shape[1]
         if not self.parts or not self.is_made_as("shapley") or n_columns < 2:
             return N_REFERENCE
-        read = function.products_in(n_columns)
-        if isinstance(read, Reason):  # orders both ways, and main effects
+        products = function.products_in(n_columns)
+        if isinstance(products, Reason):  # orders in both directions, main effects
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
             costs = [linked.steps_of_row(N_BACKGROUND) for linked in function.links]
             if costs and max(costs) <= MOST_LINK_STEPS:
                 most = min(most, _MOST_STEPS / max(costs))
         else:
-            rows = min(affordable_rows(read), len(reference.points))
-            steps = _MOST_STEPS if isinstance(read, Boxes) else _MOST_PRODUCT_STEPS
-            most = steps / max(steps_of_row(read, rows), 1.0)
+            rows = min(affordable_rows(products), len(reference.points))
+            steps = _MOST_STEPS if isinstance(products, Boxes) else _MOST_PRODUCT_STEPS
+            most = steps / max(steps_of_row(products, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, N_REFERENCE))
 
     def sizes_of(self, function: Function, reference: Reference) -> Array:
-        """What one step of each column is; of contributions with tails cut off."""
+        """The scale of each column; winsorised for contributions."""
         sizes = sizes_of(function, reference, self.scale)
         is_std = isinstance(self.scale, str) and self.scale == "std"
         return (
             winsorised(function, reference, sizes) if self.parts and is_std else sizes
         )
 
-    def refuse_what_is_joint(self) -> None:
-        """Refuse what has a meaning for rows, or documents, together."""
+    def refuse_joint_settings(self) -> None:
+        """Refuse settings that only rows or documents explained jointly can have."""
         joint = joint_setting_of(self)
         if joint == "contributions":
             raise InvalidInput(
-                "contributions: those of rows to come are not known; expected "
-                "'shapley' or 'slopes', which an Explainer makes of any row. "
+                "contributions: a table has no values for new rows; expected "
+                "'shapley' or 'slopes', which an Explainer computes for any row. "
                 "po.explain(model, X, contributions=table) explains several rows "
-                "together"
+                "jointly"
             )
         if joint is not None:
             raise InvalidInput(f"{joint}: {ALONE}")
         read_option(self.contributions, ContributionChoice, "contributions")
 
-    def refuse_what_kinds_lack(self) -> None:
-        """Refuse settings of contributions where slopes are asked for."""
+    def refuse_settings_of_other_kinds(self) -> None:
+        """Refuse settings that the kind of attributions does not use."""
         read_option(self.metric, MetricChoice, "metric")
         if isinstance(self.offset, str):
             read_option(self.offset, OffsetChoice, "offset")
         if not self.parts:
-            reason = "it is of kind='contributions', and kind is 'slopes'"
+            reason = "it is for kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
             self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
         elif self.is_made_as("shapley"):
             reason = (
-                f"{self.law!r} is of slopes, and Shapley values take none; leave it "
-                "out, or take contributions='slopes'"
+                f"{self.law!r} is for slopes, and Shapley values have no law; leave it "
+                "out, or give contributions='slopes'"
             )
             self.refuse({"law": reason})
         elif self.is_made_as("slopes"):
@@ -293,28 +295,28 @@ class CheckedSettings(Settings):
         main_effects = isinstance(self.offset, str) and self.offset == "main_effects"
         if self.groups is not None and main_effects:
             raise InvalidInput(
-                "offset: 'main_effects' reports shares of single columns; leave it "
-                "out, and groups have main effects by default"
+                "offset: 'main_effects' reports shares of single columns, not of "
+                "groups; leave it out, as groups have main effects by default"
             )
 
 
 _NO_BACKGROUND: Final = (
-    "it weighs the background of Shapley values, and slopes have none; leave it out"
+    "it weights the background of Shapley values, and slopes have none; leave it out"
 )
 
 _NO_GAME: Final = (
     "groups of columns are players of Shapley values, and slopes have none; leave it "
-    "out, or add contributions up by explanation.grouped(groups)"
+    "out, or sum contributions by explanation.grouped(groups)"
 )
 
 ALONE: Final = (
-    "a row by itself is compared with fixed rows of data, where it has no meaning; "
-    "leave it out, or give two rows or more to po.explain"
+    "it applies only to rows that are explained jointly; leave it out, or give "
+    "po.explain two rows or more without data"
 )
 
 
 def joint_setting_of(settings: Settings) -> str | None:
-    """The setting under which rows are each other's reference; None without one."""
+    """The setting that requires rows to be explained jointly; None without one."""
     graph, offset, sampling = settings.graph, settings.offset, settings.sampling
     given = {
         "graph": isinstance(graph, Graph),
@@ -328,7 +330,7 @@ def joint_setting_of(settings: Settings) -> str | None:
 
 
 class SettingsByName(TypedDict, total=False):
-    """The :class:`Settings` as arguments of a call, for type checkers."""
+    """The :class:`Settings` as keyword arguments, for type checkers."""
 
     target: Target
     output: Output
@@ -350,77 +352,79 @@ _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
 def takes_settings(call: _Called) -> _Called:
-    """A call with the settings in its signature, each by its name and default.
+    """Replace ``**settings`` in the signature of a function by all settings.
 
-    ``**settings`` of the call stands for them: :class:`SettingsByName`.
+    Each has its name and default from :class:`Settings`.
     """
-    own = signature(call)
-    listed = [x for x in own.parameters.values() if x.kind is not Argument.VAR_KEYWORD]
+    original = signature(call)
+    listed = [
+        x for x in original.parameters.values() if x.kind is not Argument.VAR_KEYWORD
+    ]
     taken = signature(Settings).parameters.values()
     called: Any = call
-    called.__signature__ = own.replace(parameters=[*listed, *taken])
+    called.__signature__ = original.replace(parameters=[*listed, *taken])
     return call
 
 
-# ---- Rows that are explained together: what they aim at, who is alike, the optimum
+# ---- Rows that are explained jointly: targets, similarity, optimum
 
 
 MOST_STABLE = 1_000
-"""Rows whose stability is computed at once: it takes two more eigenbases."""
+"""Rows for which stability is computed by default; it takes two more eigenbases."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExplanationProblem(ABC):
-    """Rows or documents, and all that their explanation together depends on."""
+    """Rows or documents with all inputs of their joint explanation."""
 
     settings: CheckedSettings
     function: Function  # the model
-    points: Points  # (N, D): the rows, as they are read
-    labels: Labels  # their names
+    points: Points  # (N, D): the encoded rows
+    labels: Labels  # the names of rows and columns
     progress: bool | None = None  # whether to show bars
 
     @property
     @abstractmethod
     def robust(self) -> PairwiseRobustness | SharedRobustness:
-        """The loss of robustness, between those that are similar."""
+        """The loss of robustness between similar rows or documents."""
 
     @property
     def weight(self) -> tuple[float | str | None, str]:
-        """That of robustness, None for that at the knee; and where it comes from."""
-        own = self.settings.robustness
-        if isinstance(own, str) and own != KNEE:
-            share = read_share(own, "robustness")
-            return own, f"roughness {100.0 * share:g} % smaller"
-        if own is None or own == KNEE:
-            return None, "knee of the front"
-        return own, "given"
+        """The weight of robustness (None: at the knee), and its rule in words."""
+        robustness = self.settings.robustness
+        if isinstance(robustness, str) and robustness != KNEE:
+            share = read_share(robustness, "robustness")
+            return robustness, f"roughness {100.0 * share:g} % smaller"
+        if robustness is None or robustness == KNEE:
+            return None, "knee of the trade-off curve"
+        return robustness, "given"
 
-    def nearest(self, known: Targets) -> Explanation:
-        """The optimum for targets, with these beside it."""
+    def nearest(self, targets: Targets) -> Explanation:
+        """The optimum for some targets."""
         weight, _ = self.weight
         return nearest_explanation(
-            known,
+            targets,
             self.robust,
             robustness=weight,
-            metric=self.metric_of(known),
+            metric=self.metric_of(targets),
             progress=self.progress,
         )
 
-    def metric_of(self, known: Targets) -> ColumnMetric | None:
-        """How columns count; alike if None."""
-        del known
+    def metric_of(self, targets: Targets) -> ColumnMetric | None:
+        """The metric of the columns; None if all have equal weights."""
+        del targets
         return None
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowsProblem(ExplanationProblem):
-    """Rows of a table, and all that their explanation together depends on."""
+    """Rows of a table with all inputs of their joint explanation."""
 
-    reference: Reference  # the rows that scales and laws are made of
-    sizes: Array  # (D,): the scale of each feature; 0 if constant
-    model: Any = None  # what the function was made of, where it has other classes
-    weighted: Background | None = None  # all rows of the table, where they have weights
+    reference: Reference  # the rows that scales and laws use
+    sizes: Array  # (D,): the scale of each column; 0 if constant
+    model: Any = None  # the wrapped model, for the outputs of its other classes
+    weighted: Background | None = None  # all rows of the table, if they have weights
 
     @classmethod
     def of(
@@ -431,15 +435,15 @@ class RowsProblem(ExplanationProblem):
         X: Any,
         progress: bool | None,
     ) -> RowsProblem:
-        """The reference rows X, or rows of ``data``, read as the model's table."""
+        """The problem of the reference rows X, or of rows of ``data``."""
         has_rows = not (data is None or isinstance(data, TableSchema))
         table = data if has_rows else X
         if table is None:
             raise InvalidInput(
-                "fit: expected reference rows, X, or a table of them, Explainer(model, "
+                "fit: expected reference rows X, or a table such as Explainer(model, "
                 "data=X_train)"
             )
-        function, told = wrap_with_table(
+        function, model_table = wrap_with_table(
             model,
             table if X is None else X,
             settings.target,
@@ -451,9 +455,9 @@ class RowsProblem(ExplanationProblem):
         rows = None
         if X is not None and X is not data:
             function = function.with_categories_of(X)
-            rows = told.read(function, X, "X")
+            rows = model_table.read(function, X, "X")
         if has_rows or rows is None:
-            points, labels = told.read(function, table, "data")
+            points, labels = model_table.read(function, table, "data")
         else:
             points, labels = rows
         reference = Reference.of_points(points, labels, function.schema)
@@ -462,7 +466,7 @@ class RowsProblem(ExplanationProblem):
             points, labels = rows
         elif X is None:
             most = settings.most_reference_rows(function, reference)
-            if len(points) > most:  # whatever the seed of draws: it follows from data
+            if len(points) > most:  # a fixed seed: rows depend on data only
                 rng = np.random.default_rng(0)
                 chosen = np.sort(rng.choice(len(points), most, replace=False))
                 points, labels = points[chosen], labels.of_positions(chosen)
@@ -480,43 +484,44 @@ class RowsProblem(ExplanationProblem):
 
     @cached_property
     def coordinates(self) -> Array:
-        """Where the rows lie, (N, M), so that distances mean something."""
+        """Coordinates (N, M) of the rows, for distances."""
         return coordinates_of(self.function, self.points, self.sizes)
 
     @cached_property
     def graph(self) -> Graph:
-        """Who is similar: nearest neighbours, if no graph is given."""
-        asked = self.settings
-        if asked.given_graph is not None:
-            return graph_of_rows(asked.given_graph, len(self.points))
-        if asked.parts and not asked.nearest.same_pattern:
+        """The graph of similar rows: nearest neighbours, if none is given."""
+        settings = self.settings
+        if settings.given_graph is not None:
+            return graph_of_rows(settings.given_graph, len(self.points))
+        if settings.parts and not settings.nearest.same_pattern:
             return self.neighbours.graph
         return knn_graph(
             self.coordinates,
             self.n_neighbors,
-            same_pattern=asked.nearest.same_pattern,
+            same_pattern=settings.nearest.same_pattern,
         )
 
     @cached_property
     def neighbours(self) -> RowNeighbours:
-        """The rows as those that contributions are compared with."""
+        """The nearest neighbours of rows, for contributions."""
         return RowNeighbours(self.coordinates, self.n_neighbors)
 
     @property
     def n_neighbors(self) -> int:
-        """How many rows each is compared with."""
+        """The number of neighbours of each row."""
         return min(self.settings.nearest.n_neighbors, len(self.points) - 1)
 
     @property
     def weight(self) -> tuple[float | str | None, str]:
-        """By default contributions move a quarter of the way, and slopes to the knee.
+        """The weight of robustness, and its rule in words.
 
-        With c = 1/(6σ) and the mean degree σ, θ = 2cσ/(1 + 2cσ) = ¼ of the way from Φ
-        to what the nearest rows suggest, before rows are made to add up.
+        Contributions have c = 1/(6σ) by default, with the mean degree σ. Before
+        completeness they then move θ = 2cσ/(1 + 2cσ) = ¼ of the way from Φ to the value
+        that the nearest rows suggest. Slopes take the knee.
         """
         if self.settings.robustness is not None or not self.settings.parts:
             return super().weight
-        degree = float(self.n_neighbors)  # if no similarity fell with distance
+        degree = float(self.n_neighbors)  # for similarities of one
         given, nearest = self.settings.given_graph, self.settings.nearest
         if given is not None or nearest.same_pattern:
             degree = self.graph.total / len(self.points)
@@ -524,63 +529,63 @@ class RowsProblem(ExplanationProblem):
 
     @cached_property
     def robust(self) -> PairwiseRobustness:
-        """Between rows that are joined by the graph, without main effects if asked."""
+        """The loss of robustness on the graph, without main effects if requested."""
         N, D = self.points.shape
         shape = N, D if self.players is None else self.players.count
         robust = PairwiseRobustness(self.graph, offset=self.offset)
         if robust.offset is not None and robust.offset.shape != shape:
-            owner = "X has" if self.players is None else "groups have"
+            noun = "X" if self.players is None else "groups"
             raise InvalidInput(
-                f"offset: expected {N} rows × {shape[1]} columns, as {owner}, got "
+                f"offset: expected {N} rows × {shape[1]} columns, as for {noun}, got "
                 f"{' × '.join(map(str, robust.offset.shape))}"
             )
         return robust
 
     @property
     def uses_main_effects(self) -> bool:
-        """Whether similar rows may differ in what their main effects contribute."""
+        """Whether differences of main effects between similar rows are not reduced."""
         offset = self.settings.offset
         if not isinstance(offset, str):
             return False
         if offset == "main_effects" and not self.settings.parts:
             raise InvalidInput(
-                "offset: main effects are parts of the output, and kind is 'slopes'; "
-                "take kind='contributions', or give a table of slopes"
+                "offset: main effects are contributions, and kind is 'slopes'; give "
+                "kind='contributions', or a table of slopes"
             )
         return self.settings.parts
 
     @cached_property
     def offset(self) -> Any:
-        """What rows may differ in: a table, main effects that are made here, or None."""
+        """G (N, D): a table, main effects computed here, or None."""
         if not self.uses_main_effects:
-            asked = self.settings.offset
-            return None if isinstance(asked, str) else asked
+            offset = self.settings.offset
+            return None if isinstance(offset, str) else offset
         return self.main_effect_rule.at(self.points, self.labels)
 
     @cached_property
     def main_effect_rule(self) -> MainEffectRule:
-        """How main effects of any row are made, over the background of contributions."""
+        """The rule for main effects of any row, over the background."""
         return self.main_effect_rule_of(self.rule)
 
     @staticmethod
     def main_effect_rule_of(rule: AnyRule) -> MainEffectRule:
-        """That of the function and the background of a rule."""
+        """The rule for main effects with the function and background of a rule."""
         assert isinstance(rule, ContributionRule), "see uses_main_effects"
         names = rule.reference.labels
         return MainEffectRule.of(rule.function, rule.background, names, rule.players)
 
-    def metric_of(self, known: Targets) -> ColumnMetric | None:
-        """How columns count in contributions, by what these are; made once."""
-        if known.base is None:
+    def metric_of(self, targets: Targets) -> ColumnMetric | None:
+        """The metric of contributions, fixed at the first call; None for slopes."""
+        if targets.base is None:
             return None
         if self._metrics:
             return self._metrics[0]
-        self._metrics.append(self._metric_of(known.estimate.values))
+        self._metrics.append(self._metric_of(targets.estimate.values))
         return self._metrics[0]
 
     @property
     def metric(self) -> ColumnMetric | None:
-        """That of the contributions that were explained; None before, and of slopes."""
+        """The fixed metric of contributions; None before, and for slopes."""
         return self._metrics[0] if self._metrics else None
 
     @cached_property
@@ -588,50 +593,54 @@ class RowsProblem(ExplanationProblem):
         return []
 
     def _metric_of(self, phi: Attributions) -> ColumnMetric:
-        asked = self.settings.metric
-        own = isinstance(self.robust.offset, np.ndarray)
-        if asked == "auto":
+        metric = self.settings.metric
+        has_offset = isinstance(self.robust.offset, np.ndarray)
+        if metric == "auto":
             of_slopes = self.settings.is_made_as("slopes")
-            asked = "uniform" if of_slopes or not own else "joint"
-        if asked == "effects":
+            metric = "uniform" if of_slopes or not has_offset else "joint"
+        if metric == "effects":
             return ColumnMetric.effects(phi)
-        if asked == "uniform":
+        if metric == "uniform":
             return ColumnMetric.uniform(phi)
-        if not own:
+        if not has_offset:
             raise InvalidInput(
-                "metric: 'joint' is the size of what columns do beside their own "
-                "values, and offset is None; take offset='main_effects'"
+                "metric: 'joint' measures interactions beyond main effects, and offset "
+                "is None; give offset='main_effects'"
             )
         assert self.robust.offset is not None, "see own"
         return ColumnMetric.joint([(phi, self.robust.offset), *self._other_classes()])
 
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
-        """Φ and G of the other outputs of a model of several classes."""
+        """Φ and G for the other classes of a classifier."""
         rule = self.rule
         if not isinstance(rule, ContributionRule):
             return
         if not self.settings.is_made_as("shapley"):
             return
-        known: Any = self.function.schema
-        known = self.reference.points if known is None else known
-        own = self.function, self.settings.output, known
-        for function in other_classes(self.model, *own):
+        data: Any = self.function.schema
+        data = self.reference.points if data is None else data
+        output_of = self.function, self.settings.output, data
+        for function in other_classes(self.model, *output_of):
             other = replace(rule, function=function, given_background=rule.background)
             phi = other.of(self.points, self.labels).estimate.values
             yield phi, self.main_effect_rule_of(other).at(self.points, self.labels)
 
     @cached_property
     def rule(self) -> AnyRule:
-        """How slopes are made, or contributions."""
-        asked = self.settings
-        law, rng, reference = asked.law_of_columns, asked.sampling.rng, self.reference
-        sampling = asked.sampling
-        if not asked.parts:
+        """The rule for targets: slopes or contributions."""
+        settings = self.settings
+        law, rng, reference = (
+            settings.law_of_columns,
+            settings.sampling.rng,
+            self.reference,
+        )
+        sampling = settings.sampling
+        if not settings.parts:
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
         return ContributionRule(
             function=self.function,
             reference=reference,
-            kind=asked.contributions,
+            kind=settings.contributions,
             law=law,
             rng=rng,
             draws=DrawPlan(100, 0, sampling.precision, sampling.max_evaluations),
@@ -641,56 +650,56 @@ class RowsProblem(ExplanationProblem):
 
     @cached_property
     def players(self) -> Players | None:
-        """Of the columns, where groups of them are one."""
+        """The players of the game, if groups of columns are players."""
         groups, names = self.settings.groups, self.reference.labels
         if groups is None:
             return None
         return Players.of(groups, names, self.points.shape[1])
 
     def metadata(self, points: Points) -> dict[str, Any]:
-        """What an explanation says of rows (N, D): values of columns, or of groups."""
-        told = self.function.metadata(points)
-        return told if self.players is None else self.players.metadata(**told)
+        """Fields of an explanation with the values of rows (N, D)."""
+        metadata = self.function.metadata(points)
+        return metadata if self.players is None else self.players.metadata(**metadata)
 
     @property
     def background_digest(self) -> str | None:
-        """Of what contributions are compared with; None of slopes."""
+        """The digest of the background of contributions; None for slopes."""
         rule = self.rule
         return rule.background.digest if isinstance(rule, ContributionRule) else None
 
     def background_parameters(self) -> dict[str, Parameter]:
-        """What contributions are compared with, and how far a draw moves the base."""
+        """Parameters that describe the background of contributions."""
         rule = self.rule
         if not isinstance(rule, ContributionRule):
             return {}
-        told: dict[str, Parameter] = {
+        parameters: dict[str, Parameter] = {
             "background": f"{rule.background.in_words()}, "
             f"sha256:{rule.background.digest[:12]}"
         }
         if rule.base_error > 0.0:
-            told["base error"] = rule.base_error
+            parameters["base error"] = rule.base_error
         if self.settings.is_made_as("shapley"):
-            told["mixed rows"] = self.off_data.in_words()
-        return told
+            parameters["mixed rows"] = self.off_data.in_words()
+        return parameters
 
     @cached_property
     def off_data(self) -> OffData | Reason:
-        """How many rows that contributions are made of are far from the data."""
+        """How many mixed rows of the game are far from the data, if known."""
         rule, D = self.rule, self.points.shape[1]
         if not isinstance(rule, ContributionRule):
-            return Reason("slopes are not made of mixed rows")
-        own = self.players
+            return Reason("slopes do not use mixed rows")
+        players = self.players
         return OffData.of(
             self.points,
             rule.background.points,
             self.reference.points,
             lambda points: coordinates_of(self.function, points, self.sizes),
-            np.arange(D) if own is None else own.of_column,
+            np.arange(D) if players is None else players.of_column,
             rule.background.weights,
         )
 
     def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
-        """How much of the differences of contributions follows from main effects."""
+        """The share of differences that main effects explain, as a parameter."""
         offset = self.settings.offset
         if (
             not isinstance(offset, str) or offset != "main_effects"
@@ -699,12 +708,14 @@ class RowsProblem(ExplanationProblem):
         from propopt.explaining.explainers.main_effects import main_effects_of
 
         rule = self.main_effect_rule
-        told = self.function, self.points, self.labels, rule.background
-        share = main_effects_of(*told).difference_shares(best.contributions, self.graph)
+        table = self.function, self.points, self.labels, rule.background
+        share = main_effects_of(*table).difference_shares(
+            best.contributions, self.graph
+        )
         return {"main effect": " ".join(x.sentence for x in share.findings())}
 
     def best(self, rule: AnyRule) -> Explanation:
-        """The optimum for what the rule makes, as precisely as is asked."""
+        """The optimum for the targets of a rule, to the requested precision."""
         if isinstance(rule, TargetRule):
             best = self.nearest(Targets(estimate=self._slopes(rule)))
         else:
@@ -713,22 +724,22 @@ class RowsProblem(ExplanationProblem):
             best = self.nearest(rule.of(self.points, self.labels))
         precision = self.settings.sampling.precision
         if precision is not None and not best.target_error <= precision:
-            error = "is not known" if best.target is None else best.target.in_words()
+            error = "is unknown" if best.target is None else best.target.in_words()
             warnings.warn(
-                f"precision: a target error of {precision:.2g} was wanted: {error}; "
-                "more max_evaluations would do where it is drawn",
+                f"precision: expected a target error of {precision:.2g}: {error}; "
+                "give more max_evaluations if the target is sampled",
                 ImpreciseWarning,
                 stacklevel=3,
             )
         return best
 
-    def _error(self, known: Targets) -> float:
-        return self.nearest(known).target_error
+    def _error(self, targets: Targets) -> float:
+        return self.nearest(targets).target_error
 
     def _slopes(self, rule: TargetRule) -> Estimate:
-        """Slopes that are drawn on until their error costs little, where that is asked.
+        """Slopes, sampled until the requested precision if they are sampled.
 
-        What the first draws cost is said before, by default where they take long.
+        The cost of the first draws is announced if they take long.
         """
         mean = rule.function
         if not isinstance(mean, SampledMean):
@@ -749,34 +760,34 @@ class RowsProblem(ExplanationProblem):
 
 
 def stability_in_words(best: Explanation) -> str:
-    """Whether conclusions survive other weights, neighbours and draws."""
+    """The stability of conclusions in words, or why it was not computed."""
     if best.shape[0] > MOST_STABLE:
         return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
     if best.program is None:
-        return "not computed: columns count by a metric"
+        return "not computed: columns have weights by a metric"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
     if weighed < 2 and not is_sampled(best):
-        return "nothing varies: robustness has no weight, and nothing is drawn"
+        return "nothing varies: robustness has no weight, and nothing is sampled"
     return "; ".join(x.sentence for x in best.stability().document().findings)
 
 
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
-    """Which categories of rows (N, D) data has not, as the note of an explanation."""
+    """A note on the categories of rows (N, D) that do not occur in data."""
     schema = function.schema
-    told = None if schema is None else schema.describe_new_categories(points)
-    if told is None or schema is None:
+    unknown = None if schema is None else schema.describe_new_categories(points)
+    if unknown is None or schema is None:
         return {}
     count = int(schema.new_categories(points).any(axis=1).sum())
     noun = "row has" if count == 1 else "rows have"
     return {
-        "notes": f"{count:,} {noun} categories that data has not, explained as the "
-        f"model treats them: {told}"
+        "notes": f"{count:,} {noun} categories that do not occur in data, explained "
+        f"as the model treats them: {unknown}"
     }
 
 
 def with_note(
     parameters: Mapping[str, Parameter], note: Mapping[str, Parameter]
 ) -> dict[str, Parameter]:
-    """What an explanation says of itself, with one note more."""
-    notes = [str(own["notes"]) for own in (parameters, note) if "notes" in own]
+    """The parameters of an explanation with one more note."""
+    notes = [str(x["notes"]) for x in (parameters, note) if "notes" in x]
     return {**parameters, **({"notes": "; ".join(notes)} if notes else {})}

@@ -1,7 +1,7 @@
-"""Fitted explainers as files, without their models: numbers, names and rules.
+"""Fitted explainers as files: arrays, names and settings, without the model.
 
-A model is given again when a file is loaded, and has to be the same function: its
-values, and the targets made of it, are compared at some of the reference rows.
+The model is given again when a file is loaded. It has to be the same function: its
+values and targets are compared at some of the reference rows.
 """
 
 from __future__ import annotations
@@ -40,37 +40,36 @@ from propopt.tables.schema import TableSchema
 
 
 CHECKED_ROWS = 16
-"""Reference rows at which values of a model are compared, and so many ..."""
+"""Reference rows at which values of a loaded model are compared."""
 
 CHECKED_TARGETS = 3
-"""... at which its targets are."""
+"""Reference rows at which targets of a loaded model are compared."""
 
 _SAME = 1e-4
-"""Of the range of values, and of the largest target: other libraries and machines
-round in other places."""
+"""Relative tolerance of these comparisons; libraries and machines round differently."""
 
 _NONSENSE = (
     ArithmeticError,
     AttributeError,
     LookupError,
     MemoryError,
-    RuntimeError,  # of which too deep a nesting is one
+    RuntimeError,  # such as a recursion that is too deep
     TypeError,
     ValueError,
 )
-"""What numbers and names that do not go together raise, wherever that is noticed."""
+"""Errors that inconsistent fields of a file can cause in any function."""
 
 
 class SavedExplainer(
     Declared, kind="propopt explainer", noun="a saved explainer", version=4
 ):
-    """The fields of a fitted explainer, without its model."""
+    """All fields of a fitted explainer except for its model."""
 
     reference: Explanation = field()
-    target: Target = field(default=None)  # what was asked of the model
+    target: Target = field(default=None)  # the explained class or column
     output: Output = field()
-    law: LawChoice = field()  # of the target
-    seed: int = field(low=0)  # for targets that are sampled
+    law: LawChoice = field()  # of slopes
+    seed: int = field(low=0)  # of sampled targets
     wrapped: bool = field()  # whether the model was given as a Function
     schema: TableSchema | None = field(default=None)
     rows: Points = field("n D", missing=True, nonempty=True)
@@ -86,7 +85,7 @@ class SavedExplainer(
     metric: MetricChoice | None = field(default=None)
     metric_name: str | None = field(default=None)
     omega: Values | None = field("P", low=0.0, default=None)  # of the metric
-    moves: Mask | None = field("P", default=None)  # columns, or groups, that move
+    moves: Mask | None = field("P", default=None)  # columns or groups that may move
     main_effects: Array | None = field("n P", default=None)  # of the reference rows
     n_background: int | None = field(low=1, default=None)  # rows of their table
     background_weights: Values | None = field("b", low=0.0, default=None)
@@ -95,7 +94,7 @@ class SavedExplainer(
 
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
-        """What is to be saved."""
+        """Collect the fields of a fitted explainer."""
         problem, reference = fitted.problem, fitted.reference
         settings, table = problem.settings, problem.reference
         first = problem.points[:CHECKED_ROWS]
@@ -130,20 +129,22 @@ class SavedExplainer(
             n_rows=table.n_rows,
             sizes=problem.sizes,
             values=problem.function.value_at(first, problem.labels.of_columns()),
-            groups={name: tuple(own) for name, own in (settings.groups or {}).items()},
+            groups={
+                k: tuple(columns) for k, columns in (settings.groups or {}).items()
+            },
             n_neighbors=problem.n_neighbors,
             **parts,
         )
 
     def validate(self) -> None:
-        """Refuse numbers of another size than the reference has, or without meaning."""
+        """Refuse arrays of wrong sizes and incomplete settings of contributions."""
         (n, P), k = self.reference.shape, len(self.values)
         count = self.rows.shape[1]
         if self.groups:
             names = Labels(features=self.table_features)
             count = Players.of(self.groups, names, count).count
         if (len(self.rows), count) != (n, P):
-            raise InvalidInput("rows: expected those of the reference")
+            raise InvalidInput("rows: expected the rows of the reference")
         if k != min(n, CHECKED_ROWS):
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
         for name in ("base_value", "prediction"):
@@ -151,17 +152,12 @@ class SavedExplainer(
             if numbers is not None and np.isnan(numbers).any():
                 raise InvalidInput(f"reference: {name}: a mean of the model is missing")
         if len(self.reference.weights) != 2:
-            raise InvalidInput("reference: weights: expected those of two losses")
-        told: list[Any] = [self.contributions, self.metric, self.background]
-        told += [
-            self.targets,
-            self.metric_name,
-            self.omega,
-            self.moves,
-            self.n_background,
-        ]
-        if 0 < sum(part is None for part in told) < len(told):
-            raise InvalidInput("contributions: some of what makes them is missing")
+            raise InvalidInput("reference: weights: expected the weights of two losses")
+        together: list[Any] = [self.contributions, self.metric, self.background]
+        together += [self.targets, self.metric_name, self.omega]
+        together += [self.moves, self.n_background]
+        if 0 < sum(part is None for part in together) < len(together):
+            raise InvalidInput("contributions: some of their fields are missing")
         parts = (self.targets, self.main_effects)
         if any(part is not None and part.shape[1] != P for part in parts):
             raise InvalidInput("targets: expected one for each contribution")
@@ -172,7 +168,7 @@ class SavedExplainer(
             raise InvalidInput("background_weights: expected shares that add up to 1")
 
     def fitted(self, model: Any) -> FittedRows:
-        """The explainer, of the same model."""
+        """Restore the fitted explainer for the given model."""
         reference = self.reference
         function = self._function(model)
         labels = Labels(features=self.table_features)
@@ -181,17 +177,17 @@ class SavedExplainer(
         table = replace(table, n_rows=self.n_rows)
         parts: dict[str, Any] = {"kind": "slopes"}
         if self.contributions is not None and self.metric is not None:
-            own = {"contributions": self.contributions, "metric": self.metric}
-            parts = {"kind": "contributions", **own}
+            contributions = {"contributions": self.contributions, "metric": self.metric}
+            parts = {"kind": "contributions", **contributions}
             if self.main_effects is None:
                 parts["offset"] = None
             if self.groups:
                 parts["groups"] = dict(self.groups)
-        named = function.quantity
+        quantity = function.quantity
         settings = CheckedSettings(
             target=self.target,
             output=self.output,
-            outcome=None if self.wrapped else named.outcome,
+            outcome=None if self.wrapped else quantity.outcome,
             law=self.law,
             scale=self.sizes,
             graph=Nearest(self.n_neighbors),
@@ -224,7 +220,7 @@ class SavedExplainer(
         )
 
     def _made(self) -> dict[str, Any]:
-        """What contributions of new rows are made with."""
+        """The background, metric and main effects of contributions."""
         assert self.background is not None, "see validate"
         assert self.n_background is not None, "see validate"
         assert self.metric_name is not None, "see validate"
@@ -243,25 +239,25 @@ class SavedExplainer(
 
     @property
     def _names(self) -> Labels:
-        """Of the reference rows and their columns."""
-        own = self.reference.labels
-        return Labels(own.points, self.table_features) if self.groups else own
+        """The names of the reference rows and their columns."""
+        labels = self.reference.labels
+        return Labels(labels.points, self.table_features) if self.groups else labels
 
     def _function(self, model: Any) -> Function:
         if self.wrapped != isinstance(model, Function):
             made = "a Function, by propopt.wrap" if self.wrapped else "the model itself"
-            raise InvalidInput(f"model: the explainer was fitted to {made}; give that")
+            raise InvalidInput(f"model: the explainer was fitted to {made}; give it")
         if self.wrapped:
             return model
-        named = self.reference.quantity
-        outcome = None if named is None else named.outcome
+        quantity = self.reference.quantity
+        outcome = None if quantity is None else quantity.outcome
         data: Any = self.table if self.schema is None else self.schema
-        asked = self.target, self.output, data
-        return wrap_with_table(model, None, *asked, outcome=outcome)[0]
+        settings = self.target, self.output, data
+        return wrap_with_table(model, None, *settings, outcome=outcome)[0]
 
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:
-    """The explainer of a file, for the same model."""
+    """Read the explainer of a file and check it against the given model."""
     saved, source = SavedExplainer.load(path), archive_path(path)
     try:
         fitted = saved.fitted(model)
@@ -270,19 +266,19 @@ def read_explainer(path: str | Path, model: Any) -> FittedRows:
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from None
     except _NONSENSE as error:
-        reason = f"what it holds makes no sense: {type(error).__name__}: {error}"
+        reason = f"its fields are inconsistent: {type(error).__name__}: {error}"
         raise InvalidInput(f"{source}: not a saved explainer: {reason}") from None
     return fitted
 
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
-    """Refuse numbers that no fit leaves together."""
+    """Refuse combinations of fields that no fit produces."""
     reference = fitted.reference
     n, _ = reference.shape
     if fitted.problem.settings.nearest.n_neighbors >= n:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
-    near = neighbours_in_words(fitted.problem)
-    for name, text in near.items():
+    words = neighbours_in_words(fitted.problem)
+    for name, text in words.items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
@@ -291,21 +287,21 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     if fitted.problem.reference.n_rows < len(fitted.problem.reference.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
     if not fitted.weights[0] > 0.0:
-        raise InvalidInput("reference: weights: the first has to be above zero")
-    known = [reference.gradient]
+        raise InvalidInput("reference: weights: expected the first above zero")
+    arrays = [reference.gradient]
     if fitted.problem.settings.parts:
         base = reference.base_value
-        known = [reference.contributions, base, reference.prediction]
+        arrays = [reference.contributions, base, reference.prediction]
         if base is not None and np.ptp(base) != 0.0:
             raise InvalidInput(
-                "reference: base_value: expected one and the same number"
+                "reference: base_value: expected an equal number in all rows"
             )
-    if any(array is None for array in known):
-        raise InvalidInput("reference: it lacks what it aims at")
+    if any(array is None for array in arrays):
+        raise InvalidInput("reference: it lacks its target")
 
 
 def _targets(fitted: FittedRows) -> Array:
-    """What some reference rows aim at, as new rows would."""
+    """The targets of some reference rows, computed as for new rows."""
     columns = fitted.problem.labels.of_columns()
     rows = fitted.problem.points[:CHECKED_TARGETS]
     if isinstance(fitted.rule, TargetRule):
@@ -315,12 +311,12 @@ def _targets(fitted: FittedRows) -> Array:
 
 
 def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
-    """Compare what a model says, and what is made of it, with what is stored."""
+    """Refuse a model with other values or targets than those in the file."""
     D, columns = fitted.reference.shape[1], fitted.problem.labels.of_columns()
     values = saved.values
     result = fitted.function.value_at(fitted.problem.points[: len(values)], columns)
-    known = fitted.reference.gradient
-    before = np.zeros((0, D)) if known is None else known
+    target = fitted.reference.gradient
+    before = np.zeros((0, D)) if target is None else target
     if saved.targets is not None:
         before = saved.targets
     targets = _targets(fitted)
@@ -331,11 +327,11 @@ def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
         ("value", result, values, of_values),
         ("target", targets, before, of_targets),
     ):
-        apart = np.abs(now - then) - allowed
-        if not apart.max() <= 0.0:
-            place = np.unravel_index(int(apart.argmax()), apart.shape)
+        excess = np.abs(now - then) - allowed
+        if not excess.max() <= 0.0:
+            index = np.unravel_index(int(excess.argmax()), excess.shape)
             raise InvalidInput(
-                f"model: it is another function than the explainer was "
-                f"fitted to: at reference row {place[0]} its {label} is "
-                f"{now[place]:.6g}, and was {then[place]:.6g}; fit an explainer to it"
+                f"model: it differs from the model of the fit: at reference row "
+                f"{index[0]} its {label} is {now[index]:.6g}, and was "
+                f"{then[index]:.6g}; fit an explainer to this model"
             )

@@ -1,4 +1,4 @@
-"""Many optimal explanations, over weights and limits."""
+"""Sweeps: optimal explanations for many weights and limits, in blocks and workers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SweepPoint: TypeAlias = tuple[Array, tuple[Bound, ...]]
 def _planned(
     objective: Objective, weights: ByLoss, limits: ByLoss
 ) -> tuple[tuple[PropertyLoss, ...], tuple[SweepPoint, ...]]:
-    """The losses with a weight and all combinations, each checked before any is solved.
+    """The losses and all points of a sweep, checked before anything is solved.
 
     The last weight varies fastest, and limits faster than weights.
     """
@@ -74,41 +74,41 @@ def _planned(
                 f"limits: {loss.name} has weights too; give one or the other"
             )
     # the objective without losses that have limits, and with those that are new
-    kept = tuple(term for term in objective.terms if term[1] not in limited)
+    terms = tuple(term for term in objective.terms if term[1] not in limited)
     new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
-    if not (kept or new):
+    if not (terms or new):
         raise InvalidInput(
-            "limits: all losses of the objective have limits, so nothing is left to "
-            "minimise"
+            "limits: all losses of the objective have limits; expected at least one "
+            "loss to minimise"
         )
-    whole = Objective.weighed(kept + new)
+    whole = Objective.weighed(terms + new)
     rows = _combined(whole, weighed)
     bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
     return whole.losses, tuple(itertools.product(rows, itertools.product(*bounds)))
 
 
-def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
-    """The values to try of each loss."""
+def _read(objective: Objective, swept: ByLoss, argument: str, label: str) -> _Read:
+    """The values to try for each loss, checked."""
     read: _Read = {}
     user_weights: object = swept
     if not isinstance(user_weights, Mapping):
         name = objective.losses[-1].name
         raise InvalidInput(
-            f"{what}: expected values by loss, such as {{{name!r}: [0.1, 1.0]}}, got "
-            f"{type(user_weights).__name__}"
+            f"{argument}: expected values by loss, such as {{{name!r}: [0.1, 1.0]}}, "
+            f"got {type(user_weights).__name__}"
         )
     for key, values in swept.items():
-        loss = objective.loss(key, what)
+        loss = objective.loss(key, argument)
         if loss in read:
-            raise InvalidInput(f"{what}: {loss.name} is named twice")
+            raise InvalidInput(f"{argument}: {loss.name} is named twice")
         read[loss] = read_each_nonnegative(values, label.format(loss.name))
         if not read[loss].size:
-            raise InvalidInput(f"{what}: {loss.name} has no values to sweep over")
+            raise InvalidInput(f"{argument}: {loss.name} has no values to sweep over")
     return read
 
 
 def _combined(objective: Objective, weighed: _Read) -> Array:
-    """All combinations of weights (P, k), in the order of the losses."""
+    """All combinations of weights (P, k), columns in the order of the losses."""
     indices = [objective.losses.index(loss) for loss in weighed]
     tried = np.array([*itertools.product(*weighed.values())], dtype=np.float64)
     rows = np.tile(objective.coefficients, (len(tried), 1))
@@ -136,50 +136,48 @@ def sweep(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> TradeOffs:
-    """Solve an objective for many weights or limits, to draw its trade-off curve.
+    """Solve an objective for many weights or limits, from one preparation.
 
     Parameters
     ----------
     objective : Objective
-        A weighted sum of losses; weights that are not swept do not change.
+        A weighted sum of losses; weights that are not swept are fixed.
     weights : mapping
         The weights to try for each loss, in all combinations; the last loss varies
-        fastest. A key is the name of a loss of the objective, or a loss, which may be
-        new.
+        fastest. A key is the name of a loss of the objective, or a loss itself, which
+        need not be in the objective.
     limits : mapping
-        The upper limits to try for each loss, with the same keys. Evenly spaced limits
-        give an evenly spaced front. A loss with limits is bounded, not minimised, and
-        its weight in the table is the multiplier of the bound.
+        The upper limits to try for each loss, with keys as for weights. Evenly spaced
+        limits give an evenly spaced trade-off curve; weights do not. A loss with limits
+        is bounded instead of minimised, and leaves the sum of the objective. Its weight
+        in the table is the multiplier: the weight with the same optimum.
     baselines : iterable, or mapping from names
-        Explanations by other methods, measured on the same losses: Explanations,
-        ``shap.Explanation``, DataFrames or arrays (N, D) in the units of the target.
-        They are evaluated one by one after all arguments are checked.
+        Explanations by other methods, measured on the same losses: each an Explanation,
+        a ``shap.Explanation``, a DataFrame or an array (N, D). The last two are taken
+        to be in the units of the target. An iterator is read after all arguments were
+        checked.
     error : float, optional
-        Instead of weights and limits: approximate the whole front of 2 to 4 losses to
-        within this share of the range of each loss, such as 0.05. Each new weight is
-        where the certified gap is largest. Weights of the objective have no effect.
+        In place of weights and limits: the whole trade-off curve of 2 to 4 losses, to
+        within this share of each loss's range between its ends, such as 0.05. Weights
+        are chosen one by one where the proved gap is largest. Weights of the objective
+        are then ignored.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
-        The number of parallel workers; None means one, unless
-        ``joblib.parallel_config`` sets another. About √P of the P weights form a block
-        with warm starts. Blocks do not depend on the workers, so results are identical
-        for any number of them if BLAS has one thread.
+        Parallel workers. Blocks of about √P of the P weights are solved with warm
+        starts. Blocks do not depend on the number of workers, so results have equal
+        digits if BLAS has one thread (beyond 1,500 points it may have more). None means
+        one worker, unless ``joblib.parallel_config`` is set.
     progress : bool, optional
         Whether to show a progress bar on standard error; by default only on a terminal.
 
     Returns
     -------
     TradeOffs
-        One explanation for each combination of weights and limits, and the baselines.
-        After Ctrl-C or a failure of the solver: the finished ones, with a warning. For
+        One explanation per combination of weights and limits, then the baselines. After
+        Ctrl-C or failures of a solver it has the finished ones, with a warning. For
         squared losses, losses come from exact curves and attributions are computed on
-        first use, so hundreds of weights cost little more than one.
-
-    See Also
-    --------
-    solve : Solve for one set of weights.
-    propopt.plots.plot_trade_offs : Draw the result, as ``TradeOffs.plot`` does.
+        first access, so hundreds of weights cost little more than one.
 
     Examples
     --------
@@ -192,13 +190,13 @@ def sweep(
     >>> curve.to_frame()["on_front"].all()
     np.True_
 
-    The same front, evenly spaced:
+    The same curve, evenly spaced:
 
     >>> curve = po.sweep(objective, limits={"pairwise_robustness": [0.2, 0.4, 0.6]})
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
 
-    To within a twentieth of each loss's range, with as few weights as that takes:
+    The curve to within a twentieth of each loss's range, with few weights:
 
     >>> curve = po.sweep(objective, error=0.05)
     >>> len(curve.optimized), curve.error < 0.05
@@ -206,7 +204,7 @@ def sweep(
     """
     if error is not None and not (weights is None and limits is None):
         raise InvalidInput(
-            "error: it chooses the weights; leave weights and limits out"
+            "error: it chooses the weights, so leave out weights and limits"
         )
     losses, points = _planned(
         Objective.of(objective),
@@ -220,17 +218,17 @@ def sweep(
     terms = [*zip(points[0][0].tolist(), losses, strict=True)]
     terms += [(0.0, bound.loss) for bound in points[0][1]]
     traded = Objective.weighed(tuple(terms))
-    known = traded.losses
-    bounds = bounds_of(subject_to, known)
+    traded_losses = traded.losses
+    bounds = bounds_of(subject_to, traded_losses)
     job = _Job(losses, bounds, solver, goal).ready(points)
     front = None if error is None else job.front(points, error)
-    fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
+    fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in traded_losses]
     measured = Objective.trusted((*traded.terms, *fixed))
     optimized: list[Explanation] = []
     others: list[Explanation] = []
     failures: list[SolverFailure] = []
     interrupted = False
-    units = units_of_target(known)
+    units = units_of_target(traded_losses)
     try:
         read = explanations_of(baselines, "baseline", units)
         others.extend(baseline.measured(measured) for baseline in read)
@@ -269,38 +267,38 @@ def sweep(
 
 
 def _missing(
-    found: TradeOffs, n_points: int | None, error: float | None
+    trade_offs: TradeOffs, n_points: int | None, error: float | None
 ) -> Iterator[tuple[str, type[Warning]]]:
-    """What was asked for and is not there, in words, and the kind of warning."""
-    done, every = len(found.optimized), "the" if n_points is None else n_points
-    if error is not None and found.error is not None and found.error > error:
+    """A warning, with its class, for each part of the request that is missing."""
+    done, every = len(trade_offs.optimized), "the" if n_points is None else n_points
+    if error is not None and trade_offs.error is not None and trade_offs.error > error:
         yield (
-            f"error: {error:.3g} of each loss's range was wanted, and {done} weights "
-            f"prove {found.error:.3g}",
+            f"error: expected at most {error:.3g} of each loss's range, and {done} "
+            f"weights prove {trade_offs.error:.3g}",
             ImpreciseWarning,
         )
-    if failures := found.failures:
+    if failures := trade_offs.failures:
         yield (
             f"{len(failures)} of {every} weights were not solved; the first: "
             f"{failures[0]}",
             UnsolvedWarning,
         )
-    if found.interrupted:
+    if trade_offs.interrupted:
         words = f"interrupted: {done} of {every} weights are done"
         yield words, InterruptedWarning
 
 
 _MOST_WEIGHTS = 300
-"""Of a front with an error: four losses to a hundredth take about as many."""
+"""Most weights for a curve with an error: about as many as 4 losses and 0.01 take."""
 
 _Block: TypeAlias = list[SweepPoint]
 _Finished: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
-"""The results of a worker, and the warnings that it could not give itself."""
+"""The results of a worker, and the warnings that its caller has to issue."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What every worker of a sweep needs to know."""
+    """The losses, bounds and solver of a sweep, shared by its workers."""
 
     losses: tuple[PropertyLoss, ...]
     bounds: tuple[Bound, ...]
@@ -309,13 +307,13 @@ class _Job:
     chosen: Solver | None = None
 
     def ready(self, points: Sequence[SweepPoint]) -> _Job:
-        """The same job with its solver chosen, which raises if none takes it.
+        """The job with its solver chosen; raises if no solver takes the program.
 
-        Where one limit varies and the curve of its loss is known, that curve serves for
-        all limits above zero. Each limit of zero makes a program of its own.
+        If one limit varies and the curve of its loss is exact, that curve serves all
+        limits above zero. A limit of zero needs a separate program.
         """
         every = [bounds for _, bounds in points]
-        bounds = next((own for own in every if not _has_zero(own)), every[0])
+        bounds = next((limits for limits in every if not _has_zero(limits)), every[0])
         task = self.task(bounds)
         chosen = task.chosen
         if isinstance(chosen, OneBound):
@@ -323,25 +321,25 @@ class _Job:
         return self if self._is_alone(bounds) else replace(self, chosen=chosen)
 
     def ends(self, points: Sequence[SweepPoint]) -> IdealNadir:
-        """Where losses trade off that ever have a weight, or a limit."""
+        """The ends of the trade-off of all losses with a positive weight or a limit."""
         program = Program(self.losses, self.bounds + points[0][1])
         ever = np.any([weights > 0.0 for weights, _ in points], axis=0)
         weighted = {loss.name for loss, c in zip(self.losses, ever, strict=True) if c}
         return IdealNadir.of(program, weighted | {x.loss.name for x in program.bounds})
 
     def task(self, bounds: tuple[Bound, ...]) -> Task:
-        """The program with the bounds of a point, for all weights."""
+        """The task for all weights under the bounds of a point."""
         program = Program(self.losses, self.bounds + bounds)
         if self.chosen is None or self._is_alone(bounds):
             return Task(program, self.solver)
         return Task.taken(program, self.chosen)
 
     def _is_alone(self, bounds: tuple[Bound, ...]) -> bool:
-        """True if what its limits leave differs from limit to limit."""
+        """Whether the feasible subspace depends on the limits, so no task is shared."""
         return _has_zero(bounds) or (_has_zero(self.bounds) and bool(bounds))
 
     def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:
-        """One result for each point, each started from the last of its block."""
+        """One result for each point, started from the previous one of its block."""
         task: Task | None = None
         for block in blocks:
             start: Solution | None = None
@@ -354,7 +352,7 @@ class _Job:
     def solved(
         self, task: Task, weights: Array, start: Solution | None
     ) -> tuple[Explanation | SolverFailure, Solution | None]:
-        """The result, and where the next point starts."""
+        """The result at some weights, and the start of the next point."""
         began = time.perf_counter()
         try:
             if task.has_curve(weights):
@@ -366,7 +364,7 @@ class _Job:
         return task.explain(solution, weights, self.tolerance, began), solution
 
     def run_block(self, block: _Block, home: int) -> _Finished:
-        """All at once, for process ``home``, or without the program for another."""
+        """The results of a block; without programs if this is a worker process."""
         if os.getpid() == home:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:
@@ -377,7 +375,7 @@ class _Job:
     def at_home(
         self, block: _Block, results: Sequence[Explanation | SolverFailure]
     ) -> Iterator[Explanation | SolverFailure]:
-        """What a worker found, with what was left here: program, standard errors."""
+        """The results of a worker, with the program and standard errors restored."""
         task: Task | None = None
         for (weights, bounds), result in zip(block, results, strict=True):
             if isinstance(result, SolverFailure):
@@ -388,30 +386,30 @@ class _Job:
             yield task.with_program(result, weights)
 
     def front(self, points: Sequence[SweepPoint], error: object) -> Sandwich:
-        """The front of all losses, of which nothing is solved yet."""
+        """The trade-off curve of all losses, before any weight is solved."""
         wanted = read_positive(error, "error")
         if wanted >= 1.0:
             raise InvalidInput(f"error: expected a share below 1, got {wanted:g}")
         return Sandwich.of(self.task(()).program, self.ends(points), wanted)
 
     def along(self, front: Sandwich) -> Iterator[Explanation | SolverFailure]:
-        """Optima, the next where the gap is largest; a failure is the last of them."""
+        """Optima, each at the weights of the largest gap, to the requested error."""
         task, names = self.task(()), [loss.name for loss in self.losses]
-        asked, optima = front.seeds, list[Explanation]()
+        waiting, optima = front.seeds, list[Explanation]()
         start: Solution | None = None
-        while asked and not front.is_reached and len(optima) < _MOST_WEIGHTS:
-            result, start = self.solved(task, asked.pop(), start)
+        while waiting and not front.is_reached and len(optima) < _MOST_WEIGHTS:
+            result, start = self.solved(task, waiting.pop(), start)
             yield result
             if isinstance(result, SolverFailure):
                 return
             optima.append(result)
-            if not asked:
+            if not waiting:
                 front.reached, weights = front.widest(FrontBounds.of(optima, names))
-                asked = [weights]
+                waiting = [weights]
 
 
 def _has_zero(bounds: Sequence[Bound]) -> bool:
-    """True if one of the limits is zero."""
+    """Whether one of the limits is zero."""
     return any(bound.limit == 0.0 for bound in bounds)
 
 
@@ -419,56 +417,56 @@ def _results(
     job: _Job, blocks: list[_Block], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
     if _is_shared(job.chosen):
-        # a curve is shared, and a point on it costs less than a worker
+        # a point on a shared curve costs less than a worker
         yield from job.run(blocks)
         return
     paths = [checkpoint_path("block") for _ in blocks]
-    known = [_Solved.of(path) for path in paths]
-    missing = [block for block, own in zip(blocks, known, strict=True) if own is None]
+    saved = [_Solved.of(path) for path in paths]
+    missing = [block for block, done in zip(blocks, saved, strict=True) if done is None]
     calls = (partial(job.run_block, block, os.getpid()) for block in missing)
     alone = workers == 1
-    here = job.run(missing)  # one program for all
+    solved = job.run(missing)  # one program for all
     new = in_workers(calls, workers) if missing and not alone else iter(())
     try:
-        for block, path, own in zip(blocks, paths, known, strict=True):
-            if own is not None:
-                yield from job.at_home(block, own.explanations)
+        for block, path, done in zip(blocks, paths, saved, strict=True):
+            if done is not None:
+                yield from job.at_home(block, done.explanations)
             elif alone:
-                one_by_one = []
-                for result in itertools.islice(here, len(block)):
-                    one_by_one.append(result)
+                results = []
+                for result in itertools.islice(solved, len(block)):
+                    results.append(result)
                     yield result
-                _Solved.keep(path, one_by_one)
+                _Solved.save_results(path, results)
             else:
                 results, caught = next(new)
                 for warning in caught:
                     warnings.warn(warning, stacklevel=3)
-                _Solved.keep(path, results)
+                _Solved.save_results(path, results)
                 yield from job.at_home(block, results)
-    except SolverFailure as failure:  # what other workers found stays
+    except SolverFailure as failure:  # results of other workers stay
         yield failure
 
 
-class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was kept"):
-    """Neighbours of a sweep that were solved one from the other."""
+class _Solved(Declared, kind="propopt block", noun="a saved block of a sweep"):
+    """The checkpoint of a block of a sweep."""
 
     explanations: tuple[Explanation, ...] = field()
 
     @classmethod
     def of(cls, path: Path | None) -> _Solved | None:
-        """Those that are there, and whole."""
+        """The block of a file; None if there is no complete file."""
         try:
             return None if path is None else cls.load(path)
         except (InvalidInput, OSError):
             return None
 
     @classmethod
-    def keep(
+    def save_results(
         cls, path: Path | None, results: Sequence[Explanation | SolverFailure]
     ) -> None:
-        """Write them, if none failed."""
-        kept = map(_without_program, results)
-        solved = [result for result in kept if isinstance(result, Explanation)]
+        """Write a block, if no point failed."""
+        bare = map(_without_program, results)
+        solved = [result for result in bare if isinstance(result, Explanation)]
         if path is not None and len(solved) == len(results):
             writable_folder(path.parent)
             cls(explanations=tuple(solved)).save(path)
@@ -477,14 +475,14 @@ class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was 
 def _without_program(
     result: Explanation | SolverFailure,
 ) -> Explanation | SolverFailure:
-    """What a process can give to another, or to a file."""
+    """The result without its program and standard errors, for a pipe or a file."""
     if isinstance(result, SolverFailure):
         return result
     return replace(result, program=None, standard_errors=None)
 
 
 def _is_shared(solver: Solver | None) -> bool:
-    """True for solvers that know the curve for all weights."""
+    """Whether a solver has the exact curve for all weights."""
     inner = solver
     while isinstance(
         inner, TransposeReduction | CompletenessReduction | ShiftReduction
@@ -494,9 +492,9 @@ def _is_shared(solver: Solver | None) -> bool:
 
 
 def _blocks(points: Sequence[SweepPoint]) -> list[_Block]:
-    """About √P neighbours each: the first is solved from nothing, in whatever process.
+    """About √P consecutive points each, so √P workers can be busy.
 
-    Then a share of 1/√P starts cold, and √P workers can be busy.
+    The first point of each block starts cold, which is a share of 1/√P.
     """
     number = max(1, math.isqrt(len(points) - 1))
     parts = np.array_split(np.arange(len(points)), number)

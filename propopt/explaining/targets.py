@@ -1,4 +1,4 @@
-"""What an explanation aims at, how precisely, the optimum, and stated defaults."""
+"""Targets of explanations, metrics of columns, the optimum, and default settings."""
 
 from __future__ import annotations
 
@@ -45,50 +45,49 @@ from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
 
 
-# ---- What an explanation of a model aims at: its slopes, or those of its local mean
+# ---- Targets of slopes: those of the model, or of its local mean
 
 
 LawChoice: TypeAlias = Literal["auto", "data", "gaussian", "none"]
 
 GAUSSIAN_SCALE = 0.5
-"""Noise of the gaussian law, in the scale of each feature."""
+"""Standard deviation of the gaussian law, in units of each column's scale."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TargetRule:
-    """How the target of any row is made: once chosen, the same for all."""
+    """The slopes of a function, or of its local mean, as the target of any row."""
 
-    # that whose gradient is the target: the model, or its mean under a law
+    # the function with the target as its gradient: the model, or its mean under a law
     function: Function
-    # (D,): the scale of each feature, such as its standard deviation; 0 if constant
-    sizes: Array
-    notes: tuple[str, ...] = ()  # the columns that are constant, a sentence each
+    sizes: Array  # (D,): the scale of each column; 0 if constant
+    notes: tuple[str, ...] = ()  # a sentence for each constant column
 
     def at(self, points: Points, labels: Labels) -> Estimate:
-        """Slopes per scale at rows that are read, with what is known of their error."""
+        """Slopes per scale at some rows, with their error where it can be estimated."""
         return self.scaled(self.function.estimate_at(points, labels))
 
     def settled(self, rows: Points, seed: int) -> TargetRule:
-        """The same: a seed was given where its function was made."""
+        """This rule; the seed was set when its function was made."""
         del rows, seed
         return self
 
     def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
-        """Those of one row (1, D), the same whoever else is asked."""
+        """The target of one row (1, D), independent of the other rows of a call."""
         del base
         return Targets(estimate=self.at(points, labels))
 
     @property
     def is_row_independent(self) -> bool:
-        """Whether rows have the same digits in any company: means of trees do."""
-        own = self.function
-        return isinstance(own, ExactMean) and isinstance(own.structure, Boxes)
+        """Whether rows have the same digits in any batch, as means of trees have."""
+        function = self.function
+        return isinstance(function, ExactMean) and isinstance(function.structure, Boxes)
 
     of_rows = of_row
 
     def scaled(self, estimate: Estimate) -> Estimate:
-        """Slopes of the function per scale."""
+        """An estimate of slopes, converted to slopes per scale."""
         notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
         slopes, quantity = estimate.scaled(self.sizes), self.function.quantity
         return replace(slopes, notes=notes, quantity=quantity)
@@ -102,7 +101,7 @@ def target_rule(
     law: LawChoice = "auto",
     rng: int | np.random.Generator | None = None,
 ) -> TargetRule:
-    """The slopes of a function, or of its mean near each row where it jumps."""
+    """The rule for slopes of a function, or of its local mean if it jumps."""
     match law:
         case "none":
             aim = function
@@ -119,14 +118,14 @@ def target_rule(
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
             )
-    known = ~np.isnan(reference.points).all(axis=0)
-    columns = zip(reference.names, (sizes == 0.0) & known, strict=True)
+    observed = ~np.isnan(reference.points).all(axis=0)
+    columns = zip(reference.names, (sizes == 0.0) & observed, strict=True)
     notes = (constant_in_words(name) for name, constant in columns if constant)
     return TargetRule(aim, sizes, tuple(notes))
 
 
 def jumps(function: Function, reference: Reference) -> bool:
-    """Whether slopes of a function say nothing of much of its change."""
+    """Whether a function changes mostly by jumps, which its slopes do not show."""
     if function.gradient_method == EXACT:
         return False
     if function.piecewise_constant or function.boxes is not None:
@@ -135,47 +134,46 @@ def jumps(function: Function, reference: Reference) -> bool:
     return verdict is not None and verdict.kind == "jumps"
 
 
-# ---- How much a move of each column counts in contributions
+# ---- Metrics: the cost of moving each column
 
 
 MetricChoice: TypeAlias = Literal["auto", "joint", "uniform", "effects"]
 
 _FLOOR: Final = 1e-6
-"""Of the largest mean square of a column: less counts as this much among effects."""
+"""The least weight of the metric "effects", relative to the largest weight."""
 
 _ROUNDING: Final = 1e-14
-"""Of the size of a column's contributions: a joint part up to this is rounding."""
+"""A joint part up to this, relative to a column's contributions, is rounding."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ColumnMetric:
-    """How much a move of each column counts: ‖w‖² = Σ_d w_d²/ω_d.
+    """The weights ω of columns in the norm ‖w‖² = Σ_d w_d²/ω_d.
 
-    What a column contributes splits into what it contributes by its value alone, G, and
-    what it does jointly with others, Φ − G. Contributions that are made consistent
-    between similar rows move the second part alone, and each column in proportion to
+    A contribution Φ splits into the main effect G of its column and an interaction part
+    Φ − G. Robust contributions change only the second part, and each column in
+    proportion to
 
         ω_d = mean over the reference rows of (Φ_d − G_d)²,
 
-    the size of what it does jointly: Σ (w − Φ)²/ω is small where columns move that have
-    something to move. A column with ω_d = 0, additive or not used, keeps its Φ. The
-    program is solved in z = (w − Φ)/√ω, whose numbers are of the order of one for any
-    ω.
+    the size of its interactions, because Σ (w − Φ)²/ω is then small. A column with
+    ω_d = 0, which is additive or not used, retains its Φ. The program is solved in
+    z = (w − Φ)/√ω, which is of the order of one for any ω.
     """
 
     name: str
     weights: Array  # ω (D,)
-    moves: Mask  # (D,): columns that move; others keep their Φ
+    moves: Mask  # (D,): columns that may move; others retain their Φ
 
     @classmethod
     def uniform(cls, phi: Attributions) -> ColumnMetric:
-        """All columns that contribute anywhere count alike."""
+        """Equal weights for all columns that contribute to some row."""
         return cls("uniform", np.ones(phi.shape[1]), np.asarray(phi.any(axis=0)))
 
     @classmethod
     def effects(cls, phi: Attributions) -> ColumnMetric:
-        """In proportion to the mean of Φ_d², at least 1e-6 of the largest."""
+        """Weights in proportion to the mean of Φ_d², at least 1e-6 of the largest."""
         squares = (phi**2).mean(axis=0)
         floor = _FLOOR * (squares.max() or 1.0)
         moves = np.asarray(phi.any(axis=0))
@@ -183,14 +181,14 @@ class ColumnMetric:
 
     @classmethod
     def joint(cls, parts: Iterable[tuple[Attributions, Attributions]]) -> ColumnMetric:
-        """In proportion to the mean of (Φ_d − G_d)², over all classes that Φ, G are of.
+        """Weights in proportion to the mean of (Φ_d − G_d)² over pairs Φ, G of classes.
 
-        One ω for all classes: else what classes say of a row would not add up to zero.
+        All classes share one ω, or contributions over classes would not add up to zero.
         """
         squares, count = np.zeros(1), 0
         for phi, G in parts:
             apart = phi - G
-            # what rounding leaves of an additive column is no joint part
+            # rounding of an additive column is no interaction
             size = _ROUNDING * np.sqrt((phi**2).mean(axis=0))
             apart = np.where(np.abs(apart).max(axis=0) > size, apart, 0.0)
             squares, count = squares + (apart**2).mean(axis=0), count + 1
@@ -199,45 +197,45 @@ class ColumnMetric:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all columns count alike."""
+        """Whether all columns have equal weights."""
         return self.name == "uniform"
 
     @cached_property
     def roots(self) -> Array:
-        """√ω (D,); 1 where a column does not move."""
+        """The roots √ω (D,), with 1 for columns that do not move."""
         return np.sqrt(np.where(self.weights > 0.0, self.weights, 1.0))
 
     @cached_property
     def axis(self) -> Array:
-        """Of z: what each column adds to the sum of a row, (D,)."""
+        """The factor (D,) of each column of z in the sum of a row."""
         return np.where(self.moves, self.roots, 0.0)
 
     def scaled(self, apart: Attributions) -> Attributions:
-        """Differences (..., D) over √ω; 0 in columns that do not move."""
+        """Differences (..., D) divided by √ω, with 0 in columns that do not move."""
         return np.where(self.moves, apart / self.roots, 0.0)
 
 
-# ---- Targets of rows, whatever their unit, and the optimum nearest to them
+# ---- Targets of rows, and the optimum for them
 
 
 _ROUNDING_OF_TOTALS = 1e-9
-"""Of predictions and base, for functions that no feature changes."""
+"""Relative rounding of predictions and base, for functions that are constant."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Targets:
-    """What rows aim at: slopes; or contributions, which have totals to add up to."""
+    """The values that rows approximate: slopes, or contributions with their totals."""
 
     estimate: Estimate  # G (N, D), or Φ in units of the output
-    base: Array | None = None  # (N,): what f is without x, of contributions
-    prediction: Values | None = None  # (N,): f(x), of contributions
-    # of exact contributions how far, relatively, the model's own sum may be from theirs
+    base: Array | None = None  # (N,): of contributions, the mean prediction
+    prediction: Values | None = None  # (N,): of contributions, f(x)
+    # largest relative difference between sums of contributions and of the model
     tolerance: float = 0.0
 
     @classmethod
     def joined(cls, parts: Sequence[Targets]) -> Targets:
-        """Those of all rows, of no names; exact ones have the same blocks each."""
+        """The targets of several parts as one, without names of rows."""
         if len(parts) == 1:
             return parts[0]
         aims = [part.estimate for part in parts]
@@ -249,12 +247,14 @@ class Targets:
             else x.blocks
             for x in aims
         ]
-        known = [x for x in blocks if x is not None] if n_blocks else []
+        block_arrays = [x for x in blocks if x is not None] if n_blocks else []
         estimate = replace(
             first,
             values=np.concatenate([x.values for x in aims]),
             exact=all(x.exact for x in aims),
-            blocks=np.concatenate(known, axis=1) if len(known) == len(aims) else None,
+            blocks=np.concatenate(block_arrays, axis=1)
+            if len(block_arrays) == len(aims)
+            else None,
             evaluations=sum(x.evaluations for x in aims),
             labels=first.labels.of_columns(),
             notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
@@ -262,7 +262,7 @@ class Targets:
         return cls(estimate=estimate, **cls.ends(parts))
 
     def taken(self, order: Indices) -> Targets:
-        """The same rows in another order."""
+        """The targets of the same rows in another order."""
         aim, ends = self.estimate, (self.base, self.prediction)
         base, prediction = (None if x is None else x[order] for x in ends)
         blocks = None if aim.blocks is None else aim.blocks[:, order]
@@ -271,32 +271,32 @@ class Targets:
 
     @staticmethod
     def ends(parts: Sequence[Targets]) -> dict[str, Any]:
-        """Base and prediction of all their rows; nothing of slopes."""
-        told = {
+        """Base, prediction and tolerance of several parts, joined."""
+        values = {
             name: [x for part in parts if (x := getattr(part, name)) is not None]
             for name in ("base", "prediction")
         }
-        ends: dict[str, Any] = {k: np.concatenate(x) for k, x in told.items() if x}
+        ends: dict[str, Any] = {k: np.concatenate(x) for k, x in values.items() if x}
         return {**ends, "tolerance": max(part.tolerance for part in parts)}
 
     @property
     def total(self) -> Array:
-        """The totals t = f(x) − base, shape (N,)."""
+        """The totals t = f(x) − base of contributions, shape (N,)."""
         base, prediction = self._both
         return prediction - base
 
     @property
     def rounding(self) -> Array:
-        """Totals up to this, of predictions and bases, are none, shape (N,)."""
+        """The rounding error of each total, shape (N,)."""
         base, prediction = self._both
         largest = np.maximum(np.abs(prediction), np.abs(base))
         return np.asarray(_ROUNDING_OF_TOTALS * largest)
 
     @property
     def slack(self) -> Array:
-        """What totals may miss where no column moves to make up for it, shape (N,).
+        """The error that totals may have if no column can move, shape (N,).
 
-        A library that adds up in single precision has no total of ours, to rounding.
+        Libraries that add up in single precision differ from these totals.
         """
         base, _ = self._both
         largest = np.abs(base) + np.abs(self.estimate.values).sum(axis=1)
@@ -310,19 +310,19 @@ class Targets:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Columns that contribute to some row, shape (D,)."""
+        """Which columns contribute to some row, shape (D,)."""
         return np.asarray(self.estimate.values.any(axis=0))
 
     @property
     def missed(self) -> float:
-        """rms(Φ1 − t)/rms(t): what contributions leave out; zero for Shapley values."""
+        """Relative error of the sums, rms(Φ1 − t)/rms(t); zero for Shapley values."""
         gap = np.linalg.norm(self.estimate.values.sum(axis=1) - self.total)
         size = np.linalg.norm(self.total)
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What an explanation knows of what it aims at."""
+        """The fields of an explanation that hold its target."""
         values = self.estimate.values
         if self.base is None:
             return {"gradient": values}
@@ -330,99 +330,99 @@ class Targets:
         return {"contributions": values, **ends}
 
     def parameters(self, **more: Parameter) -> dict[str, Parameter]:
-        """What an explanation says of it, and its notes last."""
+        """Parameters of an explanation that describe its target, with notes last."""
         aim = self.estimate
-        told: dict[str, Parameter] = {"gradient": aim.source}
+        source: dict[str, Parameter] = {"gradient": aim.source}
         if self.base is not None:
-            told = {"contributions": aim.source, "contributions miss": self.missed}
+            source = {"contributions": aim.source, "contributions miss": self.missed}
         notes = {"notes": "; ".join(aim.notes)} if aim.notes else {}
-        return {**told, **more, **notes}
+        return {**source, **more, **notes}
 
 
 def nearest_explanation(
-    known: Targets,
+    targets: Targets,
     robust: PairwiseRobustness | SharedRobustness,
     *,
     robustness: float | str | None = None,
     metric: ColumnMetric | None = None,
     progress: bool | None = None,
 ) -> Explanation:
-    """The attributions nearest to targets that are robust, and add up where these do.
+    """The optimum for some targets: robust, and complete if these are contributions.
 
     minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (r_nd − r_n'd)²/ω_d
     subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
 
-    with r = w − G without main effects, and r = w else. A column in which Φ is zero in all
-    rows then stays exactly zero, and does not count. ω is one without a metric.
+    with r = w − G if main effects G are left out, else r = w. A column in which Φ is
+    zero in all rows stays exactly zero. Without a metric ω is one.
     """
-    aim = known.estimate
-    told: dict[str, Parameter] = {}
-    if known.base is not None and isinstance(robust, PairwiseRobustness):
-        told = {"metric": "uniform" if metric is None else metric.name}
+    aim = targets.estimate
+    metric_name: dict[str, Parameter] = {}
+    if targets.base is not None and isinstance(robust, PairwiseRobustness):
+        metric_name = {"metric": "uniform" if metric is None else metric.name}
     if metric is None or metric.is_uniform:
-        sums = [] if known.base is None else _sums(known, robust)
+        sums = [] if targets.base is None else _sums(targets, robust)
         matching = GradientMatching(aim)
         best = optimum([(1.0, matching)], robust, robustness, progress, sums)
     else:
         assert isinstance(robust, PairwiseRobustness), "of words ω is one"
-        best = _in_metric(known, robust, robustness, metric, progress)
-    if known.base is not None:
+        best = _in_metric(targets, robust, robustness, metric, progress)
+    if targets.base is not None:
         best = replace(best, target=error_of_parts(aim))
     return replace(
         best,
         labels=aim.labels,
-        units=aim.units if known.base is None else "output",
+        units=aim.units if targets.base is None else "output",
         evaluations=aim.evaluations,
-        parameters=known.parameters(**told),
-        **known.fields,
+        parameters=targets.parameters(**metric_name),
+        **targets.fields,
     )
 
 
 _TOLERANCE = 1e-6
-"""Of gaps and of sums, as solvers have it."""
+"""Tolerance of gaps and sums, the default of solvers."""
 
 
 def _in_metric(
-    known: Targets,
+    targets: Targets,
     robust: PairwiseRobustness,
     robustness: float | str | None,
     metric: ColumnMetric,
     progress: bool | None,
 ) -> Explanation:
-    """The optimum by z = (w − Φ)/√ω, whose target is zero."""
-    aim, phi = known.estimate, known.estimate.values
+    """The optimum in z = (w − Φ)/√ω, with the target zero."""
+    aim, phi = targets.estimate, targets.estimate.values
     G = 0.0 if robust.offset is None else robust.offset
     blocks = None if aim.blocks is None else metric.scaled(aim.blocks - phi)
     shifted = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
-    offset = PairwiseRobustness(
+    shifted_robust = PairwiseRobustness(
         robust.graph, offset=metric.scaled(G - phi), name=robust.name
     )
-    missed = known.total - phi.sum(axis=1)
-    missed = np.where(np.abs(missed) <= known.rounding, 0.0, missed)
+    missed = targets.total - phi.sum(axis=1)
+    missed = np.where(np.abs(missed) <= targets.rounding, 0.0, missed)
     sums: list[Constraint] = []
     if metric.moves.any():
         sums = [Completeness(missed, metric.axis)]
-    elif (np.abs(missed) > known.slack).any():
+    elif (np.abs(missed) > targets.slack).any():
         raise InvalidInput(
-            "contributions: no column moves, and they miss the predictions by up to "
-            f"{np.abs(missed).max():.3g}: nothing can add up"
+            "contributions: they miss the predictions by up to "
+            f"{np.abs(missed).max():.3g}, and no column may move to make up for it"
         )
     matching = GradientMatching(shifted)
     with warnings.catch_warnings():  # of sums of z, which may be rounding alone
         warnings.simplefilter("ignore", UncertifiedWarning)
-        best = optimum([(1.0, matching)], offset, robustness, progress, sums)
+        best = optimum([(1.0, matching)], shifted_robust, robustness, progress, sums)
         Z = best.attributions
     W = phi + Z * metric.axis
     errors, proof = best.standard_errors, best.certificate
     if proof is not None:
-        apart = np.abs(W.sum(axis=1) - known.total).max()
+        apart = np.abs(W.sum(axis=1) - targets.total).max()
         size = max(float(np.abs(W).sum(axis=1).max()), sys.float_info.min)
         proof = replace(proof, violation=float(apart) / size if sums else 0.0)
         if not proof.holds(_TOLERANCE):
             warnings.warn(
-                f"contributions reached a certified gap of {proof.gap:.1e}, and miss "
-                f"their sums by {proof.violation:.1e} of their size, where "
-                f"{_TOLERANCE:.1e} was wanted",
+                f"contributions have a certified gap of {proof.gap:.1e} and miss their "
+                f"sums by {proof.violation:.1e} of their size; expected at most "
+                f"{_TOLERANCE:.1e}",
                 UncertifiedWarning,
                 stacklevel=4,
             )
@@ -438,7 +438,7 @@ def _in_metric(
 
 
 def error_of_parts(aim: Estimate) -> TargetError:
-    """The squared error of contributions, as a share of their squared size."""
+    """The error of sampled contributions: squared, relative to their squared size."""
     scale, excess = float((aim.values**2).sum()), None
     if aim.blocks is not None and not aim.exact:
         apart = (aim.blocks - aim.blocks.mean(axis=0)).reshape(len(aim.blocks), -1)
@@ -447,61 +447,61 @@ def error_of_parts(aim: Estimate) -> TargetError:
 
 
 def _sums(
-    known: Targets, robust: PairwiseRobustness | SharedRobustness
+    targets: Targets, robust: PairwiseRobustness | SharedRobustness
 ) -> list[Constraint]:
-    """What rows add up to: over columns that are used, or the words that each has."""
-    total = known.total
+    """Completeness over the columns that are used, or over the words of documents."""
+    total = targets.total
     if isinstance(robust, SharedRobustness):
         empty = ~robust.present.any(axis=1)
-        if (np.abs(total) > known.rounding)[empty].any():
+        if (np.abs(total) > targets.rounding)[empty].any():
             raise InvalidInput(
-                f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
-                "gives the same text two values"
+                f"document {int(np.flatnonzero(empty)[0])} has no word, yet the model "
+                "predicts another value for it than for the empty text"
             )
         total = np.where(empty, 0.0, total)
         words = robust.present.astype(float)
         return [] if empty.all() else [Completeness(total, words)]
-    if known.estimate.values.any():
+    if targets.estimate.values.any():
         return [Completeness(total)]
-    if np.abs(total).max() > known.rounding.max():
+    if np.abs(total).max() > targets.rounding.max():
         raise InvalidInput(
-            "contributions: all are zero, and predictions differ from the base by "
-            f"up to {np.abs(total).max():.3g}: nothing can add up"
+            "contributions: all are zero, yet predictions differ from the base by up "
+            f"to {np.abs(total).max():.3g}"
         )
     return []
 
 
-# ---- What one line from a model to an explanation takes for granted, each by itself
+# ---- Default settings: scales, graphs, the weight of robustness
 
 
 MOST_ACROSS = 0.05
-"""The share of edges between rows of other gaps that goes without saying."""
+"""Share of edges between rows with other missing columns that is not warned of."""
 
 _DECADES, _N_WEIGHTS = 3, 61
-"""The default curve: weights 10^∓DECADES times one over twice the mean degree."""
+"""The default sweep: weights 10^∓DECADES times one over twice the mean degree."""
 
 
 def reference_of(function: Function, table: Any, label: str = "data") -> Reference:
-    """The rows that scales and laws are made of; large tables are thinned by seed 0."""
+    """The rows of a table that scales and laws use; large tables are sampled."""
     points, labels = function.read(table, label)
     return Reference.of_points(points, labels, function.schema)
 
 
 def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Array:
-    """S (D,): what one step of each feature is, in its own units; 0 if constant."""
+    """The scale (D,) of each column, such as its standard deviation; 0 if constant."""
     if function.schema is not None:
         return function.schema.scales(scale)
     return array_scales(reference.points, scale)
 
 
 _TAIL = 0.005
-"""Of the values of a column: those beyond count as the last within."""
+"""Share of the values of a column on either side that are clipped."""
 
 
 def winsorised(function: Function, reference: Reference, sizes: Array) -> Array:
-    """Deviations (D,) of numbers whose tails are cut: one wrong value moves no other.
+    """Standard deviations (D,) of winsorised columns, so that outliers do not matter.
 
-    A column that is constant but for its tails keeps its deviation.
+    A column that is constant except for its tails retains its standard deviation.
     """
     robust = np.array(sizes, float)
     coded = np.zeros(len(sizes), bool)
@@ -520,49 +520,49 @@ def winsorised(function: Function, reference: Reference, sizes: Array) -> Array:
 
 
 def refuse_no_scale(sizes: Array, reference: Reference) -> None:
-    """Refuse sizes of zero alone: then no two rows differ."""
+    """Refuse scales that are all zero, because no two rows would differ."""
     if len(reference.points) == 1 and not sizes.any():
         raise InvalidInput(
-            "data: got a table of one row, over which no column varies, so that there "
-            "is no standard deviation to measure similarity in; give the table that "
-            "the model was fitted on. Contributions against that one row are "
+            "data: got a table of one row, so similarity cannot be measured in "
+            "standard deviations; give the table that the model was fitted on. For "
+            "contributions against that one row, use "
             "po.explainers.ExactShap(data=row) or Shap(data=row)"
         )
     if not sizes.any():
         raise InvalidInput(
-            f"scale: no column varies over {reference.in_words()}, so that there is no "
-            "standard deviation; give the table that the model was fitted on as data, "
+            f"scale: no column varies over {reference.in_words()}, so standard "
+            "deviations are zero; give the table that the model was fitted on as data, "
             "or numbers as scale"
         )
 
 
 def coordinates_of(function: Function, points: Points, sizes: Array) -> Array:
-    """Where rows that are read lie, (N, M), so that distances mean something."""
+    """Coordinates (N, M) of rows in which distances measure similarity."""
     if function.schema is not None:
         return function.schema.coordinates_of(points, sizes)
     return per_scale(points, sizes)
 
 
 def graph_of_rows(graph: Graph, n_rows: int) -> Graph:
-    """The graph, refused if it is of others than the rows that are explained."""
+    """The graph, checked to have a node for each explained row."""
     if read_graph(graph).n_nodes != n_rows:
         raise InvalidInput(
-            f"graph: expected one of the {n_rows} rows of X, got one of "
-            f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
+            f"graph: expected a node for each of the {n_rows} rows of X, got "
+            f"{graph.n_nodes} nodes; make it from X, such as po.graphs.knn_graph(X, 8)"
         )
     return graph
 
 
 def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
-    """Say so where many neighbours miss other columns: slopes are tied to effects."""
+    """Warn if many neighbours have other missing columns: slopes meet effects there."""
     if graph.n_nodes != len(coordinates) or not np.isnan(coordinates).any():
         return
     share = share_across_patterns(graph, coordinates)
     if share > MOST_ACROSS:
         warnings.warn(
-            f"{share:.0%} of the edges join rows in which other columns are missing, "
-            "where slopes are compared with effects of being missing; "
-            "graph=po.graphs.Nearest(same_pattern=True) leaves these edges out",
+            f"{share:.0%} of the edges join rows with different missing columns, so "
+            "slopes are compared with effects of being missing; "
+            "graph=po.graphs.Nearest(same_pattern=True) leaves out these edges",
             MissingPatternsWarning,
             stacklevel=3,
         )
@@ -576,7 +576,7 @@ def optimum(
     progress: bool | None,
     subject_to: Sequence[Constraint] = (),
 ) -> Explanation:
-    """The best for a weight of robustness, or a share; of that at the knee if None."""
+    """The optimum for a weight of robustness, a share, or (None) at the knee."""
     if isinstance(weight, str):
         whole = Objective.weighed((*rest, (1.0, robust)))
         try:
@@ -586,8 +586,8 @@ def optimum(
             weight = 0.0
         if not math.isfinite(weight):
             raise InvalidInput(
-                "robustness: expected less than '-100%', which takes an infinite "
-                "weight, such as '-99%'"
+                "robustness: '-100%' needs an infinite weight; expected less, such as "
+                "'-99%'"
             )
     given = 1.0 if weight is None else read_nonnegative(weight, "robustness")
     objective = Objective.weighed((*rest, (given, robust)))
@@ -609,7 +609,7 @@ def optimum(
 
 
 def in_words(scale: Any) -> str:
-    """A scale as ``parameters`` have it."""
+    """A scale in words, for the parameters of an explanation."""
     if isinstance(scale, str):
         return scale
     if scale is None:

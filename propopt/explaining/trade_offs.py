@@ -1,4 +1,4 @@
-"""Trade-offs: optima for many weights beside baselines; distances, cards, files."""
+"""The result of a sweep: optima, baselines on the same losses, distances, the knee."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
 
 
-# ---- How far a baseline lies above the optima, where the two can be compared
+# ---- Comparison of baselines with optima: tolerances and words
 
 
 _ROUNDING = 1e-6
-"""What a baseline may miss: of all attributions where a loss is to be zero, of a limit
-else. Optima keep limits to a tolerance, by default the same."""
+"""Tolerance of baselines for bounds: relative to the attributions where the limit is
+zero, else to the limit. Optima satisfy limits to the same tolerance by default."""
 
 _NOTHING = 1e-11
-"""Of the scale of a gap, which is at least 1e-9 of F for W = 0: an optimum that costs
-no more is zero to rounding, ‖δ‖² for δ = 1e-10 ‖G‖."""
+"""An objective below this share of the scale of its gap is zero to rounding: ‖δ‖² for
+δ = 1e-10 ‖G‖, as the scale is at least 1e-9 of F for W = 0."""
 
 _EXACT = 1e-12
-"""Of ‖G‖²: less is no loss of faithfulness, as in shares; a copy in single precision
+"""A loss of faithfulness below this share of ‖G‖² is zero; a copy in single precision
 loses 4e-15."""
 
 _IN_WORDS = {
@@ -64,7 +64,7 @@ _IN_WORDS = {
 }
 
 UNITS_UNKNOWN = "units unknown"
-"""What tables say of baselines beside a target that does not say its units."""
+"""The units of baselines in tables if those of the target are unknown."""
 
 
 _WORDS: dict[Units, str] = {
@@ -75,7 +75,7 @@ _WORDS: dict[Units, str] = {
 
 
 def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
-    """By loss its units in words, squares of squared ones; nothing where not known."""
+    """The units of each loss in words, by name; empty if the target's are unknown."""
     program = next((best.program for best in optimized if best.program), None)
     estimates = (
         loss.estimate
@@ -104,7 +104,7 @@ def _powered(loss: PropertyLoss, words: str) -> str:
 
 
 class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
-    """Explanations and their losses, to choose from: the result of a sweep.
+    """Optimal explanations for many weights, and baselines measured on the same losses.
 
     Parameters
     ----------
@@ -112,23 +112,23 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         One for each combination of weights and limits. The attributions of a point on
         a curve are computed when they are first read.
     baselines : tuple of Explanation
-        The others, measured on the same losses.
+        Other explanations, measured on the same losses.
     losses : tuple of str
         Names of the losses.
     failures : tuple of str
-        What a solver said where it gave no answer.
+        Messages of solvers for weights without a solution.
     interrupted : bool
         True if the sweep was stopped before its end.
     ends : Ends or None
         The losses at both ends of every trade-off, from which shares follow.
     units : {"gradient", "output", "scaled"} or None
-        Those of the target of gradient matching; None where they are not known.
+        Units of the target of gradient matching; None if unknown.
     bounds : mapping
-        By loss the limit that all optima keep; zero for what rows add up to.
+        By loss the limit that all optima satisfy; zero for completeness.
     error : float or None
         The proved error of the front, in shares of the range of each loss between its
         ends: mixtures of the optima match any explanation to within it in every loss.
-        None where no error was asked for.
+        None if no error was requested.
     problem_data : mapping of arrays
         What :meth:`save` writes of the program, as that of an explanation does.
     """
@@ -146,48 +146,47 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
-        """All explanations, in the order of the rows of the table."""
+        """All optima, then all baselines: the rows of the table in order."""
         return self.optimized + self.baselines
 
     @property
     def quantity(self) -> Quantity | None:
-        """What all of them explain; None where they differ, or none tells."""
+        """The quantity that all of them explain; None if they differ or are unknown."""
         return common_quantity(self.explanations)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The losses, one row per explanation and one column per loss."""
+        """The losses as an array (P, k): a row per explanation, a column per loss."""
         return np.array(
             [[e.losses[name] for name in self.losses] for e in self.explanations]
         ).reshape(len(self.explanations), len(self.losses))
 
     @property
     def on_front(self) -> NDArray[np.bool_]:
-        """True where no other is at least as good in every loss and better in one.
+        """Which explanations no other one beats in all losses (array of bool).
 
-        A baseline is off the front as well where it is provably above the curve between
-        the certified optima and the ends: a mixture of these has less of every loss, so
-        that it is above :meth:`between` for all weights. An optimum for weights that
-        were not tried is on the front. Baselines in other units than the target are
-        nowhere on it, nor are such as do not keep what all optima keep.
+        A baseline is also off the front if it is provably above the curve between the
+        certified optima and the ends: a mixture of these then has less of every loss.
+        An optimum for untried weights is on the front. Baselines in units other than
+        the target's, or that violate a bound of all optima, are never on it.
         """
-        alike = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
-        values = np.where(alike[:, None], self.values, np.inf)
+        comparable = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
+        values = np.where(comparable[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
         beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
-        front = ~beaten & alike
+        front = ~beaten & comparable
         points, margin = self._mixed
-        for place in range(len(self.optimized), len(front)):
-            if front[place]:
-                front[place] = not is_above(self.values[place], points, margin)
+        for row in range(len(self.optimized), len(front)):
+            if front[row]:
+                front[row] = not is_above(self.values[row], points, margin)
         return front
 
     @property
     def _mixed(self) -> tuple[NDArray[np.float64], float]:
-        """Losses (P, k) of certified optima and both ends; by how much they may err.
+        """Losses (P, k) of certified optima and both ends, and their relative error.
 
-        The losses of points on curves err by the root of what their sum may.
+        The losses of points on curves err by at most the root of their certified gap.
         """
         proved = [best for best in self.optimized if best.certificate is not None]
         points = [[best.losses[name] for name in self.losses] for best in proved]
@@ -201,47 +200,52 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def compared(self) -> NDArray[np.bool_]:
-        """Which baselines are measured against the optima, shape (len(baselines),).
+        """Which baselines can be compared with the optima (array of bool).
 
-        They are in the units of the target and keep what all optima keep; of the others
-        :meth:`distances` says why not.
+        They have the units of the target and satisfy the bounds of all optima.
+        :meth:`distances` gives the reason for each of the others.
         """
         reasons = map(self._why_not_compared, self.baselines)
         return np.array([reason is None for reason in reasons], dtype=bool)
 
     def certified(self, tolerance: float) -> bool:
-        """True if each optimum is certified to a relative gap of ``tolerance``."""
+        """Whether each optimum has a certified relative gap of ``tolerance`` or less."""
         certificates = [e.certificate for e in self.optimized]
         return all(c is not None and c.holds(tolerance) for c in certificates)
 
     def prove(self, count: int = 5) -> None:
-        """Certify some optima from their attributions, the first and the last included.
+        """Certify some optima from their attributions, evenly spaced over all.
 
-        Points on exact curves have losses without attributions, and a claim of their
-        gap. Those that are taken here have both from attributions from now on; a
-        warning says so where that contradicts the claim.
+        Points on exact curves have losses and a claimed gap before their attributions
+        are computed. This computes those of ``count`` optima, with the first and the
+        last, and certifies from them. A warning reports any contradiction of the claim.
+
+        Parameters
+        ----------
+        count : int
+            The number of optima to certify.
         """
         if not self.optimized:
             return
         last = len(self.optimized) - 1
-        places = {round(share * last) for share in np.linspace(0, 1, count)}
-        for place in sorted(places):
+        indices = {round(share * last) for share in np.linspace(0, 1, count)}
+        for index in sorted(indices):
             try:
-                _ = self.optimized[place].attributions
+                _ = self.optimized[index].attributions
             except SolverFailure as failure:
                 warnings.warn(
-                    f"attributions for weight {place + 1} of {last + 1} were not "
-                    f"found, so that its losses are not proved by them: {failure}",
+                    f"the attributions for weight {index + 1} of {last + 1} were not "
+                    f"computed, so its losses are not certified from them: {failure}",
                     UnsolvedWarning,
                     stacklevel=2,
                 )
 
     def between(self, weights: Mapping[str, float]) -> tuple[float, float]:
-        """What the optima prove of others: bounds on the optimum at any weights.
+        """Bounds on the optimal objective at any weights, tried or not.
 
-        Below it is max Σ t_i F_i over Σ t_i c_i ≤ c, for lower bounds F_i of the optima
-        at weights c_i: between two weights their chord, for F_c* is concave in c. Above
-        it is the least of the optima, measured by these weights.
+        The lower bound is max Σ t_i F_i over Σ t_i c_i ≤ c, for lower bounds F_i of the
+        optima at weights c_i: between two weights their chord, as F_c* is concave in c.
+        The upper bound is the least objective of the optima at these weights.
 
         Parameters
         ----------
@@ -251,8 +255,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Returns
         -------
         low, high : float
-            No explanation has a smaller objective than the first; one of the optima has
-            the second.
+            No explanation has an objective below ``low``; one of the optima attains
+            ``high``.
 
         Raises
         ------
@@ -281,10 +285,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def gap_between(self) -> float | None:
-        """The largest relative gap between neighbouring weights, where one is swept.
+        """The largest relative gap between neighbouring weights, if one weight varies.
 
-        Every optimum between the smallest and the largest weight is known to within it:
-        see :meth:`between`. None where several weights vary, or none.
+        It bounds the error of :meth:`between` for every weight between the smallest and
+        the largest. None if several weights vary, or none.
         """
         try:
             return FrontBounds.of(self.optimized, self.losses).gap()
@@ -292,7 +296,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return None
 
     def front(self) -> TradeOffs:
-        """Only the explanations on the Pareto front."""
+        """The trade-offs restricted to the explanations on the Pareto front."""
         front, n_optimized = self.on_front, len(self.optimized)
         return replace(
             self,
@@ -328,12 +332,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
     def shares_in_words(self, best: Explanation | None = None) -> str:
-        r"""What an optimum keeps of faithfulness, and what it makes smaller.
+        r"""How faithful an optimum is and how much it reduces other losses, in words.
 
-        *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
-        100 % at the target, such as the gradients, and 0 % where the other losses cost
-        nothing, such as where all rows are explained alike. Differences are *smaller*
-        by 1 − loss(W)/loss(target). See :class:`propopt.results.Shares`.
+        *As faithful* is the retained share of faithfulness, 1 − loss(W)/loss(W_∞):
+        100 % at the target, such as the gradients, and 0 % where the other losses are
+        zero, such as equal attributions in all rows. Differences are *smaller* by
+        1 − loss(W)/loss(target). See :class:`propopt.results.Shares`.
 
         Parameters
         ----------
@@ -362,30 +366,30 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         )
 
     def reduction_label(self, name: str) -> str:
-        """What is smaller by the share of a loss that is removed, in words."""
+        """The quantity that a loss reduces, in words, such as "total size"."""
         kind = kind_of(name)
         label = name if kind is None else kind.reduces or name
-        is_beside = self.ends is not None and name in self.ends.offset
-        return f"{label} without main effects" if is_beside else label
+        has_offset = self.ends is not None and name in self.ends.offset
+        return f"{label} without main effects" if has_offset else label
 
     def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
-        """Which baseline comes nearest for the weights of an optimum, and its excess.
+        """The best baseline at the weights of an optimum, and its relative excess.
 
-        F(baseline)/F* − 1; None where no baseline is compared.
+        The excess is F(baseline)/F* − 1. None if no baseline can be compared.
         """
         compared = [
-            (max(self._above(baseline, best)[0], 0.0), place)
-            for place, baseline in enumerate(self.baselines)
+            (max(self._above(baseline, best)[0], 0.0), index)
+            for index, baseline in enumerate(self.baselines)
             if self._why_not_compared(baseline) is None
         ]
         compared = [pair for pair in compared if math.isfinite(pair[0])]
         if not compared:
             return None
-        excess, place = min(compared)
-        return self.distinct_name(self.baselines[place]), excess
+        excess, index = min(compared)
+        return self.distinct_name(self.baselines[index]), excess
 
     def distinct_name(self, baseline: Explanation) -> str:
-        """The method, with the settings in which others of it differ."""
+        """The method of a baseline, with the settings that vary within its method."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
             f" {name}={in_short(value)}"
@@ -402,28 +406,30 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return self.losses.index(loss)
 
     def distances(self) -> pd.DataFrame:
-        """How far each baseline lies above the front.
+        """How far each baseline lies above the trade-off curve, as a table.
 
         ``excess`` is the least relative excess of the baseline's objective over the
-        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep and
-        their limit at zero: even for the weights that suit it best, that much was left
-        on the table. ``weight.<loss>`` are those weights, and ``distance`` is
-        F_c(baseline) − F_c*, the absolute distance. Where F_c* = 0 there is no other:
-        excess is then 0 for what costs nothing either, such as the target at a weight
-        of zero, and else infinite.
+        optimum, min_c (F_c(baseline) − F_c*)/F_c*, over the weights c of the sweep and
+        their limit at zero: the excess at the weights that suit the baseline best.
+        ``weight.<loss>`` are those weights, and ``distance`` is the absolute difference
+        F_c(baseline) − F_c*. Where F_c* = 0, excess is 0 if the baseline's objective is
+        zero too, such as for the target at a weight of zero, and infinite otherwise.
 
-        ``units`` are those of the baseline, or "units unknown" where the target does
-        not say its own: all the rest then takes both to be the same. A baseline in
-        other units than the target has no excess, and ``not_compared`` says why: put it
-        in these units first, by its ``units`` or
-        :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
-        keep, or whose rows miss what they have to add up to
-        (:class:`propopt.losses.Completeness`).
+        ``units`` are those of the baseline, or "units unknown" if those of the target
+        are unknown; all units are then taken to be equal. A baseline in other units
+        than the target has no excess, and ``not_compared`` gives the reason: convert it
+        first, by its ``units`` or :meth:`Explanation.scaled`. Baselines that violate a
+        bound of all optima, or :class:`propopt.losses.Completeness`, have none either.
+
+        Returns
+        -------
+        DataFrame
+            A row per baseline.
         """
         return _with_counts(pd.DataFrame(list(map(self._distance, self.baselines))))
 
     def _distance(self, baseline: Explanation) -> dict[str, Any]:
-        """The row of a baseline: its settings, its losses, and its least excess."""
+        """The table row of a baseline: settings, losses and least excess."""
         row: dict[str, Any] = {
             "method": baseline.method,
             **{f"parameter.{name}": x for name, x in baseline.parameters.items()},
@@ -444,31 +450,31 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return {**row, "excess": excess, "distance": distance, **weights}
 
     def _why_not_compared(self, baseline: Explanation) -> str | None:
-        """Why a baseline is not measured against the optima; None if it is."""
-        own, units = baseline.units, self.units
-        if units is not None and own != units:
-            return f"it is {_IN_WORDS[own]}, and the target {_IN_WORDS[units]}"
+        """The reason why a baseline cannot be compared with the optima, or None."""
+        ours, theirs = baseline.units, self.units
+        if theirs is not None and ours != theirs:
+            return f"it is {_IN_WORDS[ours]}, and the target is {_IN_WORDS[theirs]}"
         for name, limit in self.bounds.items():
             loss = baseline.losses[name]
             size = float((baseline.attributions**2).sum())
             if limit == 0.0 and loss > _ROUNDING**2 * size:
                 missed = f"{math.sqrt(loss):.2g}"
-                return f"it misses {name}, which all optima keep, by {missed}"
+                return f"it violates {name} by {missed}; all optima satisfy it"
             if 0.0 < limit * (1.0 + _ROUNDING) < loss:
                 return f"it has {name} = {loss:.4g}, and all optima at most {limit:.4g}"
         return None
 
     def _rates(self, best: Explanation) -> dict[str, float]:
-        """Weights of the traded losses; what rows add up to has none."""
+        """Weights and multipliers of the traded losses; completeness has none."""
         return {name: best.rates[name] for name in self.losses if name in best.rates}
 
     def _above(
         self, baseline: Explanation, best: Explanation
     ) -> tuple[float, float, dict[str, float]]:
-        """(F(b) − F*)/F* and F(b) − F* for the weights of ``best``, and these.
+        """(F(b) − F*)/F*, F(b) − F* and the weights, at the weights of ``best``.
 
-        Infinite for the multiplier of a limit of zero, which is no weight, and where F*
-        is zero, up to rounding, and F(b) is not: such a distance is absolute.
+        The first is infinite for the infinite multiplier of a limit of zero, and where
+        F* is zero to rounding while F(b) is not.
         """
         rates = self._rates(best)
         if not all(map(math.isfinite, rates.values())):
@@ -485,12 +491,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def _above_the_end(
         self, baseline: Explanation, ends: IdealNadir
     ) -> list[tuple[float, float, dict[str, float]]]:
-        """The same in the limit where all weights but that of faithfulness are zero.
+        """The same in the limit where only faithfulness has a positive weight.
 
-        There F* is the least faithfulness loss A*, which the end of the front has.
-        Where A* = 0 the limit of (A + Σ c_i B_i)/F* − 1 is finite for the target alone,
-        A = 0, and at least min_i B_i/B_i(G) − 1. Nothing is known of it if a weight
-        besides that of faithfulness never varies: the limit is then none of this sweep.
+        There F* is the least faithfulness loss A*, known from the end of the front.
+        Where A* = 0 the limit of (A + Σ c_i B_i)/F* − 1 is finite only for the target,
+        A = 0, and at least min_i B_i/B_i(G) − 1. The limit is not part of this sweep if
+        another weight besides that of faithfulness never varies.
         """
         rates = [self._rates(best) for best in self.optimized]
         faithful = [name for name in self.losses if name in ends.faithful]
@@ -501,32 +507,31 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return []
         (name,) = faithful
         at_end = {name: 1.0, **dict.fromkeys(others, 0.0)}
-        least, own = ends.at_target[name], baseline.losses[name]
+        least, value = ends.at_target[name], baseline.losses[name]
         nothing = _EXACT * ends.sizes[name]
         if least > nothing:
-            return [(own / least - 1.0, own - least, at_end)]
+            return [(value / least - 1.0, value - least, at_end)]
         limits = [(baseline.losses[k], ends.at_target[k]) for k in others]
-        if own > nothing or any(math.isnan(limit) for _, limit in limits):
+        if value > nothing or any(math.isnan(limit) for _, limit in limits):
             return []
         shares = [loss / limit - 1.0 if limit else 0.0 for loss, limit in limits]
-        return [(max(min(shares), 0.0), own, at_end)]
+        return [(max(min(shares), 0.0), value, at_end)]
 
     def nearest(self, method: str | None = None) -> Explanation:
-        """The baseline that left least on the table: the least :meth:`distances`.
+        """The baseline with the least excess over the optima: see :meth:`distances`.
 
-        Among explanations of one method with many settings, such as kernel widths of
-        LIME, it is the setting nearest to the front. As optima are of the same losses,
-        no baseline is below it.
+        For one method with many settings, such as kernel widths of LIME, it is the
+        setting closest to the trade-off curve. No baseline lies below that curve.
 
         Parameters
         ----------
         method : str, optional
-            Only baselines of this method.
+            Consider only baselines of this method.
 
         Raises
         ------
         InvalidInput
-            If there is no such baseline, or none that is in the units of the target.
+            If there is no such baseline, or none that can be compared.
 
         Examples
         --------
@@ -541,36 +546,40 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> curve.nearest().method
         'half'
         """
-        place = self._nearest_place(method)
-        if place is None:
+        index = self._nearest_index(method)
+        if index is None:
             raise InvalidInput(
                 "nearest: no baseline"
                 + ("" if method is None else f" of the method {method!r}")
                 + " can be compared with the optima; distances() says why"
             )
-        return self.baselines[place]
+        return self.baselines[index]
 
-    def _nearest_place(self, method: str | None) -> int | None:
-        """Where the baseline with the least excess stands; None if none is compared."""
+    def _nearest_index(self, method: str | None) -> int | None:
+        """The index of the baseline with the least excess; None if none is compared."""
         compared = [
-            (row["excess"], place)
-            for place, row in enumerate(map(self._distance, self.baselines))
+            (row["excess"], index)
+            for index, row in enumerate(map(self._distance, self.baselines))
             if not np.isnan(row.get("excess", np.nan))
             and method in (None, row["method"])
         ]
         return min(compared)[1] if compared else None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per explanation, with the columns of the CSV files.
+        """All explanations as a table: one row each, with the columns of the CSV files.
 
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
         ``objective``, ``gap`` (certified and relative), ``target_error`` (estimated, to
-        the same scale; blank where it is not known), ``on_front``, ``seconds``,
-        ``target`` (that error in words, with its interval), ``kept`` (the share of
-        faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
-        and ``removed.<loss>`` (of every other loss; see
-        :class:`propopt.results.Shares`). Where an error was asked for, ``front_error``
-        has what is proved, for all rows alike.
+        the same scale; blank if unknown), ``on_front``, ``seconds``, ``target`` (that
+        error in words, with its interval), ``retained`` (the retained share of
+        faithfulness; ``retained.<loss>`` if several losses measure it) and
+        ``removed.<loss>`` for every other loss (:class:`propopt.results.Shares`). If an
+        error was requested, ``front_error`` is the proved one, equal in all rows.
+
+        Returns
+        -------
+        DataFrame
+            One row per explanation: the optima, then the baselines.
         """
         every = self.explanations
         settings = dict.fromkeys(k for one in self.baselines for k in one.parameters)
@@ -588,7 +597,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "target": [
                 None if one.gap is None else target_in_words(one) for one in every
             ],
-            **{k: [own[k] for own in shares] for k in self.share_columns.values()},
+            **{
+                k: [row_shares[k] for row_shares in shares]
+                for k in self.share_columns.values()
+            },
         }
         if self.error is not None:
             columns["front_error"] = [self.error] * len(every)
@@ -598,10 +610,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def save(self, path: str | Path) -> None:
         """Write all explanations to one ``.npz`` file, with their attributions.
 
-        Attributions of points on curves are computed for it, and kept: losses and
-        certificates are from now on those of attributions. A point whose attributions
-        are not found is left out, with a warning, and is one of the failures in the
-        file. To keep less, save :meth:`front` or one explanation.
+        This computes the attributions of points on curves; losses and certificates then
+        follow from these. A point without a solution is left out with a warning, and is
+        among the failures in the file. For a smaller file, save :meth:`front` or a
+        single explanation.
 
         Raises
         ------
@@ -630,7 +642,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         self.prove(len(self.optimized))
         proved = [best for best in self.optimized if not is_lazy(best)]
         missing = [best for best in self.optimized if is_lazy(best)]
-        unsolved = [f"no attributions were found for {best!r}" for best in missing]
+        unsolved = [f"no attributions were computed for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
         whole = replace(
             self,
@@ -642,7 +654,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
-        """Targets and graphs of all optima, without the limits, which are of each."""
+        """The arrays of targets and graphs that all optima share, without limits."""
         solved = (best for best in self.optimized if best.program is not None)
         best = next(solved, None)
         if best is None:
@@ -651,17 +663,17 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return {key: x for key, x in written if not key.endswith(".limit")}
 
     def validate(self) -> None:
-        """Refuse explanations without a loss that all are compared by."""
+        """Refuse repeated names of losses, and explanations that lack one of them."""
         if len(set(self.losses)) < len(self.losses):
             raise InvalidInput("losses: expected each name once")
         for kind, explanations, bounds in (
             ("optimized", self.optimized, ()),
             ("baselines", self.baselines, self.bounds),
         ):
-            for place, one in enumerate(explanations):
+            for index, one in enumerate(explanations):
                 for name in {*self.losses, *bounds} - one.losses.keys():
                     raise InvalidInput(
-                        f"{kind}.{place}: losses: there is no {printable(name)}"
+                        f"{kind}.{index}: losses: there is no {printable(name)}"
                     )
 
     def plot(
@@ -672,9 +684,21 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         *,
         scale: Literal["linear", "log"] = "linear",
     ) -> Any:
-        """Draw loss ``y`` against loss ``x``: by default the first two losses.
+        """Draw loss ``y`` against loss ``x``, by default the first two losses.
 
-        ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
+        Parameters
+        ----------
+        x, y : str, optional
+            Names of losses.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        scale : {"linear", "log"}
+            The scale of both axes.
+
+        Returns
+        -------
+        matplotlib Axes
+            See :func:`propopt.plots.plot_trade_offs`.
         """
         from propopt.plots.trade_offs import plot_trade_offs
 
@@ -695,28 +719,27 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def _nearest_of_families(self) -> list[int]:
-        """Rows of the table: of each method with several baselines the nearest."""
+        """Table rows of the best baseline of each method with several settings."""
         result = []
         for method, count in Counter(b.method for b in self.baselines).items():
-            place = self._nearest_place(method) if count > 1 else None
-            if place is not None:
-                result.append(len(self.optimized) + place)
+            index = self._nearest_index(method) if count > 1 else None
+            if index is not None:
+                result.append(len(self.optimized) + index)
         return result
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
-        told = "" if self.quantity is None else f"; {printable(self.quantity)}"
+        explains = "" if self.quantity is None else f"; {printable(self.quantity)}"
         return (
             f"<TradeOffs of {printable(', '.join(self.losses))}: "
             f"{len(self.optimized)} optimized, "
-            f"{len(self.baselines)} baselines{state}{told}>"
+            f"{len(self.baselines)} baselines{state}{explains}>"
         )
 
     def document(self) -> Document:
-        """What an optimum keeps, what is proved of all, and which baseline is nearest.
+        """Summarise the optimum of the aim, or at the knee, with proofs and baselines.
 
-        The optimum is that of the aim, where one was asked for, or else that at the
-        knee. No attributions are computed, but for a page.
+        Only a page computes attributions.
         """
         from propopt.explaining.front_chapters import front_chapters
 
@@ -734,7 +757,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         )
 
     def _title(self, best: Explanation | None) -> str:
-        """What the optimum of the aim, or at the knee, keeps and removes."""
+        """The retained and removed shares at the aim or the knee, as a title."""
         if best is None:
             return f"Nothing was optimized{for_quantity(self.quantity)}"
         where = "knee"
@@ -745,21 +768,21 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return f"{words}{for_quantity(self.quantity)}"
 
     def _nearest(self, best: Explanation | None) -> Iterator[Finding]:
-        """Which other explanation comes nearest, and by how much it is worse."""
+        """The best baseline at these weights, and how far it is above the optimum."""
         nearest = None if best is None else self.nearest_at(best)
         if nearest is not None:
             name, excess = nearest
             words = f"nearest baseline for these weights: {name}, {percent(excess)} % "
             words += "above the best possible"
-            asked = "Which other explanation comes nearest?"
-            yield Finding(words, "checked", asked, name)
+            question = "Which other explanation comes nearest?"
+            yield Finding(words, "checked", question, name)
 
     def _trust(self) -> Iterator[Finding]:
-        """What is proved of all optima and between them, and what was not solved."""
+        """The proofs for the optima and between them, and the failures."""
         optima = self.optimized
         gaps = [one.gap for one in optima if one.gap is not None]
         if not gaps:
-            yield Finding("not optimized: nothing is proved of them", "not said")
+            yield Finding("nothing was optimized, so nothing is proved", "not said")
         else:
             most = "largest " if len(gaps) > 1 else ""
             yield Finding(f"{most}gap {gap_cell(max(gaps))}, proved", "proved")
@@ -774,41 +797,43 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             yield Finding("the sweep was interrupted before its end")
 
     def between_in_words(self) -> str | None:
-        """What is proved of weights that were not tried; None where nothing is."""
+        """The proved accuracy at untried weights, in words; None without a proof."""
         if self.error is not None:
             return (
-                "mixtures of these optima match any explanation, each loss to within "
-                f"{percent(self.error)} % of its range"
+                "mixtures of these optima match every explanation, in each loss to "
+                f"within {percent(self.error)} % of its range"
             )
         gap = self.gap_between
         if gap is None:
             return None
         return (
-            "at any weight between those tried the optimum is known to within "
-            f"{percent(gap)} %"
+            "at any weight between those tried, the optimal objective is proved to "
+            f"within {percent(gap)} %"
         )
 
     @property
     def aimed(self) -> Explanation | None:
-        """The optimum that was solved for an aim, where there is one."""
-        own = (best for best in self.optimized if "aim" in best.parameters)
-        return next(own, None)
+        """The optimum that was solved for an aim; None if there is none."""
+        optima = (best for best in self.optimized if "aim" in best.parameters)
+        return next(optima, None)
 
     @property
     def share_columns(self) -> dict[str, str]:
-        """By loss the column of its share; empty where the ends are not known."""
+        """The CSV column of the share of each loss, by name; empty if undefined."""
         if self.ends is None:
             return {}
         faithful = [name for name in self.losses if name in self.ends.faithful]
         several = len(faithful) > 1
         others = [name for name in self.losses if name not in faithful]
         return {
-            **{name: f"kept.{name}" if several else "kept" for name in faithful},
+            **{
+                name: f"retained.{name}" if several else "retained" for name in faithful
+            },
             **{name: f"removed.{name}" for name in others},
         }
 
     def shares(self, explanation: Explanation) -> dict[str, float]:
-        """By column what the explanation keeps and removes, from its losses alone."""
+        """Retained and removed shares of an explanation, by CSV column."""
         if self.ends is None:
             return {}
         shares = self.ends.shares(explanation.losses)
@@ -816,13 +841,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with parameters that stay whole numbers, or flags, beside blanks."""
+    """The table with nullable types, so that whole numbers and flags allow blanks."""
     names = [column for column in frame if str(column).startswith("parameter.")]
     return frame.assign(**{str(name): frame[name].convert_dtypes() for name in names})
 
 
 def _columns(
-    prefix: str, names: Iterable[str], told: Sequence[Mapping[str, Any]]
+    prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
-    """A column for each name, blank for rows that do not tell it."""
-    return {f"{prefix}.{k}": [own.get(k, math.nan) for own in told] for k in names}
+    """A column for each name, blank in rows that lack it."""
+    return {f"{prefix}.{k}": [row.get(k, math.nan) for row in rows] for k in names}

@@ -262,3 +262,235 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(units, fontsize="small")
     bar.outline.set_visible(False)
+
+
+@suggests_arguments
+def plot_row(
+    explanation: AttributionsLike,
+    row: Hashable = None,
+    *,
+    X: object = None,
+    n_features: int = 10,
+    certain: SignConclusions | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the attributions of one row as bars with their numbers, the largest on top.
+
+    Features beyond the first ``n_features`` share one bar, the sum of theirs. Where
+    standard errors are known, whiskers reach two of them to each side, and bars that
+    are smaller than that are faded.
+
+    Parts of the output that come with their ``base_value`` are drawn as steps: from the
+    base, at the bottom, to the base and all contributions, which is the prediction
+    where they add up to it. The axis then has the output itself, such
+    as a probability. Slopes are drawn from zero: they do not add up, and no step of
+    theirs ends at a prediction; ``kind="contributions"`` of :func:`propopt.explain` and
+    :class:`propopt.Explainer` gives parts that do.
+
+    Parameters
+    ----------
+    explanation : Explanation, shap.Explanation, DataFrame or array
+        W (N, D).
+    row : label or int, optional
+        The row's name in the index of the inputs; its position where they had none.
+        Not needed where there is one row.
+    X : array or DataFrame (N, D), optional
+        The inputs, to write the value of each feature beside its name, where the
+        explanation does not know them; those with names are put in its order.
+    n_features : int
+        How many features have a bar of their own.
+    certain : Clear or Certain, optional
+        What ``explanation.clear()`` or ``explanation.certain()`` returned: bars whose
+        sign is not clear, or not certain, are hatched.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, or none is named and there are several; or X has
+        another shape than the attributions.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> best = po.solve(1.0 * po.GradientMatching(np.array([[3.0, -1.0, 0.5]])))
+    >>> [float(bar.get_width()) for bar in po.plots.plot_row(best, 0).patches]
+    [3.0, -1.0, 0.5]
+    """
+    result = explanation_of(explanation, "given")
+    names, count = result.labels.points, len(result.attributions)
+    if row is None and (names is None or None not in names):
+        row = 0 if names is None else names[0]
+        if count > 1:
+            raise InvalidInput(
+                f"row: there are {count} rows; name one, such as {row!r}"
+            )
+    place = result.labels.position(row, count)
+    doubtful = uncertain(certain, result.shape)[place]
+    told = names_with_values(result, X, place)
+    w = result.attributions[place]
+    order = largest(w, read_count(n_features, "n_features"))
+    # the largest from the top down, and one bar for the sum of the others
+    rest = np.delete(w, order)
+    others = min(rest.size, 1)
+    widths = np.append(w[order], [rest.sum()] * others)
+    errors = np.zeros(len(widths))
+    if result.standard_errors is not None:  # that of the sum is not known
+        errors = np.append(result.standard_errors[place, order], [np.nan] * others)
+    doubtful = np.append(doubtful[order], np.zeros(others, dtype=bool))
+    axes = axes_or_new(ax, 6.4, 1.3 + 0.3 * len(widths))
+    base = None  # of slopes, and where it is not known
+    if result.units == "output" and result.base_value is not None:
+        base = float(result.base_value[place])
+    starts = np.zeros(len(widths))
+    if base is not None:
+        # the largest step ends at the prediction, at the top
+        starts = base + np.cumsum(widths[::-1])[::-1] - widths
+    axes.use_sticky_edges = False  # steps have room on both sides
+    colours = [RAISES if width >= 0 else LOWERS for width in widths]
+    colours[len(order) :] = [OTHERS] * others
+    rows = np.arange(len(widths))
+    axes.barh(rows, widths, left=starts, height=0.7, color=colours)
+    for k, bar in enumerate(axes.patches[-len(widths) :]):
+        bar.set_alpha(FADED if abs(widths[k]) < 2.0 * errors[k] else 1.0)
+        if doubtful[k]:
+            bar.set(hatch=HATCH, edgecolor="white")
+    whiskers(axes, starts + widths, errors)
+    _write_numbers(axes, starts, widths, 2.0 * np.nan_to_num(errors))
+    if base is None:
+        axes.axvline(0.0, color="0.3", linewidth=0.8)
+        along = units_label(result)
+    else:  # the output itself
+        _mark_ends(axes, base, widths)
+        quantity = result.quantity
+        along = "output" if quantity is None else matplotlib_text(quantity.in_words())
+    suggestions = "1 other" if rest.size == 1 else f"{rest.size} others"
+    named = [*(told[j] for j in order), *[suggestions] * others]
+    axes.set_yticks(rows, [matplotlib_text(name) for name in named])
+    axes.invert_yaxis()
+    axes.set(xlabel=along, title=title_of(result, f"row {row}"))
+    label_hatching(axes, certain, bool(doubtful.any()))
+    styled(axes)
+    axes.grid(False, axis="y")  # bars have names
+    return axes
+
+
+_ROOM: Final = 0.16
+"""Beside the bars, for their numbers, of what they span."""
+
+
+def _signed(width: float, digits: int) -> str:
+    """A number with its sign, 0 if it rounds to it, by powers of ten if far off."""
+    if width and not -6 <= digits <= 6:
+        return f"{width:+.2e}".replace("-", "−")
+    places = max(digits, 0)
+    rounded = round(width, places)
+    return f"{rounded:+,.{places}f}".replace("-", "−") if rounded else "0"
+
+
+def _write_numbers(axes: Axes, starts: Array, widths: Array, reach: Array) -> None:
+    """Each width beside the end of its bar, all to the digits of the largest."""
+    largest_width = float(np.abs(widths).max(initial=0.0))
+    digits = 2 - math.floor(math.log10(largest_width)) if largest_width else 0
+    ends = starts + widths
+    for place, width in enumerate(widths.tolist()):
+        side = -1.0 if width < 0.0 else 1.0
+        axes.annotate(
+            _signed(width, digits),
+            (float(ends[place] + side * reach[place]), place),
+            xytext=(4.0 * side, 0.0),
+            textcoords="offset points",
+            fontsize="small",
+            ha="right" if side < 0.0 else "left",
+            va="center",
+            annotation_clip=False,
+            bbox={"facecolor": axes.get_facecolor(), "linewidth": 0.0, "pad": 0.8},
+        )
+    edges = np.concatenate([starts, ends, ends + reach, ends - reach])
+    low, high = float(edges.min()), float(edges.max())
+    room = _ROOM * ((high - low) or 1.0)
+    left = low - (room if (widths < 0.0).any() else 0.3 * room)
+    axes.set_xlim(left, high + (room if (widths >= 0.0).any() else 0.3 * room))
+
+
+def _mark_ends(axes: Axes, base: float, widths: Array) -> None:
+    """The base and the prediction, and lines from each step to the next."""
+    end = base + float(widths.sum())
+    ends = base + np.cumsum(widths[::-1])[::-1]
+    for place in range(len(widths) - 1):  # from the step below to this one
+        axes.plot(
+            [ends[place + 1]] * 2,
+            [place + 0.35, place + 0.65],
+            color="0.4",
+            linewidth=0.8,
+        )
+    axes.axvline(base, color="0.55", linewidth=0.8, linestyle=":")
+    axes.axvline(end, color="0.3", linewidth=0.8)
+    last = len(widths) - 0.5
+    inwards = "left" if base <= end else "right"
+    outwards = "left" if base >= end else "right"
+    for x, y, text, ha in (
+        (base, last + 0.15, f"base {base:.4g}", inwards),
+        (end, -0.7, f"prediction {end:.4g}", outwards),
+    ):
+        axes.annotate(
+            text,
+            (x, y),
+            xytext=(4.0 if ha == "left" else -4.0, 0.0),
+            textcoords="offset points",
+            fontsize="small",
+            ha=ha,
+            va="center",
+            annotation_clip=False,
+        )
+    axes.set_ylim(-0.9, last + 0.35)
+
+
+_Scale: TypeAlias = tuple[Callable[[Any], Array], Callable[[Any], Array]]
+
+
+_SAME = 1e-12
+"""Ends that differ by less, relatively, are one."""
+
+
+def draw_share_axes(axes: Axes, x: str, y: str, ends: IdealNadir) -> None:
+    """Shares above for loss ``x``, at the right for ``y``, where they are defined."""
+    for axis, side, name in (("x", "top", x), ("y", "right", y)):
+        along = _scale(name, ends)
+        if along is None:
+            continue
+        label = f"{matplotlib_text(name.replace('_', ' '))} removed"
+        if name in ends.faithful:
+            label = "faithfulness retained"
+        second = getattr(axes, f"secondary_{axis}axis")(side, functions=along)
+        getattr(second, f"set_{axis}label")(label, fontsize="small")
+        # in per cent, and quieter than the losses
+        ticks = getattr(second, f"{axis}axis")
+        ticks.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        second.tick_params(labelsize="small", color="0.6")
+        second.spines[side].set_color("0.6")
+
+
+def _scale(name: str, ends: IdealNadir) -> _Scale | None:
+    """The share of a loss, and the loss of a share; None where one is not defined."""
+    near, far = ends.at_target.get(name, math.nan), ends.far.get(name, math.nan)
+    is_root = name in ends.roots
+    if is_root:
+        near, far = math.sqrt(near), math.sqrt(far)
+    # of faithfulness nothing is kept at the far end, of others all is removed there
+    none, whole = (far, near) if name in ends.faithful else (near, far)
+    known = math.isfinite(near) and math.isfinite(far)
+    if not known or abs(none - whole) <= _SAME * max(none, whole):
+        return None
+
+    def share(loss: Any) -> Array:
+        if is_root:  # and its mirror image below zero, where the frame reaches
+            loss = np.sign(loss) * np.sqrt(np.abs(loss))
+        return np.asarray((none - loss) / (none - whole))
+
+    def loss(share: Any) -> Array:
+        value = none - np.asarray(share) * (none - whole)
+        return np.asarray(value * np.abs(value) if is_root else value)
+
+    return share, loss

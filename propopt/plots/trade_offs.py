@@ -197,6 +197,30 @@ def _knee(front: pd.DataFrame) -> pd.Series | None:
     return front.iloc[int(sums.to_numpy().argmin())]
 
 
+def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
+    axes.scatter(
+        knee["x"],
+        knee["y"],
+        s=100.0,
+        facecolors="none",
+        edgecolors="0.15",
+        linewidths=1.4,
+        label=label,
+        zorder=4,
+    )
+
+
+def _knee_label(knee: pd.Series, x: str, y: str, ends: IdealNadir | None) -> str:
+    """The knee, with what is kept and removed there, where that is defined."""
+    words = []
+    for column, name in (("x", x), ("y", y)):
+        if ends is not None and name in ends.at_target:
+            share = ends.share(name, float(knee[column]))
+            verb = "retained" if name in ends.faithful else "removed"
+            words += [f"{in_percent(share)} {verb}"] * math.isfinite(share)
+    return f"knee: {', '.join(words)}" if words else "knee"
+
+
 def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:
     """The limits of an axis, with room for whole markers."""
     reach = float(front.max()) if len(front) else 0.0

@@ -1017,7 +1017,7 @@ class Explanation(
         ... )
         >>> mine = po.results.Explanation(attributions=G + 0.5, method="mine")
         >>> mine.shares(objective)
-        Shares(50.0 % of faithfulness kept; 0.0 % of pairwise_robustness ...
+        Shares(50.0 % of faithfulness retained; 0.0 % of pairwise_robustness ...
         """
         return shares_of(self, *self._asked(objective, "shares"))
 

@@ -258,7 +258,7 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
     shares = explanation.loss_shares
     for kept in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
         words = f"{100.0 * kept:.0f} %"
-        said = f"{words} of faithfulness kept"
+        said = f"{words} of faithfulness retained"
         yield Finding(said, "checked", "How faithful is it?", words)
     missed = explanation.completeness_gap
     if missed is not None:

@@ -1,4 +1,4 @@
-"""Losses as shares kept and removed, between the ends of the front."""
+"""Losses as shares retained and removed, between the ends of the front."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
 
-# ---- Losses as numbers that can be read: shares kept and removed, and units of output
+# ---- Losses as numbers that can be read: shares retained and removed, and units of output
 
 
 @final
 class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=True):
     r"""What an explanation keeps of faithfulness, and removes of every other loss.
 
-    Faithfulness kept is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
+    Faithfulness retained is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
     attributions that cost the other losses nothing: the mean of G over what is
     connected, or zero. It is 1 at G, 0 at W_∞, and may be negative for explanations
     that are not optimal. Of any other loss 1 − loss(W)/loss(G) is removed; of a largest
@@ -47,7 +47,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     Parameters
     ----------
-    kept : mapping
+    retained : mapping
         By faithfulness loss; −∞ where G costs nothing at either end and W does.
     removed : mapping
         By other loss; NaN where the loss had no weight, or nothing was there at G.
@@ -74,10 +74,10 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     ... )
     >>> shares = best.shares()
     >>> print(shares.document().title)
-    75.0 % of faithfulness kept, 75.0 % of pairwise_robustness removed
+    75.0 % of faithfulness retained, 75.0 % of pairwise_robustness removed
     """
 
-    kept: Mapping[str, float] = field(missing=True, infinite=True)
+    retained: Mapping[str, float] = field(missing=True, infinite=True)
     removed: Mapping[str, float] = field(missing=True, infinite=True)
     losses: Mapping[str, float] = field(missing=True, infinite=True)
     differences: Mapping[str, float] = field(factory=dict, low=0.0, missing=True)
@@ -90,9 +90,9 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     def validate(self) -> None:
         """Refuse shares of unknown losses, and more zeros than attributions."""
-        if self.kept.keys() & self.removed.keys():
-            raise InvalidInput("removed: also of losses of which shares are kept")
-        if not self.kept.keys() | self.removed.keys() <= self.losses.keys():
+        if self.retained.keys() & self.removed.keys():
+            raise InvalidInput("removed: also of losses of which shares are retained")
+        if not self.retained.keys() | self.removed.keys() <= self.losses.keys():
             raise InvalidInput("losses: not of all shares")
         if not self.target_differences.keys() <= self.differences.keys():
             raise InvalidInput("target_differences: also of losses without differences")
@@ -103,7 +103,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
         at_target = self.target_differences
         rows = [
-            *(("faithfulness kept", k, v, 1.0) for k, v in self.kept.items()),
+            *(("faithfulness retained", k, v, 1.0) for k, v in self.retained.items()),
             *(("removed", k, v, 0.0) for k, v in self.removed.items()),
             *(
                 ("difference between neighbours", k, v, at_target.get(k, math.nan))
@@ -115,9 +115,9 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
     def _shares_in_words(self) -> Iterator[str]:
-        """What is kept and removed, as far as it is defined."""
-        for share in filter(math.isfinite, self.kept.values()):
-            yield f"{in_percent(share)} of faithfulness kept"
+        """What is retained and removed, as far as it is defined."""
+        for share in filter(math.isfinite, self.retained.values()):
+            yield f"{in_percent(share)} of faithfulness retained"
         for name, share in self.removed.items():
             if math.isfinite(share):
                 yield f"{in_percent(share)} of {name} removed"
@@ -137,19 +137,19 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         return f"Shares({printable('; '.join(words))})"
 
     def document(self) -> Document:
-        """What is kept and removed, and how large attributions are."""
+        """What is retained and removed, and how large attributions are."""
         rows = [
-            *([k, in_percent(x), ""] for k, x in self.kept.items()),
+            *([k, in_percent(x), ""] for k, x in self.retained.items()),
             *([k, "", in_percent(x)] for k, x in self.removed.items()),
         ]
         rows = [[*row, f"{self.losses[row[0]]:.6g}"] for row in rows]
         return Document(
             title=(", ".join(self._shares_in_words()) or "No share is defined")
             + for_quantity(self.quantity),
-            subtitle="kept: 100 % at the target itself; removed: 100 % where that loss "
+            subtitle="retained: 100 % at the target itself; removed: 100 % where that loss "
             "is as small as can be",
             blocks=[
-                Table.of(("loss", "kept", "removed", "value"), rows),
+                Table.of(("loss", "retained", "removed", "value"), rows),
                 *map(Finding, self._sizes_in_words()),
             ],
             trust=[
@@ -176,7 +176,9 @@ def shares_of(
     here = np.ones(own.shape, bool) if support is None else support.mask
     return Shares(
         quantity=explanation.quantity,
-        kept={name: share for name, share in shares.items() if name in ends.faithful},
+        retained={
+            name: share for name, share in shares.items() if name in ends.faithful
+        },
         removed={
             name: share for name, share in shares.items() if name not in ends.faithful
         },

@@ -428,7 +428,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
         function, rows, data=background
     ).difference_shares(W, graph)
     assert audit["main_effects"].number == pytest.approx(share.own, rel=1e-9)
-    assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
+    assert audit["predictions"].number == pytest.approx(share.required, rel=1e-9)
     assert audit["price_of_50"].number == pytest.approx(share.halving_cost, rel=1e-6)
     moved = float(re.search(r"by (\S+) % on average", audit["price_of_50"].sentence)[1])
     assert moved == pytest.approx(100.0 * share.halving_cost**0.5, rel=0.05)

@@ -72,7 +72,7 @@ def test_base_and_contributions_add_up_to_the_margin_of_a_user(make: Any) -> Non
     assert np.array_equal(found.contributions, plain.contributions)
     assert found.base_value == pytest.approx(plain.base_value + own, abs=1e-12)
     assert np.abs(found.completeness_gap).max() < 1e-9
-    assert "base_margin" in found.parameters
+    assert "base margin" in found.parameters
 
 
 def test_of_a_margin_with_a_link_by_a_function() -> None:

@@ -249,7 +249,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     fitted = explainer.fitted_
     points = fitted.function.read(part.rows, "rows")[0]
     place = coordinates_of(fitted.function, points, fitted.problem.sizes)[n]
-    ((near, s),) = fitted.near(place[None], points[[n]])
+    ((near, s),) = fitted.neighbours_of(place[None], points[[n]])
     h = 1 + 2 * b * s.sum()
     p = (own + 2 * b * s @ reference.attributions[near]) / h
     ones = np.ones((used.sum(), 1))
@@ -329,7 +329,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     p = result.contributions[1] / h
     fitted = explainer.fitted_
     place = coordinates_of(fitted.function, rows, fitted.problem.sizes)[1]
-    (near,) = fitted.near(place[None], rows[[1]])
+    (near,) = fitted.neighbours_of(place[None], rows[[1]])
     others = explainer.reference_.attributions[near.positions]
     p = p + 2 * 0.2 * near.similarities @ others / h
     total = switched(rows)[1] - result.base_value[1]
@@ -547,7 +547,7 @@ def test_an_explainer_without_a_part_or_a_weight_is_refused(tmp_path):
     po.Explainer(model, data=X, kind="contributions").fit().save(path)
     saved = SavedExplainer.load(path)
     for part in ("contributions", "metric", "background", "targets"):
-        with pytest.raises(InvalidInput, match="some of what makes them is missing"):
+        with pytest.raises(InvalidInput, match="some of their fields are missing"):
             replace(saved, **{part: None}).save(path)
     reference = saved.reference
     weights = {**reference.weights, "gradient_matching": 0.0}

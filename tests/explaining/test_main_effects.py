@@ -87,7 +87,7 @@ def test_of_slopes_they_are_mean_slopes():
     expected[:, 1] = (B[:, 0] ** 2).mean()
     expected[:, 2] = 1.0
     np.testing.assert_allclose(own.explanation.attributions, expected, atol=1e-6)
-    assert own.difference_shares(own.explanation.attributions, GRAPH).needed == 0.0
+    assert own.difference_shares(own.explanation.attributions, GRAPH).required == 0.0
 
 
 def test_a_background_is_drawn_where_there_are_more_rows():
@@ -120,11 +120,11 @@ def test_additive_stumps_have_no_context_and_a_product_nothing_else():
     own = po.explainers.main_effects(stumps, X, data=B)
     exact = po.explainers.TreeShap(data=B).explain(po.wrap(stumps, data=B), X)
     share = own.difference_shares(exact, GRAPH)
-    assert abs(share.difference_shares) < 1e-10
+    assert abs(share.interactions) < 1e-10
     assert share.halving_cost == 0.0
     share, _ = shares_of(lambda x: x[:, 0] * x[:, 1])
-    assert share.difference_shares == pytest.approx(1.0, abs=1e-12)
-    assert share.own == pytest.approx(0.0, abs=1e-12)
+    assert share.interactions == pytest.approx(1.0, abs=1e-12)
+    assert share.main_effects == pytest.approx(0.0, abs=1e-12)
 
 
 def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
@@ -134,20 +134,20 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
     full = own + np.column_stack([pairs, pairs, np.zeros((N, 2))])
     np.testing.assert_allclose(phi, full, atol=1e-12)
     left, whole = (GRAPH.differences.energy(V) for V in (full - own, full))
-    assert share.difference_shares == pytest.approx(left / whole, rel=1e-12)
+    assert share.interactions == pytest.approx(left / whole, rel=1e-12)
     # both halves of a product are alike, and the other two columns are not used: what
     # sums need, spread over two, is all that there is
-    assert share.needed == pytest.approx(share.difference_shares, rel=1e-12)
-    assert share.own + share.needed + share.could_go == pytest.approx(1.0)
+    assert share.required == pytest.approx(share.interactions, rel=1e-12)
+    assert share.main_effects + share.required + share.removable == pytest.approx(1.0)
 
 
 def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
     own = po.explainers.main_effects(lambda x: 3.0 * x[:, 0], X, data=B)
     share = own.difference_shares(-own.explanation.attributions, GRAPH)
-    assert share.own == pytest.approx(-3.0)
+    assert share.main_effects == pytest.approx(-3.0)
     assert "-300 %" in next(iter(share.findings())).sentence
     alike = own.difference_shares(np.ones((N, D)), GRAPH)
-    assert np.isnan([alike.own, alike.needed, alike.could_go]).all()
+    assert np.isnan([alike.main_effects, alike.required, alike.removable]).all()
     assert len(list(alike.findings())) == 1
 
 
@@ -167,10 +167,10 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
     whole = float(((weights[:, None] * (S @ phi)) ** 2).sum())
     sums = cp.sum(W, axis=1) == phi.sum(axis=1)
     least = cp.Problem(cp.Minimize(rough), [sums]).solve(solver="CLARABEL", **TIGHT)
-    assert share.needed == pytest.approx(least / whole, rel=1e-6)
+    assert share.required == pytest.approx(least / whole, rel=1e-6)
     W.value = phi
     here = float(rough.value)
-    assert share.could_go == pytest.approx((here - least) / whole, rel=1e-6)
+    assert share.removable == pytest.approx((here - least) / whole, rel=1e-6)
     limits = [sums, rough <= (here + least) / 2.0]
     cost = cp.Problem(cp.Minimize(cp.sum_squares(W - phi)), limits)
     cost = cost.solve(solver="CLARABEL", **TIGHT)
@@ -186,10 +186,12 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     said = [x.sentence for x in share.findings("customer")]
     told = " ".join(said)
     for words in (
-        rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
-        "With 2 to 8 neighbours it is",
-        rf"{100 * share.could_go:.0f} % could go",
-        rf"costs {100 * share.halving_cost:.1f} % of the squared sum",
+        rf"^Main effects explain {share.main_effects:.0%}".replace(
+            "%", " % of the diff"
+        ),
+        "With 2 to 8 neighbours, they explain",
+        rf"{100 * share.removable:.0f} % are removable",
+        rf"changes the values by {100 * share.halving_cost**0.5:.1f} % on average",
         "40 customers, 4 neighbours",
         "60 background rows of data",
         "centred partial dependence, read from the model",
@@ -202,12 +204,14 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     compared = own.difference_shares(shap, GRAPH, another=other)
     assert compared.another[0] == pytest.approx(0.0)
     assert any(
-        "By another definition it is 0 %" in x.sentence for x in compared.findings()
+        "By another definition they explain 0 %" in x.sentence
+        for x in compared.findings()
     )
     near = {
-        k: own.difference_shares(shap, po.graphs.knn_graph(X, k)).own for k in (2, 8)
+        k: own.difference_shares(shap, po.graphs.knn_graph(X, k)).main_effects
+        for k in (2, 8)
     }
-    assert share.of_neighbors == pytest.approx(near)
+    assert share.by_neighbors == pytest.approx(near)
 
 
 # ---- without a model: curves of other rows
@@ -252,8 +256,8 @@ words = {
     ),
     "shape": ({"X": X, "fitted_on": (many, many)}, "of 4 columns"),
     "one": ({"X": X, "fitted_on": (many,)}, "expected \\(other rows"),
-    "neither": ({"X": X}, "neither came"),
-    "both": ({"X": X, "model": len, "fitted_on": (B, B)}, "not both"),
+    "neither": ({"X": X}, "got neither"),
+    "both": ({"X": X, "model": len, "fitted_on": (B, B)}, "got both"),
     "rows": ({"model": len}, "^X: expected the rows"),
     "texts": ({"model": len, "X": ["a text"]}, "^X: words"),
     "data": ({"model": lambda x: x[:, 0], "X": X, "data": many}, "4 columns as in X"),
@@ -332,7 +336,7 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         assert best.losses == pytest.approx(other.losses)
         assert best.gap < 1e-6
         np.testing.assert_allclose(best.attributions, other.attributions + G, atol=1e-9)
-        assert best.shares().kept == pytest.approx(other.shares().kept)
+        assert best.shares().retained == pytest.approx(other.shares().retained)
         assert best.shares().removed == pytest.approx(other.shares().removed)
     assert "between neighbours without main effects" in curve.shares_in_words()
     best = curve.optimized[3]
@@ -414,9 +418,9 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     smoothest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
     energy = GRAPH.differences.energy
     least = energy(smoothest - G) / energy(np.asarray(best.contributions))
-    assert share.needed == pytest.approx(least, rel=1e-9)
+    assert share.required == pytest.approx(least, rel=1e-9)
     audit = po.audit(best.contributions, model, X, data=B, graph=GRAPH)
-    assert audit["predictions"].number == pytest.approx(share.needed, abs=1e-9)
+    assert audit["predictions"].number == pytest.approx(share.required, abs=1e-9)
 
 
 def test_explain_refuses_own_values_that_have_no_meaning():

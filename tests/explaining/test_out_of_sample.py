@@ -26,7 +26,7 @@ def test_the_golden_row():
     matching = po.GradientMatching(np.array(targets))
     best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.graphs.chain_graph(4)))
     target, similarities = np.array([0.5, 0.0, -0.5]), np.array([0.0, 1.0, 0.5, 0.0])
-    beside = {"near": np.arange(4), "fixed": best.attributions, "weights": (1.0, 0.5)}
+    beside = {"fixed": best.attributions, "weights": (1.0, 0.5)}
     golden = OutOfSampleRows(target=target, similarities=similarities, **beside)
     assert golden.joint_excess == pytest.approx(0.171967120181, abs=1e-9)
     assert golden.joint_distance == pytest.approx(0.414689185031, abs=1e-9)
@@ -49,7 +49,6 @@ def random_row(seed, shared, complete):
         axis, fixed_axis = np.ones(n_features), np.ones(n_features)
     row = OutOfSampleRows(
         target=rng.normal(size=n_features) * (axis > 0),
-        near=np.arange(k),
         similarities=rng.random(k),
         fixed=rng.normal(size=(k, n_features)) * (fixed_axis > 0),
         weights=(float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-1, 1))),
@@ -109,8 +108,8 @@ def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours():
             np.array([1e9 + 2.0, 7.0]),
             np.array([[1e9, 0.0], [1e9 + 1.0, 3.0]]),
         )
-        near = {"near": np.arange(2), "similarities": np.ones(2), "fixed": fixed}
-        row = OutOfSampleRows(target=target, weights=(1.0, weight), **near)
+        neighbours = {"similarities": np.ones(2), "fixed": fixed}
+        row = OutOfSampleRows(target=target, weights=(1.0, weight), **neighbours)
         np.testing.assert_allclose(row.w - [1e9, 0.0], expected, atol=1e-6)
 
 
@@ -131,7 +130,7 @@ def joint(seed, complete):
     G, totals = rng.normal(size=axes.shape) * (axes > 0), rng.normal(size=n + 1)
     given = a, b, whole, G, axes, totals
     _, alone = optimum(*given[:2], whole[:n, :n], *(x[:n] for x in given[3:]), complete)
-    fields = {"similarities": s, "fixed": alone, "near": np.arange(n)}
+    fields = {"similarities": s, "fixed": alone}
     row = OutOfSampleRows(target=G[n], weights=(a, b), **fields)
     sums = {"axis": axes[n], "fixed_axis": axes[0], "total": float(totals[n])}
     row = dataclasses.replace(row, **sums) if complete else row

@@ -185,7 +185,7 @@ def test_what_cannot_be_is_refused(forest):
     for settings, message in (
         ({"contributions": "lime"}, "contributions: expected 'shapley'"),
         ({"contributions": np.ones((3, 2))}, "contributions: expected the shape"),
-        ({"contributions": np.zeros((30, 6))}, "nothing can add up"),
+        ({"contributions": np.zeros((30, 6))}, "all are zero, yet predictions differ"),
         ({"metric": "l2"}, "metric: expected 'auto', 'joint'"),
         ({"kind": "gradient"}, "kind: expected 'contributions' or 'slopes'"),
     ):

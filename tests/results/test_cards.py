@@ -216,7 +216,7 @@ def test_lines_break_at_no_hyphen_and_before_no_per_cent():
 
 def test_cards_and_pages_know_what_each_loss_of_a_file_is_called():
     kinds = {section.name: kind_of(section.name) for section in LOSSES}
-    assert all(kind.share in ("kept", "removed") for kind in kinds.values())
+    assert all(kind.share in ("retained", "removed") for kind in kinds.values())
     assert {name: kind.reduces for name, kind in kinds.items() if kind.reduces} == {
         "pairwise_robustness": "squared differences between neighbours",
         "kernel_robustness": "squared differences between neighbours",

@@ -715,7 +715,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("reasons", "best_ranks, worst", lambda _, a: a["worst_ranks"].fill(9)),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
-    ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),
+    ("shares", "removed: also of", lambda h, _: h.update(removed=h["retained"])),
     ("shares", "target_differences: also", lambda h, _: h.update(differences={})),
     ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
     ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),

@@ -264,7 +264,7 @@ def near(number):
 
 def test_shares_and_differences_are_the_golden_ones():
     shares = po.solve(objective()).shares()
-    assert shares.kept[MATCHING] == near(KEPT)
+    assert shares.retained[MATCHING] == near(KEPT)
     removed = {ROBUST: ROUGHNESS_REMOVED, SMOOTH: SMOOTHNESS_REMOVED}
     assert shares.removed == near(removed)
     assert shares.differences[ROBUST] == near(DIFFERENCE)
@@ -272,14 +272,14 @@ def test_shares_and_differences_are_the_golden_ones():
     assert shares.target_rms == pytest.approx(np.sqrt((G**2).mean()), rel=1e-14)
     best = po.solve(objective(c=0.0))  # a loss without weight has no share
     shares = best.shares()
-    assert shares.kept[MATCHING] == near(ROBUST_ALONE["kept"])
+    assert shares.retained[MATCHING] == near(ROBUST_ALONE["kept"])
     assert shares.removed[ROBUST] == near(ROBUST_ALONE["removed"])
     assert shares.differences[ROBUST] == near(ROBUST_ALONE_DIFFERENCE)
     assert math.isnan(shares.removed[SMOOTH])
     # the card says first what is kept and removed
     lines = str(shares).splitlines()
     kept, removed = (100 * ROBUST_ALONE[key] for key in ("kept", "removed"))
-    both = f"{kept:.1f} % of faithfulness kept, {removed:.1f} % of {ROBUST} removed"
+    both = f"{kept:.1f} % of faithfulness retained, {removed:.1f} % of {ROBUST} removed"
     assert lines[0] == both  # of smoothness no share is defined
     assert lines[3].split()[:3] == [MATCHING, f"{kept:.1f}", "%"]
     assert lines[5].split()[:2] == [SMOOTH, "–"]
@@ -289,7 +289,7 @@ def test_shares_and_differences_are_the_golden_ones():
 def test_the_ends_of_the_curve_keep_all_and_nothing(sums):
     for factor, least in ((1e-9, 0.0), (1e9, 1.0)):
         best = po.solve(objective(0.5 * factor, 0.25 * factor), subject_to=sums)
-        kept, removed = best.shares().kept, best.shares().removed
+        kept, removed = best.shares().retained, best.shares().removed
         assert kept == pytest.approx({MATCHING: 1.0 - least}, abs=1e-6)
         assert removed == pytest.approx({ROBUST: least, SMOOTH: least}, abs=1e-6)
 
@@ -337,7 +337,7 @@ OTHERS = {
 def test_nothing_is_kept_where_the_others_are_zero(faithful, others):
     loss = FAITHFUL[faithful]
     whole = sum(OTHERS[others], start=1.0 * loss)
-    kept = mine(0.3 * G).shares(whole).kept[loss.name]
+    kept = mine(0.3 * G).shares(whole).retained[loss.name]
     least = farthest(loss, OTHERS[others])
     if least < 1e-9:  # two points per part, and three features: nothing is lost
         assert kept == -math.inf
@@ -355,7 +355,7 @@ def test_largest_differences_are_shared_as_differences():
     removed = mine(0.5 * G).shares(squared).removed[ROBUST]
     assert removed == pytest.approx(0.75, rel=1e-12)
     turned = mine(-G).shares(objective())  # baselines may keep less than nothing
-    assert turned.kept[MATCHING] < 0.0
+    assert turned.retained[MATCHING] < 0.0
     assert turned.removed[ROBUST] == pytest.approx(0.0, abs=1e-12)
 
 
@@ -368,7 +368,7 @@ def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
     assert shares.n_zero == (W == 0.0).sum() > 0
     assert f"{shares.n_zero} of 12 attributions are zero" in repr(shares)
     # with sums of rows they are not known
-    assert math.isnan(po.solve(sparse, subject_to=SUMS).shares().kept[MATCHING])
+    assert math.isnan(po.solve(sparse, subject_to=SUMS).shares().retained[MATCHING])
 
     class Own(po.losses.PropertyLoss):
         name = "own"
@@ -376,27 +376,27 @@ def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
         penalty = po.Sparsity().penalty
 
     shares = mine(G).shares(po.GradientMatching(G) + Own())
-    assert math.isnan(shares.kept[MATCHING])
+    assert math.isnan(shares.retained[MATCHING])
     assert shares.removed["own"] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_constant_target_has_dashes_and_nulls_and_no_warning(tmp_path):
     flat = po.GradientMatching(np.full((4, 3), 0.1)) + po.PairwiseRobustness(POINTS)
     best, other = po.solve(flat).shares(), mine(G).shares(flat)
-    assert best.kept == {MATCHING: 1.0}
+    assert best.retained == {MATCHING: 1.0}
     assert math.isnan(best.removed[ROBUST])
-    assert other.kept == {MATCHING: -math.inf}
+    assert other.retained == {MATCHING: -math.inf}
     assert str(other).startswith("No share is defined\n")
     assert "nan" not in repr(other)
     assert "–" in other._repr_html_()
     other.save(tmp_path / "shares")
     again = Shares.load(tmp_path / "shares.npz")
-    assert again.kept == {MATCHING: -math.inf}
+    assert again.retained == {MATCHING: -math.inf}
     assert repr(again) == repr(other)
     lonely = po.PairwiseRobustness(po.graphs.graph_from_matrix(np.zeros((4, 4))))
     shares = po.solve(po.GradientMatching(G) + lonely).shares()
     assert math.isnan(shares.differences[ROBUST])  # there are no neighbours
-    assert shares.kept[MATCHING] == 1.0
+    assert shares.retained[MATCHING] == 1.0
 
 
 def test_differences_of_grids_are_those_of_their_stored_graphs():
@@ -416,7 +416,7 @@ def test_limits_count_as_losses_that_are_removed():
     shares = po.solve(1.0 * po.GradientMatching(G), subject_to=[bound]).shares()
     expected = 1.0 - 1.0 / bound.loss.value(G)
     assert shares.removed[ROBUST] == pytest.approx(expected, rel=1e-6)
-    assert 0.0 < shares.kept[MATCHING] < 1.0
+    assert 0.0 < shares.retained[MATCHING] < 1.0
     # with sums of rows roughness that no weight removes is told apart
     best = po.solve(objective(), subject_to=SUMS)
     irreducible = 2 * TOTAL @ POINTS.laplacian @ TOTAL / 3

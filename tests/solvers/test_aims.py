@@ -58,7 +58,7 @@ def test_faithfulness_and_largest_differences_have_their_own_ends():
     best = po.solve(MATCHING + ROBUST, aim={"gradient_matching": "-80%"})
     assert best.losses["gradient_matching"] == near(0.2 * far)
     assert best.objective == near(optimum(1.0 * ROBUST, 0.2 * far >= MATCHING))
-    assert best.shares().kept == {"gradient_matching": pytest.approx(0.8, abs=1e-6)}
+    assert best.shares().retained == {"gradient_matching": pytest.approx(0.8, abs=1e-6)}
     best = po.solve(MATCHING + LARGEST, aim={LARGEST.name: "-50%"})
     assert best.losses[LARGEST.name] == near(0.25 * LARGEST.value(G))
     assert best.shares().removed[LARGEST.name] == pytest.approx(0.5, abs=1e-6)

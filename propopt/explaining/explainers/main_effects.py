@@ -1,20 +1,19 @@
-"""Main effects and interactions: what a column contributes by its value alone.
+"""Main effects of columns, and the differences of attributions that they explain.
 
-Two customers who differ in one column may well get different attributions there: that
-follows from their main effects. What a column contributes by its value alone is centred
-partial dependence over background rows b,
+Two customers who differ in one column have different attributions there because of its
+main effect. The main effect is the centred partial dependence over background rows b,
 
     g_j(x) = v({j}) − v(∅),   v({j}) = mean_b f(x_j, b elsewhere),   v(∅) = mean_b f(b),
 
-by distinct values, at most N·B·D evaluations; of a sum of products Σ_l v_l Π_u g_u it
-is Σ_{u of j} c_u g_u(x_j) less its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
-g_w(b): exact, and without evaluations. An additive f has g_j = its own term, so that
-nothing of it is context; of x₀x₁ over a symmetric background nothing is main effect.
+computed for distinct values by at most N·B·D evaluations. For a sum of products
+Σ_l v_l Π_u g_u it is Σ_{u of j} c_u g_u(x_j) minus its mean, with
+c_u = mean_b Σ_{l with u} v_l Π_{w≠u} g_w(b): exact and without evaluations. An additive
+f has no interactions; x₀x₁ over a symmetric background has no main effects.
 
-With R(V) = Σ S_nn' ‖v_n − v_n'‖² the share of context in the differences of Φ is
-R(Φ − G)/R(Φ), and that of main effect the rest; G is no projection, so that a share may
-be negative. Of the context, contributions that add up need R of the rows' sums
-t = (Φ − G)1, spread evenly: R(t)/D, for V ↦ R(V) is least at V = t1ᵀ/D.
+With R(V) = Σ S_nn' ‖v_n − v_n'‖², the share of interactions in the differences of Φ is
+R(Φ − G)/R(Φ), and main effects explain the rest. G is no projection, so that share may
+be negative. Complete contributions require a roughness of at least R(t)/D, for the row
+sums t = (Φ − G)1, because R(V) is least at V = t1ᵀ/D.
 """
 
 from __future__ import annotations
@@ -58,37 +57,37 @@ from propopt.tables.imported import aligned
 LEAVES: Final = 24
 FOLDS: Final = 5
 FEWEST_OTHERS: Final = 600
-"""Steps of a fitted curve; folds of its R²; other rows that it takes."""
+"""Leaves of a fitted curve; folds of its R²; fewest other rows for it."""
 
 MainEffectUnits: TypeAlias = Literal["output", "gradient"]
-"""Parts of the output, or slopes."""
+"""Units of main effects: parts of the output, or slopes."""
 
 
-# ---- What each column contributes by its value alone
+# ---- Main effects as a result
 
 
 @final
 class MainEffects(
     Result, kind="propopt main effects", noun="saved main effects", version=2
 ):
-    """What each column of some rows contributes by its value alone.
+    """The main effects of the columns at some rows.
 
-    ``offset`` of :class:`propopt.PairwiseRobustness` takes it.
+    They can be the ``offset`` of :class:`propopt.PairwiseRobustness`.
 
     Parameters
     ----------
     explanation : Explanation
-        G (N, D) are its attributions; of a model centred, so that their mean over the
-        background is zero. Its units are ``"output"``, parts of the output, or
-        ``"gradient"``, slopes; its method says how it was made.
+        Its attributions are G (N, D), whose mean over the background is zero for a
+        model. Its units are ``"output"``, parts of the output, or ``"gradient"``,
+        slopes; its method states how G was computed.
     background : str
-        Whose rows the other columns are taken from, or curves were fitted on.
+        The rows that supply the other columns, or that curves were fitted to, in words.
     n_background : int
-        How many these are.
+        The number of these rows.
     r_squared : array (D,), optional
-        Of fitted curves that of five folds, for each column; NaN of constant ones.
+        For fitted curves, R² by five folds for each column; NaN for constant columns.
     r_squared_of_all : float, optional
-        That of all columns together.
+        R² of all columns jointly.
     """
 
     explanation: Explanation = field()
@@ -113,24 +112,24 @@ class MainEffects(
 
     def __repr__(self) -> str:
         n_points, n_features = self.explanation.shape
-        told = printable(self.explanation.method)
-        return f"MainEffects({n_points} rows, {n_features} columns, {told})"
+        method = printable(self.explanation.method)
+        return f"MainEffects({n_points} rows, {n_features} columns, {method})"
 
     def to_frame(self) -> pd.DataFrame:
-        """G, with the names of rows and columns."""
+        """The main effects as a DataFrame (N, D), with the names of the input."""
         return self.explanation.to_frame()
 
     def findings(self) -> Iterator[Finding]:
-        """How it was made, each sentence with what it rests on."""
-        noun = "Background" if self.r_squared is None else "Fitted on"
-        yield Finding(f"Main effect is {self.explanation.method}.", "chosen")
+        """How main effects were computed, in sentences with their basis."""
+        noun = "Background" if self.r_squared is None else "Fitted to"
+        yield Finding(f"Main effects: {self.explanation.method}.", "chosen")
         yield Finding(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
             yield Finding(fit, "estimated")
 
     def document(self) -> Document:
-        """How much of each column, and how it was made."""
+        """Summarise the size of the main effect of each column, and its definition."""
         (N, D), G = self.explanation.shape, self.explanation.attributions
         names = self.explanation.labels.feature_names(D)
         sizes = [root_mean_square(g) for g in G.T]
@@ -143,13 +142,13 @@ class MainEffects(
         head = ("column", "root mean square", *(() if fit is None else ("R²",)))
         _, *others = self.findings()
         return Document(
-            title=f"What {D} columns contribute by their value alone"
+            title=f"Main effects of {D} columns"
             f"{for_quantity(self.explanation.quantity)}",
             subtitle=f"{N:,} rows; {self.explanation.method}",
             blocks=[Table.of(head, rows), *others],
             trust=[
-                Finding("computed, not drawn"),
-                Finding("the definition and the background are chosen", "chosen"),
+                Finding("computed without sampling"),
+                Finding("definition and background are a choice", "chosen"),
             ],
             settings={"model evaluations": f"{self.explanation.evaluations:,}"},
             chapters=self._table,
@@ -159,38 +158,39 @@ class MainEffects(
     def difference_shares(
         self, attributions: object, graph: Graph, *, another: MainEffects | None = None
     ) -> DifferenceShares:
-        """How much of the differences between similar rows is main effect, and context.
+        """Split the differences between similar rows into main effects and the rest.
 
         Parameters
         ----------
         attributions : array, DataFrame, Explanation or shap.Explanation (N, D)
-            Φ, in the units of G. In units of the output they are taken to add up, and
-            what could go is what goes with the same sums of rows.
+            Φ, in the units of G. Contributions are assumed to be complete, and
+            differences count as removable if row sums allow it.
         graph : Graph
-            Who is similar. One of nearest neighbours is also taken with half and with
-            twice as many.
+            The similar rows. For nearest neighbours, shares are also computed with half
+            and with twice as many.
         another : MainEffects, optional
             Main effects of the same rows by another definition, to compare with.
 
         Returns
         -------
         DifferenceShares
-            ``own``, ``context`` = ``needed`` + ``could_go`` and ``halving_cost``, which
-            are shares, and their ``statements()``.
+            With ``main_effects``, ``interactions`` = ``required`` + ``removable`` and
+            ``halving_cost``. Print it for sentences.
 
         Raises
         ------
         InvalidInput
-            If there are other rows or columns than main effects are of.
+            If rows or columns differ from those of the main effects.
 
         Examples
         --------
         >>> import numpy as np, propopt as po
         >>> X = np.random.default_rng(0).normal(size=(30, 2))
         >>> function = po.wrap(lambda x: x[:, 0] ** 2 + x[:, 1], data=X)
-        >>> own = po.explainers.main_effects(function, X)
+        >>> effects = po.explainers.main_effects(function, X)
         >>> phi = po.explainers.Shap(data=X).explain(function, X)
-        >>> own.context(phi, po.graphs.knn_graph(X, 8)).context < 1e-20
+        >>> shares = effects.difference_shares(phi, po.graphs.knn_graph(X, 8))
+        >>> shares.interactions < 1e-20
         True
         """
         phi = self._read(attributions, "attributions")
@@ -201,13 +201,13 @@ class MainEffects(
         return DifferenceShares.of(phi, self, graph, another)
 
     def _read(self, carrier: object, label: str) -> Attributions:
-        """Attributions of the same rows and columns, in their order."""
-        own = self.explanation
-        array = aligned(carrier, own.labels, label, "main effects")
-        if array.shape != own.shape:
+        """Attributions of the same rows and columns, in the order of these."""
+        effects = self.explanation
+        array = aligned(carrier, effects.labels, label, "main effects")
+        if array.shape != effects.shape:
             raise InvalidInput(
-                f"{label}: expected the shape of the main effects, {own.shape}, got "
-                f"{array.shape}"
+                f"{label}: expected the shape of the main effects, {effects.shape}, "
+                f"got {array.shape}"
             )
         return array
 
@@ -215,115 +215,119 @@ class MainEffects(
 @final
 @dataclass(frozen=True, kw_only=True)
 class DifferenceShares:
-    """Of the squared differences between similar rows: main effect, context, its price.
+    """Shares of the squared differences between similar rows, by their cause.
 
-    Shares of Σ S ‖φ_n − φ_n'‖²; own + needed + could go is one. None is clipped.
+    Shares of Σ S ‖φ_n − φ_n'‖² that main effects explain, that row sums require, and
+    that are removable. They sum to one and are not clipped.
     """
 
-    own: float  # follows from the rows' main effects; may be negative
-    needed: float  # of the context, what sums of rows need; zero of slopes
-    could_go: float  # the rest of the context
-    halving_cost: float  # ‖W − Φ‖²/‖Φ‖² of the nearest without half of that
-    gap: float  # the certified one of that optimum
-    of_neighbors: dict[int, float]  # own, by the number of neighbours
+    main_effects: float  # explained by main effects; may be negative
+    required: float  # the part of interactions that row sums require; 0 for slopes
+    removable: float  # the rest of the interactions
+    halving_cost: float  # least ‖W − Φ‖²/‖Φ‖² that halves the removable part
+    gap: float  # the certified gap of that optimum
+    by_neighbors: dict[int, float]  # main_effects, by the number of neighbours
     n_rows: int
-    n_neighbors: int | None  # None of a graph that is none of nearest neighbours
-    made: tuple[Finding, ...]  # how main effects were made
-    another: tuple[float, str] | None = None  # own by another definition, which is told
+    n_neighbors: int | None  # None if the graph is not one of nearest neighbours
+    made: tuple[Finding, ...]  # how main effects were computed
+    another: tuple[float, str] | None = None  # main_effects by another definition
 
     @property
-    def difference_shares(self) -> float:
-        """Needed, and what could go."""
-        return self.needed + self.could_go
+    def interactions(self) -> float:
+        """The share that main effects do not explain: required and removable."""
+        return self.required + self.removable
 
     @classmethod
     def of(
         cls,
         phi: Attributions,
-        own: MainEffects,
+        effects: MainEffects,
         graph: Graph,
         another: MainEffects | None = None,
     ) -> DifferenceShares:
-        """Of contributions Φ (N, D) beside their main effects."""
-        G = own.explanation.attributions
+        """Split the differences of contributions Φ (N, D) by their main effects."""
+        G = effects.explanation.attributions
         loss = PairwiseRobustness(graph, offset=G)
         front, adds_up = (
             FidelityRoughnessFront(phi, loss),
-            own.explanation.units == "output",
+            effects.explanation.units == "output",
         )
-        total, left = front.plain, front.roughness
-        needed = front.least if adds_up else 0.0
-        needed = min(needed, left)  # but for rounding
+        total, remaining = front.plain, front.roughness
+        required = front.least if adds_up else 0.0
+        required = min(required, remaining)  # up to rounding
         cost, gap = 0.0, 0.0
-        if left - needed > _ROUNDING * max(total, left):
+        if remaining - required > _ROUNDING * max(total, remaining):
             sums = [front.totals] if adds_up else []
-            limit = loss <= (left + needed) / 2.0
+            limit = loss <= (remaining + required) / 2.0
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             assert best.certificate is not None, "it is optimized"
             cost, gap = best.certificate.value, best.certificate.gap
-        told = None
+        another_share = None
         if another is not None:
             apart = loss.map.energy(phi - another.explanation.attributions)
-            told = 1.0 - _share(apart, total), another.explanation.method
-        known = graph.parameters.get("n_neighbors")
-        count = None if known is None else int(known)
+            another_share = 1.0 - _share(apart, total), another.explanation.method
+        requested_neighbours = graph.parameters.get("n_neighbors")
+        count = None if requested_neighbours is None else int(requested_neighbours)
         others = {}
         if count is not None and graph.again is not None:
             for other in sorted({max(count // 2, 1), min(2 * count, len(phi) - 1)}):
-                near = graph.again(other).differences
-                left_there = near.energy(phi - G)
-                others[other] = 1.0 - _share(left_there, near.energy(phi))
+                differences = graph.again(other).differences
+                rest = differences.energy(phi - G)
+                others[other] = 1.0 - _share(rest, differences.energy(phi))
         return cls(
-            own=1.0 - _share(left, total),
-            needed=_share(needed, total),
-            could_go=_share(left - needed, total),
+            main_effects=1.0 - _share(remaining, total),
+            required=_share(required, total),
+            removable=_share(remaining - required, total),
             halving_cost=_share(cost, float(np.vdot(phi, phi))),
             gap=gap,
-            of_neighbors=others,
+            by_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=tuple(own.findings()),
-            another=told,
+            made=tuple(effects.findings()),
+            another=another_share,
         )
 
     def findings(self, noun: str = "row") -> Iterator[Finding]:
-        """What is found, each sentence with what it rests on; then how it was made."""
-        if math.isnan(self.own):
+        """The shares in sentences, each with its basis, and how they were computed."""
+        if math.isnan(self.main_effects):
             yield Finding(f"Similar {noun}s have the same attributions.", "checked")
             return
-        is_fitted = any(said.basis == "estimated" for said in self.made)
-        found: Basis = "estimated" if is_fitted else "checked"
+        is_fitted = any(made.basis == "estimated" for made in self.made)
+        basis: Basis = "estimated" if is_fitted else "checked"
         yield Finding(
-            f"{_percent(self.own)} of the differences between similar {noun}s follow "
-            "from their main effects.",
-            found,
+            f"Main effects explain {_percent(self.main_effects)} of the differences "
+            f"between similar {noun}s.",
+            basis,
         )
-        if self.of_neighbors:
-            counts, ends = sorted(self.of_neighbors), sorted(self.of_neighbors.values())
+        if self.by_neighbors:
+            counts, ends = sorted(self.by_neighbors), sorted(self.by_neighbors.values())
             yield Finding(
-                f"With {counts[0]} to {counts[-1]} neighbours it is "
+                f"With {counts[0]} to {counts[-1]} neighbours, they explain "
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
-                found,
+                basis,
             )
         if self.another is not None:
             share, definition = self.another
-            told = f"By another definition it is {_percent(share)}: {definition}."
-            yield Finding(told, "checked")
+            sentence = (
+                f"By another definition they explain {_percent(share)}: {definition}."
+            )
+            yield Finding(sentence, "checked")
         yield Finding(
-            f"Predictions need {_percent(self.needed)}; {_percent(self.could_go)} "
-            "could go.",
-            found,
+            f"Different predictions require {_percent(self.required)}; "
+            f"{_percent(self.removable)} are removable.",
+            basis,
         )
         if self.halving_cost > 0.0:
-            cost = in_percent(self.halving_cost)
-            text = f"Removing half of that costs {cost} of the squared sum."
+            change = in_percent(math.sqrt(self.halving_cost))
+            text = "Halving the removable differences changes the values by "
+            text += f"{change} on average."
             yield Finding(text, "proved")
-        near = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
-        yield Finding(f"Counted over {self.n_rows:,} {noun}s{near}.", "chosen")
+        words = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
+        yield Finding(f"Counted over {self.n_rows:,} {noun}s{words}.", "chosen")
         yield from self.made
 
     def document(self, noun: str = "row") -> Document:
-        """All of them, in words for rows such as "patient"."""
+        """The findings as a document, with a noun for rows such as "patient"."""
         first, *others = self.findings(noun)
         return Document(title=first.sentence, blocks=others)
 
@@ -332,11 +336,11 @@ class DifferenceShares:
 
 
 _ROUNDING: Final = 1e-12
-"""Of the differences: less than that could go is nothing."""
+"""Removable differences below this share of all are rounding error."""
 
 _NOTHING: Final = 1e-9
 _WHOLE: Final = 0.0095
-"""Shares that are told as none, and from which they are whole per cent."""
+"""Shares shown as 0 %, and shares from which whole per cent are shown."""
 
 
 def _share(part: float, whole: float) -> float:
@@ -344,7 +348,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _percent(share: float) -> str:
-    """In whole per cent, or with a digit more where that is none."""
+    """A share in whole per cent, with another digit if it is below one."""
     if abs(share) < _NOTHING:
         return "0 %"
     return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
@@ -362,47 +366,45 @@ def main_effects(
     units: MainEffectUnits = "output",
     n_background: int | None = None,
 ) -> MainEffects:
-    """What each column contributes by its value alone, at the rows of X.
+    """Compute the main effect of each column at the rows of X.
 
-    Of a model it is centred partial dependence over background rows b of ``data``,
+    For a model it is the centred partial dependence over background rows b of ``data``,
 
     g_nj = mean_b f(x_nj, b elsewhere) − mean_b f(b),
 
-    by distinct values: exact and without evaluations for trees and other sums of
-    products, else by at most N·B·D evaluations. Without a model it is what curves say
-    that were fitted to attributions of *other* rows: steps of 24 leaves of numbers,
-    and means of categories.
+    exact and without evaluations for trees and other sums of products, else by at most
+    N·B·D evaluations. Without a model, curves are fitted to attributions of *other*
+    rows: steps of 24 leaves for numbers, and means for categories.
 
     Parameters
     ----------
     model : estimator, torch module, callable or Function, optional
         See :func:`propopt.wrap`. Leave it out with ``fitted_on``.
     X : DataFrame or array (N, D)
-        The rows that are explained.
+        The explained rows.
     data : DataFrame, TableSchema or array, optional
-        The table whose rows are the background; X by default. Of a schema without
-        rows the background is X.
+        The table with the background rows; X by default, and for a schema without rows.
     fitted_on : pair of tables, optional
-        Other rows and their attributions, at least 600, where there is no model.
+        At least 600 other rows and their attributions, in place of a model.
     target, output
-        Of :func:`propopt.wrap`.
+        See :func:`propopt.wrap`.
     units : {"output", "gradient"}
-        ``"gradient"``: slopes, mean_b ∂_j f(x_nj, b elsewhere), beside which
-        attributions that are slopes are set.
+        Parts of the output, or slopes, mean_b ∂_j f(x_nj, b elsewhere), as the offset
+        of attributions that are slopes.
     n_background : int, optional
-        The most rows of the background. By default all that can be afforded, as for
-        contributions: where some are drawn, the draw follows from the table.
+        The largest number of background rows. By default as many as contributions can
+        afford; a sample depends only on the table.
 
     Returns
     -------
     MainEffects
-        ``explanation.attributions`` are G (N, D).
+        With G (N, D) as ``explanation.attributions``.
 
     Raises
     ------
     InvalidInput
-        If documents are given, or neither a model nor ``fitted_on``, or curves would be
-        fitted on rows that they are asked for, which makes prices 15-43 % too low.
+        If X are documents, if not exactly one of model and ``fitted_on`` is given, or
+        if X has rows of ``fitted_on``, which makes prices 15-43 % too low.
 
     Examples
     --------
@@ -422,23 +424,23 @@ def main_effects(
     if (model is None) == (fitted_on is None):
         raise InvalidInput(
             "model: expected a model, or fitted_on=(other rows, their attributions), "
-            f"and {'not both' if fitted_on else 'neither came'}"
+            f"got {'both' if fitted_on else 'neither'}"
         )
     if fitted_on is not None:
         return _fitted(X, fitted_on)
     read_option(units, MainEffectUnits, "units")
-    function, told = wrap_with_table(model, X, target, output, data)
-    points, labels = told.read(function, X, "X")
-    table, own = (points, labels), "X"
+    function, reader = wrap_with_table(model, X, target, output, data)
+    points, labels = reader.read(function, X, "X")
+    table, source = (points, labels), "X"
     if isinstance(data, Sized):
-        table, own = told.read(function, data, "data"), "data"
+        table, source = reader.read(function, data, "data"), "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None
     most = affordable_rows(read)
     if n_background is not None:
         most = read_count(n_background, "n_background")
     background = Background(reference.points, reference.n_rows).thinned(most)
-    return main_effects_of(function, points, labels, background, own, units)
+    return main_effects_of(function, points, labels, background, source, units)
 
 
 def main_effects_of(
@@ -446,10 +448,10 @@ def main_effects_of(
     points: Points,
     labels: Labels,
     background: Background,
-    whose: str = "",
+    source: str = "",
     units: MainEffectUnits = "output",
 ) -> MainEffects:
-    """Those of rows that are read, over a background, of a table in words."""
+    """Main effects of encoded rows, over a background from a named table."""
     if isinstance(function, TextFunction):
         raise InvalidInput("X: words of documents are there or not, and have no values")
     if points.shape[1] != background.points.shape[1]:
@@ -477,16 +479,16 @@ def main_effects_of(
             background=background.digest,
             evaluations=function.calls.rows - before,
         ),
-        background=f"{background.in_words()}{f' of {whose}' if whose else ''}",
+        background=f"{background.in_words()}{f' of {source}' if source else ''}",
         n_background=len(background.points),
     )
 
 
-# ---- Without a model: curves that were fitted to attributions of other rows
+# ---- Main effects without a model: curves fitted to attributions of other rows
 
 
 def _fitted(X: Any, fitted_on: Sequence[Any]) -> MainEffects:
-    """Steps and means of other rows, at the rows of X."""
+    """Main effects at the rows of X by curves of other rows."""
     if len(fitted_on) != 2:
         raise InvalidInput("fitted_on: expected (other rows, their attributions)")
     table, labels = _table(X, "X")
@@ -505,23 +507,23 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> MainEffects:
     _refuse_others(table, others)
     G = np.empty(table.shape)
     errors, sizes = np.empty((2, table.shape[1]))
-    for j, own in enumerate(phi.T):
+    for j, column_phi in enumerate(phi.T):
         column = others.iloc[:, j]
-        G[:, j] = _curve(column, own, table.iloc[:, j]) - own.mean()
-        errors[j] = ((own - _held_out(column, own)) ** 2).sum()
-        sizes[j] = ((own - own.mean()) ** 2).sum()
-    known = np.where(sizes > 0.0, sizes, np.nan)
+        G[:, j] = _curve(column, column_phi, table.iloc[:, j]) - column_phi.mean()
+        errors[j] = ((column_phi - _held_out(column, column_phi)) ** 2).sum()
+        sizes[j] = ((column_phi - column_phi.mean()) ** 2).sum()
+    variable = np.where(sizes > 0.0, sizes, np.nan)
     return MainEffects(
         explanation=Explanation(
             attributions=G,
-            method=f"steps of {LEAVES} leaves, and means of categories, of fitted "
+            method=f"steps of {LEAVES} leaves, and means of categories, fitted to "
             "attributions",
             labels=labels,
             units="output",
         ),
         background=f"{len(others):,} other rows",
         n_background=len(others),
-        r_squared=1.0 - errors / known,
+        r_squared=1.0 - errors / variable,
         r_squared_of_all=1.0 - _share(errors.sum(), sizes.sum()),
     )
 
@@ -534,24 +536,23 @@ def _table(X: Any, label: str) -> tuple[pd.DataFrame, Labels]:
 
 
 def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Refuse too few rows, and rows that curves are asked for."""
+    """Refuse too few other rows, and rows of X among them."""
     if len(others) < FEWEST_OTHERS:
         raise InvalidInput(
             f"fitted_on: expected {FEWEST_OTHERS} other rows or more, got "
             f"{len(others)}; give the model instead, as main_effects(model, X)"
         )
-    known = set(_rows(others))
-    there = sum(row in known for row in _rows(table))
-    if there:
+    fitted_rows = set(_rows(others))
+    count = sum(row in fitted_rows for row in _rows(table))
+    if count:
         raise InvalidInput(
-            f"fitted_on: {there} of the {len(table)} rows of X are among its rows; "
-            "curves follow the rows that they are fitted to, which makes prices "
-            "15-43 % too low; leave these rows out"
+            f"fitted_on: {count} of the {len(table)} rows of X are among its rows, "
+            "which makes prices 15-43 % too low; leave out these rows"
         )
 
 
 def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples; of numbers the digits that every file of them keeps."""
+    """Rows as tuples, with numbers in the precision that every file has."""
     plain = table.astype(object)
     for j, dtype in enumerate(table.dtypes):
         if is_numeric_dtype(dtype) and not is_bool_dtype(dtype):
@@ -562,29 +563,29 @@ def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _curve(column: pd.Series[Any], phi: Values, at: pd.Series[Any]) -> Values:
-    """Steps of a number, or means of categories, at other values."""
+    """The fitted steps of numbers, or means of categories, at other values."""
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
         from sklearn.tree import DecisionTreeRegressor
 
         tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, random_state=0)
-        known, asked = (
+        fitted_at, new = (
             x.to_numpy(np.float64, na_value=np.nan)[:, None] for x in (column, at)
         )
-        return np.asarray(tree.fit(known, phi).predict(asked))
+        return np.asarray(tree.fit(fitted_at, phi).predict(new))
     both = pd.concat([column, at]).astype(object)
     codes = pd.factorize(both, use_na_sentinel=False)[0]
-    own, size = codes[: len(column)], int(codes.max()) + 1
-    counts = np.bincount(own, minlength=size)
-    sums = np.bincount(own, phi, minlength=size)
+    codes_of_column, size = codes[: len(column)], int(codes.max()) + 1
+    counts = np.bincount(codes_of_column, minlength=size)
+    sums = np.bincount(codes_of_column, phi, minlength=size)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), phi.mean())
     return np.asarray(means[codes[len(column) :]])
 
 
 def _held_out(column: pd.Series[Any], phi: Values) -> Values:
-    """What curves say of rows that they were not fitted to, by folds."""
+    """Predictions of curves for held-out rows, by folds."""
     fold = np.random.default_rng(0).permutation(len(phi)) % FOLDS
-    held = np.empty(len(phi))
+    predictions = np.empty(len(phi))
     for k in range(FOLDS):
         out = fold == k
-        held[out] = _curve(column[~out], phi[~out], column[out])
-    return held
+        predictions[out] = _curve(column[~out], phi[~out], column[out])
+    return predictions

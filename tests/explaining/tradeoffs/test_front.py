@@ -199,7 +199,7 @@ def test_contributions_are_not_compared_with_slopes(target, tmp_path):
     assert np.isnan(table["excess"][0])
     with pytest.raises(InvalidInput, match="distances"):
         swept(target, contributions()).nearest()
-    words = "it is parts of the output, and the target slopes"
+    words = "it is parts of the output, and the target is slopes"
     assert table["not_compared"][0] == words
     assert table["excess"][1] > 0
     assert pd.isna(table["not_compared"][1])
@@ -213,7 +213,7 @@ def test_what_is_of_the_same_units_or_says_none_is_compared():
     scaled = SLOPES.scaled([1.0, 2.0, 3.0])
     table = swept(scaled, scaled, SLOPES).distances()
     assert np.isfinite(table["excess"][0])
-    assert "target slopes times a scale" in table["not_compared"][1]
+    assert "the target is slopes times a scale" in table["not_compared"][1]
     table = swept(contributions(), contributions()).distances()
     assert np.isfinite(table["excess"][0])
     assert "not_compared" not in table
@@ -244,21 +244,25 @@ def chains():
 
 def test_a_table_ends_with_shares_of_baselines_too(chains):
     table = chains.to_frame()
-    names = ["kept", f"removed.{ROBUST}", "removed.smoothness"]
+    names = ["retained", f"removed.{ROBUST}", "removed.smoothness"]
     assert list(table.columns)[-3:] == names
     golden = [KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED]
     np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
     shares = chains.baselines[0].shares(golden_chains.objective())
-    assert table["kept"].iloc[-1] == pytest.approx(shares.kept["gradient_matching"])
+    assert table["retained"].iloc[-1] == pytest.approx(
+        shares.retained["gradient_matching"]
+    )
     assert table[f"removed.{ROBUST}"].iloc[-1] == pytest.approx(0.75, rel=1e-12)
     # of the first point robustness has no weight, and is removed as far as it is
-    assert (table["kept"].iloc[:3].diff().dropna() < 0.0).all()
+    assert (table["retained"].iloc[:3].diff().dropna() < 0.0).all()
     assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9
     both = po.GradientMatching(G) + po.losses.FunctionMatching(
         G, np.linspace(0.0, 1.0, 4)
     )
     table = po.sweep(both + po.Sparsity(), {"sparsity": [0.1]}).to_frame()
-    assert {"kept.gradient_matching", "kept.function_matching"} <= set(table.columns)
+    assert {"retained.gradient_matching", "retained.function_matching"} <= set(
+        table.columns
+    )
 
 
 ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
@@ -286,14 +290,14 @@ def test_without_ends_or_variation_there_are_no_shares(tmp_path):
     assert "54.0 %" in best._repr_html_()
     assert po.results.Explanation(attributions=G, method="mine").loss_shares == {}
     alone = po.TradeOffs(optimized=(best,), baselines=(), losses=("smoothness",))
-    assert not any(c.startswith(("kept", "removed")) for c in alone.to_frame())
+    assert not any(c.startswith(("retained", "removed")) for c in alone.to_frame())
     assert "No share is defined" in str(alone)
     # of a constant target cells are empty
     flat = po.GradientMatching(np.ones((4, 3)))
     problem = flat + po.PairwiseRobustness(po.graphs.chain_graph(4))
     trade_offs = po.sweep(problem, {ROBUST: [1.0]}, [G])
     table = trade_offs.to_frame()
-    assert table["kept"].tolist() == [1.0, -math.inf]
+    assert table["retained"].tolist() == [1.0, -math.inf]
     assert table[f"removed.{ROBUST}"].isna().all()
     trade_offs.save(tmp_path / "flat")
     loaded = po.TradeOffs.load(tmp_path / "flat.npz")
