@@ -209,7 +209,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return np.array([reason is None for reason in reasons], dtype=bool)
 
     def certified(self, tolerance: float) -> bool:
-        """Whether each optimum has a certified relative gap of ``tolerance`` or less."""
+        """Whether each optimum is certified to a relative gap of ``tolerance``."""
         certificates = [e.certificate for e in self.optimized]
         return all(c is not None and c.holds(tolerance) for c in certificates)
 

@@ -1,4 +1,4 @@
-"""Signs and orders that hold in every explanation almost as good."""
+"""Signs and ranks that hold in every near-optimal explanation."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ from propopt.tables.frames import Labels, group_sums
 
 
 _MOST_WORK = 1e10
-"""Σ d_n³: products for the orders of all rows, beyond which rows have to be named."""
+"""Most work Σ d_n³ for the ranks of all rows; beyond it rows have to be named."""
 
 
 @final
 class NearOptimalConclusions(
     Result, kind="propopt certain", noun="saved certain statements", version=4
 ):
-    """What every explanation says whose objective is almost as good.
+    """Signs and ranks that all near-optimal explanations share, with their prices.
 
-    The *price* of a sign is the least rise of the objective at which that attribution
-    can be zero, w²/[H⁻¹] for half the Hessian H of the squared losses; other convex
-    losses can only make it higher. A sign, or an order of two features, is *certain*
-    if no explanation within the budget has another, the error of the target included.
-    Zero among the signs means "not certain", never "zero".
+    The *price* of a sign is the least increase of the objective at which that
+    attribution can be zero, w²/[H⁻¹] for half the Hessian H of the squared losses;
+    other convex losses can only increase it. A sign, or an order of two features, is
+    *certain* if every explanation within the budget has it, including the error of the
+    target. Zero among the signs means "not certain", never "zero".
 
-    The budget is a distance δ in the unit of the attributions. It stands for aδ², with
-    a the weight of faithfulness: what moving one row by δ costs in faithfulness. Every
-    explanation within the budget is at most δ from the optimum, over all rows together.
-    The budget neither vanishes with the optimum nor grows with the number of rows.
+    The budget is a distance δ in the unit of the attributions. It corresponds to an
+    increase of the objective by aδ², with the weight a of faithfulness: the cost in
+    faithfulness of moving one row by δ. Every explanation within the budget is at most
+    δ from the optimum, over all rows jointly. The budget neither vanishes with the
+    optimum nor grows with the number of rows.
 
     Parameters
     ----------
@@ -61,34 +62,34 @@ class NearOptimalConclusions(
     signs : array of int (N, D)
         1 and −1 where the sign is certain, else 0.
     half_widths : array (N, D)
-        How far an attribution can be from W within the budget, the 95 % interval of
-        the target's error added.
+        The largest distance of an attribution from W within the budget, plus the 95 %
+        interval of the target's error.
     prices : array (N, D)
-        Of the signs, in units of the objective: lower bounds.
+        Lower bounds of the prices of signs, in units of the objective.
     best_ranks, worst_ranks : array of int (N, D)
         The rank of a feature in its row, from 1, lies between these; 1 and D in rows
-        whose orders were not asked for.
+        without computed ranks.
     order_prices : array (N, D − 1)
-        The price of exchanging a feature with the next in the row's order; zero in rows
-        whose orders were not asked for.
+        The price of exchanging a feature with the next in the row; zero in rows without
+        computed ranks.
     order : {"size", "value"}
-        What ranks are of: |w| or w.
+        Whether ranks are those of |w| or of w.
     budget : float
-        δ of each statement, in the unit of the attributions.
+        δ, in the unit of the attributions.
     rate : float
         a, so that β = aδ².
     optimum : float
         The objective of the explanation.
     notes : tuple of str
-        What is included, and what was not computed.
+        Notes on the target error, and on rows without computed ranks.
     labels : Labels
         Names of points and features.
     present : array of bool (N, D), optional
         The features that each row has, such as the words of a document; all by default.
-        Nothing is said of others: they are zero in every explanation, and their ranks
-        come after those of all that are present.
+        Others are zero in every explanation and have no signs; their ranks follow those
+        of all present features.
     quantity : Quantity, optional
-        What is explained.
+        The explained quantity.
 
     Examples
     --------
@@ -138,18 +139,18 @@ class NearOptimalConclusions(
 
     @property
     def shape(self) -> tuple[int, int]:
-        """N and D."""
+        """The numbers N of rows and D of features."""
         N, D = self.attributions.shape
         return N, D
 
     @property
     def share(self) -> float:
-        """The share of signs that are certain, of features that are present."""
+        """The share of certain signs among features that are present."""
         return float(np.count_nonzero(self.signs)) / max(self.count, 1)
 
     @property
     def count(self) -> int:
-        """How many attributions something is said of."""
+        """The number of attributions of features that are present."""
         return int(self._present.sum())
 
     @property
@@ -158,27 +159,27 @@ class NearOptimalConclusions(
 
     @property
     def distances(self) -> Attributions:
-        """Budgets at which signs can turn, in the unit of attributions: √(price/a)."""
+        """The budgets √(price/a) at which signs can turn, in units of attributions."""
         return np.asarray(np.sqrt(_quotient(self.prices, self.rate)))
 
     @property
     def in_shares(self) -> Attributions:
-        """The prices of signs in shares of the optimum."""
+        """The prices of signs, relative to the optimal objective."""
         return _quotient(self.prices, self.optimum)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features."""
+        """The names of the features, in the order of columns."""
         return self.labels.feature_names(self.shape[1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature.
+        """Summarise the certain signs of each feature, one table row each.
 
-        ``certain``, ``positive`` and ``negative`` are shares of the rows in which the
-        sign is certain, and certainly that; ``median_distance`` of signs,
+        ``certain``, ``positive`` and ``negative`` are shares of rows in which the sign
+        is certain, and certainly positive or negative; ``median_distance`` of signs,
         ``median_half_width`` and ``mean_size`` of |w| are in units of the attributions;
-        ``certain_first`` is the share of rows that it certainly leads. All are of the
-        rows in which the feature is present, and NaN where there is none.
+        ``certain_first`` is the share of rows with the feature certainly first. All
+        refer to rows in which the feature is present, and are NaN without such rows.
         """
         measures = {
             "certain": (self.signs != 0, "mean"),
@@ -198,21 +199,21 @@ class NearOptimalConclusions(
         )
 
     def of_row(self, row: Hashable) -> pd.DataFrame:
-        """The features of one row in their order, with all that is known of them.
+        """List the features of one row by rank, with signs, distances and ranks.
 
-        Only those that are present.
+        Only features that are present are listed.
 
         Parameters
         ----------
         row : label or int
-            The row's name in the index of the inputs; its position where they had none.
+            The name of the row in the index of the inputs, or its position.
 
         Returns
         -------
         DataFrame
-            ``attribution``, ``half_width``, ``sign``, ``distance`` of another sign and
-            ``distance_of_order``, of another order with the next feature, as budgets;
-            ``best_rank`` and ``worst_rank``.
+            With ``attribution``, ``half_width``, ``sign``, ``best_rank``,
+            ``worst_rank``, and the budgets ``distance`` for another sign and
+            ``distance_of_order`` for another order with the next feature.
 
         Raises
         ------
@@ -239,9 +240,17 @@ class NearOptimalConclusions(
         return table.assign(distance_of_order=[*orders, np.nan][:count])
 
     def top(self, count: int = 3) -> pd.DataFrame:
-        """Which feature is certainly first in each row, second, and so on.
+        """The certain feature of each rank in each row; empty if none is certain.
 
-        Empty text where that is not certain.
+        Parameters
+        ----------
+        count : int
+            The number of ranks.
+
+        Returns
+        -------
+        DataFrame
+            A row for each row, with columns ``rank 1``, ``rank 2`` and so on.
         """
         names = np.array(self.features, dtype=object)
         fixed = (self.best_ranks == self.worst_ranks) & self._present
@@ -254,12 +263,12 @@ class NearOptimalConclusions(
 
     def __repr__(self) -> str:
         return (
-            f"Certain({self.share:.0%} of {self.count:,} signs, within "
+            f"NearOptimalConclusions({self.share:.0%} of {self.count:,} signs, within "
             f"{self.budget:.3g} of the optimum; {'; '.join(self.notes)})"
         )
 
     def document(self) -> Document:
-        """How many signs are certain, of which features, and at what price."""
+        """Summarise which signs are certain, and at what price."""
         every = self.to_frame().dropna(subset="certain")  # others are in no row
         table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)
@@ -272,19 +281,19 @@ class NearOptimalConclusions(
             words = plural(len(others), "other")
             rest = f"{words}, on average certain in {average} of rows"
         proved = (
-            "proved for every explanation that is worse by at most what moving one row "
-            f"by {self.budget:.3g} costs in faithfulness"
+            "proved for every explanation that is worse by at most the cost of moving "
+            f"one row by {self.budget:.3g}"
         )
         head = ("feature", "certain", "positive", "negative", "budget")
         lines = [
-            [str(name), *map(rounded_percent, own), f"{price:.3g}"]
-            for name, own, price in prices
+            [str(name), *map(rounded_percent, shares_of_sign), f"{price:.3g}"]
+            for name, shares_of_sign, price in prices
         ]
         return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
-            subtitle="share of rows whose sign every explanation almost as good has; "
-            "budget at which another sign is possible (median)",
+            subtitle="share of rows with a certain sign, which every near-optimal "
+            "explanation has; median budget at which another sign is possible",
             blocks=[Table.of(head, lines, rest)],
             trust=[
                 Finding(proved, "proved"),
@@ -309,57 +318,62 @@ def certain_of(
     order: OrderBy,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> NearOptimalConclusions:
-    """See :meth:`propopt.results.Explanation.certain`."""
+    """Compute the result of :meth:`propopt.results.Explanation.certain`."""
     read_option(order, OrderBy, "order")
     W, (N, D), labels = best.attributions, best.shape, best.labels
-    near, scales = NearOptimal.around(best, program), best.scales
-    near = near if scales is None else near.scaled(scales)
+    optimal_set, scales = NearOptimal.around(best, program), best.scales
+    optimal_set = optimal_set if scales is None else optimal_set.scaled(scales)
     delta = small_change(best) if budget is None else budget
-    delta, rate = read_nonnegative(delta, "budget"), near.modulus
-    assert best.certificate is not None, "the set around W has seen it"
+    delta, rate = read_nonnegative(delta, "budget"), optimal_set.modulus
+    assert best.certificate is not None, "NearOptimal.around checks it"
     optimum = best.certificate.value
-    # of a metric ω the least that moving a row by δ costs, a δ²/max ω
-    beta, scatter = rate * delta**2, target_half_widths(best, program, near)
-    scatter = scatter if scales is None else scatter.scaled(scales)
+    # in a metric ω the least cost of moving a row by δ, a δ²/max ω
+    beta, target_error = rate * delta**2, target_half_widths(best, program, optimal_set)
+    target_error = target_error if scales is None else target_error.scaled(scales)
     support = entry_support(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
     if groups is not None:
         sums, names = group_sums(groups, labels.feature_names(D))
         W, present = W @ sums.T, (present @ sums.T) > 0.0
-        near, scatter = near.of_sums(sums), scatter.of_sums(sums)
+        optimal_set, target_error = (
+            optimal_set.of_sums(sums),
+            target_error.of_sums(sums),
+        )
         labels = Labels(labels.points, names)
-    exact = None  # where it is too large to be had
+    exact = None  # if it is too large
     if groups is None or is_little:
         with suppress(Refused):
-            exact = near.hessian.inverse_diagonal()
+            exact = optimal_set.hessian.inverse_diagonal()
     if rows is not None:
-        judged: Sequence[int] = [labels.position(row, N) for row in rows]
+        ranked: Sequence[int] = [labels.position(row, N) for row in rows]
     else:
-        judged = range(N) if exact is not None and is_little else []
+        ranked = range(N) if exact is not None and is_little else []
     variances = exact
-    if variances is None:  # of H⁻¹ in some rows, and else 1/a, which is no less
-        variances = np.where(present, 1.0 / near.modulus, 0.0)
-        for n in judged:
+    if variances is None:  # of H⁻¹ in some rows, else the upper bound 1/a
+        variances = np.where(present, 1.0 / optimal_set.modulus, 0.0)
+        for n in ranked:
             here = np.flatnonzero(present[n])
-            variances[n, here] = np.diag(near.hessian.block_of(n, here))
-    widths = near.reach(beta, variances) + scatter.of_entries()
+            variances[n, here] = np.diag(optimal_set.hessian.block_of(n, here))
+    widths = optimal_set.reach(beta, variances) + target_error.of_entries()
     widths = np.where(present, widths, 0.0)
-    pairs = partial(compared, near_optimal=near, beta=beta, scatter=scatter, by=order)
-    best_ranks, worst_ranks, order_prices = _orders(W, present, judged, order, pairs)
-    notes = [scatter.words]
-    if exact is None and len(judged) < N:
+    pairs = partial(
+        compared, near=optimal_set, beta=beta, scatter=target_error, by=order
+    )
+    best_ranks, worst_ranks, order_prices = _orders(W, present, ranked, order, pairs)
+    notes = [target_error.words]
+    if exact is None and len(ranked) < N:
         notes.append(
-            "half-widths of rows that were not named are those of a ball, which are "
-            "safe; certain(rows=...) makes them as narrow as can be"
+            "half-widths of rows that were not named are upper bounds; "
+            "certain(rows=...) computes the exact ones"
         )
-    elif len(judged) < N:
-        notes.append("orders are those of the rows that were named")
+    elif len(ranked) < N:
+        notes.append("ranks were computed for the named rows only")
     return NearOptimalConclusions(
         attributions=W,
         signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),
         half_widths=widths,
-        prices=near.price(np.abs(W), variances),
+        prices=optimal_set.price(np.abs(W), variances),
         best_ranks=best_ranks,
         worst_ranks=worst_ranks,
         order_prices=order_prices,
@@ -381,7 +395,7 @@ def _orders(
     by: OrderBy,
     pairs: Callable[[Array, int, Indices], tuple[Array, NDArray[np.bool_]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Best and worst ranks, and prices of the orders of neighbours, in some rows."""
+    """Best and worst ranks, and prices of exchanging adjacent features, by rows."""
     N, D = W.shape
     best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
     prices = np.zeros((N, max(D - 1, 0)))
@@ -390,19 +404,19 @@ def _orders(
     worst[present] = counts[present]
     for n in rows:
         here = np.flatnonzero(present[n])
-        w, every = W[n, here], np.ones((1, len(here)), bool)
+        w, present_columns = W[n, here], np.ones((1, len(here)), bool)
         rises, above = pairs(w, n, here)
-        # after those certainly above, before those certainly below
+        # ranks follow features certainly above and precede those certainly below
         best[n, here] = 1 + np.count_nonzero(above, axis=0)
         worst[n, here] = len(here) - np.count_nonzero(above, axis=1)
-        indices = in_order(w[None], by, every)[0]
+        indices = in_order(w[None], by, present_columns)[0]
         following = rises[indices[:-1], indices[1:]]
         prices[n, : len(following)] = following
     return best, worst, prices
 
 
 def _quotient(prices: Array, unit: float) -> Array:
-    """Prices over a unit; where the unit is zero all are infinite."""
+    """Prices divided by a unit, infinite for a unit of zero."""
     if unit > 0.0:
         return prices / unit
     return np.where(prices > 0.0, np.inf, 0.0)

@@ -1,22 +1,21 @@
-"""Signs and places that are clear: no small change of a row turns them.
+"""Clear signs and ranks: those that no small change of a row turns.
 
-A row w of contributions is compared with the contributions φ that it is faithful to,
-and with 2w − φ, twice as far from them. A row moves linearly in its share θ of what its
-neighbours suggest, so that what holds at φ and at 2w − φ holds at every θ from none to
-twice the one chosen. A linear form ⟨ℓ, w⟩ > 0 is clear if it is positive at both ends,
-and for every v with ‖v − w‖ ≤ δ and 1ᵀv = 1ᵀw. By Cauchy and Schwarz, on what the sum
-leaves free, the least of ⟨ℓ, v⟩ is
+A row w of contributions is compared with its contributions φ before optimization, and
+with 2w − φ at twice the distance. A row moves linearly from φ towards the values that
+its neighbours suggest. A statement that holds at φ and at 2w − φ therefore holds for
+every move up to twice the chosen one. A linear form ⟨ℓ, w⟩ > 0 is clear if it is
+positive at both ends, and for every v with ‖v − w‖ ≤ δ and 1ᵀv = 1ᵀw. By the
+Cauchy-Schwarz inequality on the subspace of equal sums, the least ⟨ℓ, v⟩ is
 
     ⟨ℓ, w⟩ − δ √(‖ℓ‖² − (1ᵀℓ)²/D),
 
-and it is attained. For a sign ℓ is s_d at d, whose root is √(1 − 1/D). The size of w_d
-is above that of w_e where s_d v_d − s_e v_e and s_d v_d + s_e v_e both are positive.
-The roots are √2 where the two signs in ℓ differ and √(2 − 4/D) where they agree. In the
-order of values there is one form, v_d − v_e. A group of m columns is a form of m ones.
-D counts all columns; a column that a model does not use makes δ √(1 − 1/D) no smaller.
-For slopes, which have no sum to keep, the second term is left out, and the ends are the
-slopes before and after optimization. Sampled values have t standard errors taken off
-each form, those of two columns added.
+and it is attained. For a sign, ℓ is s_d at d, with the root √(1 − 1/D). The size of w_d
+is above that of w_e if s_d v_d − s_e v_e and s_d v_d + s_e v_e are both positive. The
+roots are √2 if the two signs in ℓ differ and √(2 − 4/D) if they agree. In the order of
+values there is one form, v_d − v_e. A group of m columns is a form of m ones. D counts
+all columns. Slopes have no sum, so the second term is left out, and the ends are the
+slopes before and after optimization. For sampled values, t standard errors are
+subtracted from each form, and those of two columns are added.
 """
 
 from __future__ import annotations
@@ -43,19 +42,20 @@ from propopt.tables.frames import Labels, group_sums
 
 
 _LEVEL: Final = 0.975
-"""Of t: 95 % intervals on both sides."""
+"""Quantile of t for two-sided 95 % intervals."""
 
 _AT_ONCE: Final = 4_000_000
-"""Pairs of columns that are compared at once."""
+"""Pairs of columns that are compared in one block."""
 
 
 @final
 class Clear(Result, kind="propopt clear", noun="saved clear statements", version=1):
-    """Signs and places that no small change of a row turns.
+    """Signs and ranks that no small change of a row turns.
 
-    A sign, or the place of a column in its row, is *clear* if it survives every change
-    of the row by δ that keeps the row's sum, and is the same before optimization and
-    twice as far from there. Zero among the signs means "not clear", never "zero".
+    A sign, or the rank of a column in its row, is *clear* if it survives every change
+    of the row by δ that does not change the row sum, and is the same before
+    optimization and at twice the move. Zero among the signs means "not clear", never
+    "zero".
 
     Parameters
     ----------
@@ -64,22 +64,22 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     signs : array of int (N, D)
         1 and −1 where the sign is clear, else 0.
     best_ranks, worst_ranks : array of int (N, D)
-        The place of a column in its row, from 1, lies between these.
+        The rank of a column in its row, from 1, lies between these.
     by : {"size", "value"}
-        Whether places are those of |w| or of w.
+        Whether ranks are those of |w| or of w.
     delta : float
         δ, the Euclidean length of a change, in the unit of the attributions.
     unit : str
-        What attributions are numbers of.
+        The unit of the attributions.
     ends : str
-        Where signs and places are the same, in words; empty where only changes by δ
-        are considered.
+        Where else signs and ranks are equal, in words; empty if only changes by δ are
+        considered.
     notes : tuple of str
-        How the target error is included.
+        Notes on the target error.
     labels : Labels
         Names of points and features.
     quantity : Quantity, optional
-        What is explained.
+        The explained quantity.
 
     Examples
     --------
@@ -121,12 +121,12 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
     @property
     def sign(self) -> Mask:
-        """Whether each sign is clear, (N, D)."""
+        """Whether the sign of each attribution is clear (N, D)."""
         return np.asarray(self.signs != 0)
 
     @property
     def order(self) -> Mask:
-        """Whether the place of each column in its row is clear, (N, D)."""
+        """Whether the rank of each column in its row is clear (N, D)."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
     @property
@@ -136,16 +136,16 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
     @property
     def meaning(self) -> str:
-        """What a clear sign or place does, to end a sentence that starts with it."""
+        """The property of a clear sign or rank, as a verb phrase."""
         also = f", and is the same in {self.ends}" if self.ends else ""
         return f"survives any change of its row by {self.delta:.2g} {self.unit}{also}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature.
+        """Summarise the clear signs of each feature, one table row each.
 
         ``clear``, ``positive`` and ``negative`` are shares of all rows in which the
-        sign is clear, and clearly that; ``clear_first`` is the share of rows that the
-        feature clearly leads; ``mean_size`` is the mean of |w|.
+        sign is clear, and clearly positive or negative; ``clear_first`` is the share of
+        rows with the feature clearly first; ``mean_size`` is the mean of |w|.
         """
         columns = {
             "clear": self.sign,
@@ -160,17 +160,17 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         return pd.DataFrame(means, index=index)
 
     def of_row(self, row: Hashable) -> pd.DataFrame:
-        """The features of one row in their order, with what is clear.
+        """List the features of one row by rank, with clear signs and ranks.
 
         Parameters
         ----------
         row : label or int
-            The row's name in the index of the inputs; its position where they had none.
+            The name of the row in the index of the inputs, or its position.
 
         Returns
         -------
         DataFrame
-            ``attribution``, ``sign``, ``best_rank`` and ``worst_rank``.
+            With ``attribution``, ``sign``, ``best_rank`` and ``worst_rank``.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         )
 
     def document(self) -> Document:
-        """How many signs are clear, for which features, and what that means."""
+        """Summarise which signs are clear, and the definition of clear."""
         table = self.to_frame().sort_values("mean_size", ascending=False, kind="stable")
         shown, others = table[:N_ON_CARD], table[N_ON_CARD:]
         rest = ""
@@ -209,12 +209,15 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         counts = zip(shown.index, shown[names].to_numpy(), strict=True)
         N = len(self.signs)
         head = ("feature", "clear", "positive", "negative", "first")
-        lines = [[str(name), *map(rounded_percent, own)] for name, own in counts]
+        lines = [
+            [str(name), *map(rounded_percent, row_shares)]
+            for name, row_shares in counts
+        ]
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
             f"{for_quantity(self.quantity)}, over {plural(N, 'row')}",
-            subtitle="share of rows whose sign is clear, and whose largest "
-            f"{self.by} is clearly this column's",
+            subtitle="share of rows with a clear sign, and share with this column "
+            f"clearly first by {self.by}",
             blocks=[Table.of(head, lines, rest)],
             trust=[
                 Finding(f"clear: {self.meaning}", "chosen"),
@@ -224,7 +227,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
                 "size": " × ".join(
                     map(plural, self.attributions.shape, ("row", "feature"))
                 ),
-                "places": f"by {self.by} of the attributions",
+                "ranks": f"by {self.by} of the attributions",
             },
             chapters=self._table,
             names=table.index,
@@ -232,23 +235,23 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
 
 def share_of(signs: NDArray[np.int8], W: Attributions) -> float:
-    """The share of clear signs among attributions that are not zero; 1 if all are."""
+    """The share of clear signs among nonzero attributions; 1 if all are zero."""
     count = int(np.count_nonzero(np.abs(W) > dust_of(W)))
     return float(np.count_nonzero(signs)) / count if count else 1.0
 
 
 def dust_of(W: Attributions) -> Array:
-    """What counts as zero, row by row: the same whoever else is explained."""
+    """The size up to which attributions of each row count as zero (N, 1)."""
     return np.asarray(ZERO * np.abs(W).max(axis=1, initial=0.0, keepdims=True))
 
 
 def unit_of(quantity: Quantity | None) -> str:
-    """What a contribution is a number of."""
+    """The unit of contributions in words."""
     return "units of the output" if quantity is None else quantity.unit
 
 
 def is_exact(best: Optimum) -> bool:
-    """Whether what it is faithful to was computed exactly, as far as it is known."""
+    """Whether the target of an explanation was computed without sampling error."""
     return best.target is not None and best.target.value == 0.0
 
 
@@ -259,7 +262,7 @@ def clear_of(
     by: OrderBy = "size",
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Clear:
-    """See :meth:`propopt.results.Explanation.clear`."""
+    """Compute the result of :meth:`propopt.results.Explanation.clear`."""
     read_option(by, OrderBy, "order")
     rows = _Rows(best, delta, groups)
     first, last = rows.ranks(by)
@@ -279,13 +282,13 @@ def clear_of(
 
 
 def clear_share(best: Optimum) -> tuple[float, float]:
-    """The share of clear signs, and δ, without places, which take all pairs."""
+    """The share of clear signs, and δ, without computing ranks."""
     rows = _Rows(best, None, None)
     return share_of(rows.signs(), rows.W), rows.delta
 
 
 class _Rows:
-    """Rows of an explanation with both ends, thresholds and errors."""
+    """Rows of an explanation with both ends, the change δ and sampling errors."""
 
     def __init__(
         self,
@@ -299,11 +302,15 @@ class _Rows:
         if delta is not None:
             self.delta = read_nonnegative(delta, "delta")
         self.unit = unit_of(best.quantity) if self.keeps_sums else "slopes"
-        own = best.contributions if self.keeps_sums else best.gradient
+        before = best.contributions if self.keeps_sums else best.gradient
         errors, self.sampling = _sampling(best)
-        ends = [] if own is None else [own, 2.0 * W - own if self.keeps_sums else W]
+        ends = (
+            []
+            if before is None
+            else [before, 2.0 * W - before if self.keeps_sums else W]
+        )
         self.ends_in_words = ends_in_words(best)
-        self.n_columns = W.shape[1]  # of the change, whatever is added up
+        self.n_columns = W.shape[1]  # before groups are summed
         self.sizes: Array = np.ones(W.shape[1])
         if groups is not None:
             sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
@@ -323,10 +330,10 @@ class _Rows:
         return np.asarray(s * clear).astype(np.int8)
 
     def ranks(self, by: OrderBy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Best and worst places of each column in its row."""
+        """Best and worst ranks of each column in its row."""
         N, K = self.W.shape
         first, last = np.ones((N, K), np.int64), np.full((N, K), K, np.int64)
-        # columns that are zero at all ends, such as absent words, are alike
+        # columns that are zero at all ends, such as absent words, share their ranks
         zero = (self.W == 0.0) & (self.errors == 0.0) & (self.sizes == 1.0)
         for end in self.ends:
             zero &= end == 0.0
@@ -345,7 +352,7 @@ class _Rows:
         return first, last
 
     def _above(self, rows: Any, columns: Any, by: OrderBy) -> Mask:
-        """Of pairs of columns (n, d, d), whether one is clearly above the other."""
+        """Whether each column is clearly above each other one (n, d, d)."""
         W, m = self.W[rows, columns], self.sizes[columns]
         errors, dust = self.errors[rows, columns], self.dust[rows[:, 0]][:, :, None]
         s = np.ones(W.shape) if by == "value" else np.where(W < 0.0, -1.0, 1.0)
@@ -361,29 +368,29 @@ class _Rows:
         return above
 
     def _reach(self, squares: Array, sums: Array) -> Array:
-        """How far a form can fall, for ‖ℓ‖² and 1ᵀℓ, in changes by δ."""
-        kept = sums**2 / self.n_columns if self.keeps_sums else 0.0
-        return np.asarray(self.delta * np.sqrt(np.maximum(squares - kept, 0.0)))
+        """The largest decrease of a form with ‖ℓ‖² and 1ᵀℓ in changes by δ."""
+        preserved = sums**2 / self.n_columns if self.keeps_sums else 0.0
+        return np.asarray(self.delta * np.sqrt(np.maximum(squares - preserved, 0.0)))
 
 
 def ends_in_words(best: Optimum) -> str:
-    """Where a clear sign has to be the same, besides the explanation; maybe nowhere."""
-    known = "exact" if is_exact(best) else "estimated"
+    """Where else a clear sign has to be equal, in words; maybe empty."""
+    precision = "exact" if is_exact(best) else "estimated"
     if best.units != "output":
-        return "" if best.gradient is None else f"the {known} slopes"
+        return "" if best.gradient is None else f"the {precision} slopes"
     if best.contributions is None:
         return ""
-    return f"the {known} contributions and at twice the move away from them"
+    return f"the {precision} contributions and at twice the move away from them"
 
 
 def _sampling(best: Optimum) -> tuple[Array, str]:
-    """What is taken off each form for sampled values, and in words how much."""
+    """The standard errors subtracted for sampled values, and a note on them."""
     nothing, errors = np.zeros(best.shape), best.standard_errors
     if errors is None and is_exact(best):
         return nothing, "the target is exact"
     if errors is None:
-        return nothing, "the target error is not known, and not taken off"
+        return nothing, "the target error is not known and not included"
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
-    words = f"{factor:.3g} standard errors of sampled values are taken off"
+    words = f"{factor:.3g} standard errors of sampled values are subtracted"
     return np.where(np.isfinite(errors), factor * errors, np.inf), words

@@ -1,8 +1,8 @@
-"""The result of explaining: attributions, what they cost, and how good that is.
+"""Explanations: attributions with losses, certificate and everything measured of them.
 
-Attributions that are computed when they are first read. A curve knows the losses of
-hundreds of optima without one attribution. Each is an explanation whose attributions
-are a :class:`LazyAttributions`, until somebody reads them.
+Attributions may be computed on first access. An exact curve gives the losses of
+hundreds of optima without attributions; each such explanation has
+:class:`LazyAttributions` until then.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ from propopt.tables.imported import (
 )
 
 
-# ---- Explanations to and from the ``shap`` package, whose plots many readers know
+# ---- Conversion to and from explanations of the ``shap`` package
 
 
 def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
-    """Numbers by which plots colour and place points, and what they write beside."""
+    """Numbers by which plots of ``shap`` colour points, and the values they show."""
     points, shape = explanation.points, explanation.shape
     if X is None:
         if points is None or not explanation.categories:
@@ -101,7 +101,7 @@ def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
 
 
 def _numbers(column: pd.Series[Any]) -> Array:
-    """A column as numbers, or the codes of its categories; NaN where missing."""
+    """A column as numbers, or the codes of its categories, with NaN for missing."""
     if not holds_categories(column, "X"):
         refuse_dates(column, "X")
         return read_numbers(column, "X")
@@ -109,40 +109,39 @@ def _numbers(column: pd.Series[Any]) -> Array:
     return np.where(codes < 0, np.nan, codes)
 
 
-# ---- Attributions that are computed when they are first read
+# ---- Attributions that are computed on first access
 
 
-_FIELDS_OF_THEIR_OWN: Final = (
+_FIELD_NAMES: Final = (
     "gradient",
     "contributions",
     "base_value",
     "prediction",
     "effects",
 )
-"""Fields that no entry of ``details`` may be called."""
+"""Names of fields that ``details`` must not use."""
 
 _ALIKE: Final = 1e-9
-"""Of a loss that is added up in another order."""
+"""Relative rounding of a loss that is summed in another order."""
 
 _ROUNDING: Final = 1e-14
-"""Of squares, whose differences lose what the numbers are rounded by."""
+"""Relative rounding of differences of squares."""
 
 _PROVED = ("attributions", "losses", "certificate", "details", "target")
-"""What an explanation takes over from the one that was computed."""
+"""Fields that follow from attributions once they are computed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LazyAttributions(Lazy["Explanation"]):
-    """Attributions (N, D) to be computed, with losses and certificate of their own."""
+    """Attributions (N, D) that are computed on first access, and a tolerance."""
 
     shape: tuple[int, int]  # N and D
-    # by how much, relatively, what is claimed of them may err without a warning
-    tolerance: float
+    tolerance: float  # relative error of the claimed losses that causes no warning
 
     is_pickled: ClassVar[bool] = True
 
     def proved(self, best: Explanation, claim: Certificate | None) -> dict[str, Any]:
-        """The fields that follow from W; a warning if they contradict the claim."""
+        """The fields that follow from W; warns if they contradict the claim."""
         proof = best.certificate
         if claim is not None and proof is not None:
             too_high = claim.lower_bound - proof.value
@@ -161,7 +160,7 @@ class LazyAttributions(Lazy["Explanation"]):
 
 
 def is_lazy(explanation: Explanation) -> bool:
-    """Whether nobody has read its attributions yet."""
+    """Whether the attributions of an explanation are not computed yet."""
     return isinstance(vars(explanation)["attributions"], LazyAttributions)
 
 
@@ -175,90 +174,87 @@ class Explanation(
     noun="a saved explanation",
     version=7,
 ):
-    """One attribution for each row and column, with what was measured of them.
+    """One attribution for each row and column, with losses and certificate.
 
-    Print it, and it is a card. :meth:`to_frame` is the table of attributions, and
-    :meth:`top` the columns that matter most. ``gap`` is the proved share by which it
-    could still be better. :meth:`clear` has the signs and places that no small
-    change of a row turns, :meth:`certain` those of every explanation that is almost as
-    good, :meth:`reasons` the reasons of each row in sentences. :meth:`save` keeps it.
+    Print it for a summary. :meth:`to_frame` is the table of attributions, and
+    :meth:`top` the columns that matter most. ``gap`` is the proved share by which any
+    explanation could still be better. :meth:`clear` has the signs and ranks that no
+    small change of a row turns, :meth:`certain` those of every near-optimal
+    explanation, :meth:`reasons` the reasons of each row in sentences. :meth:`save`
+    writes a file.
 
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 9)[:, None]
     >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(9))
-    >>> found = po.solve(po.GradientMatching(3 * X**2) + robust)
-    >>> found.to_frame().shape, found.gap < 1e-12
+    >>> best = po.solve(po.GradientMatching(3 * X**2) + robust)
+    >>> best.to_frame().shape, best.gap < 1e-12
     ((9, 1), True)
 
     Parameters
     ----------
     attributions : array (N, D) or LazyAttributions
-        Row n explains point n. Arrays are read-only: one that can be written to is
-        copied. Those of a point on an exact curve are computed when they are first
-        read. Until then losses and certificate are those of the curve, and from then on
-        those of the attributions; a warning says so if the curve was wrong by more than
-        the tolerance.
+        Row n explains point n. Arrays are read-only; writable ones are copied. Those of
+        a point on an exact curve are computed on first access. Until then losses and
+        certificate are those of the curve, afterwards those of the attributions; a
+        warning reports a difference beyond the tolerance.
     method : str
         ``"optimized"``, or the name of the baseline that made it.
     labels : Labels
-        Names of points and features, where the inputs had names.
+        Names of points and features, if the inputs had names.
     parameters : mapping
-        The settings of a baseline.
+        The settings of the method.
     weights, losses : mapping
-        By loss its weight in the objective that was minimised; its value, unweighted.
+        The weight of each loss in the minimised objective, and its unweighted value.
     certificate : Certificate or None
         The proof of optimality; a baseline has none.
     multipliers : mapping
-        For each bound, the weight its loss would have needed in a weighted sum.
+        For each bound, the weight with which its loss would have the same optimum.
     standard_errors : array (N, D) or None
-        How far, in standard deviations, each attribution may be off because it was
-        estimated from samples; None where it was not, or that is not known. Those of
-        optimized attributions are the scatter of the optima for blocks of the target's
-        draws, with ``target.n_blocks − 1`` degrees of freedom. They say nothing of
-        another sample of data, nor of what a model of the gradients does not know, such
-        as the posterior of :mod:`propopt.inductive`.
+        Standard errors of attributions that were estimated from samples; None if they
+        were not, or if errors are unknown. For optimized attributions they follow from
+        the optima for blocks of the target's draws, with ``target.n_blocks − 1``
+        degrees of freedom. They do not include the sampling of the data, nor the
+        uncertainty of a model of gradients (see :mod:`propopt.inductive`).
     points : array (N, D) or None
-        The rows that are explained: numbers, and codes of categories; NaN is missing.
+        The explained rows: numbers, and codes of categories; NaN is missing.
     categories : mapping
-        By feature of categories what their codes stand for.
+        For each categorical feature, the categories of its codes.
     gradient, contributions : array (N, D) or None
-        What an optimum is faithful to: slopes, in its units; or parts of the output.
+        The target of an optimum: slopes in its units, or parts of the output.
     base_value, prediction : array (N,) or None
-        What contributions are added to, and what they then give: f(x).
+        The base of contributions, and their total f(x).
     effects : array (N, D) of bool or None
-        Which attributions are effects on the output though others are slopes.
+        Which attributions are effects on the output while others are slopes.
     details : mapping of arrays
-        What a method knows besides: local R², intercepts; for max-differences in l2
+        Further arrays of a method: local R², intercepts; for max-differences in l2
         ``edge_weights.<loss>``, one number per edge of the graph.
     solver, seconds : str or None, float
         The solver that was used, and wall-clock time.
     units : {"gradient", "output", "scaled"}
-        What the attributions of numeric features are: slopes, output per unit of the
-        feature; parts of the output; or slopes times a scale. Those of categories are
-        parts of the output always.
+        The units of attributions of numeric features: slopes, output per unit of the
+        feature; parts of the output; or slopes times a scale. Attributions of
+        categories are always parts of the output.
     evaluations : int
-        Rows that a model was given for it; 0 where none were counted.
+        Rows that the model evaluated for it; 0 if they were not counted.
     target : TargetError or None
-        What the error of an estimated target costs the optimum; None where nothing was
-        optimized.
+        The cost of the error of an estimated target; None if nothing was optimized.
     quantity : Quantity or None
-        What is explained; None where that is not known, as of attributions from
-        elsewhere.
+        The explained quantity; None if unknown, as for imported attributions.
     background : str or None
-        SHA-256 of the rows that contributions are compared with.
+        SHA-256 of the background rows of contributions.
     row_size : float or None
         Root mean square of ‖w_n‖ over the reference rows; None: over these rows.
     metric : array (D,) or None
-        ω of contributions: how much moves of each column count, and 0 where a column
-        keeps its contribution; None where all count alike.
+        The weights ω of columns for contributions, 0 for columns that retain their
+        contribution; None for equal weights.
     problem_data : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
-        can be checked without this package.
+        can be verified without this package.
     program : Program or None
-        The losses and bounds that it was optimized for. Files leave it out; copies and
-        pickles have it.
+        The losses and bounds of the optimum. Files leave it out; copies and pickles
+        retain it.
     scaled_program : Program or None
-        In its place with a ``metric``: that of Z, where W = Φ + Z diag(√ω).
+        With a ``metric``, the program of Z in its place, where W = Φ + Z diag(√ω).
     """
 
     attributions: Attributions = field("N D", nonempty=True, lazy=True)
@@ -291,7 +287,7 @@ class Explanation(
     background: str | None = field(default=None)
     row_size: float | None = field(default=None, low=0.0)
     metric: Values | None = field("D", default=None, low=0.0)
-    # what cards say, and takes the program to know: of loaded ones
+    # shares of losses, for cards of loaded explanations without a program
     recorded_shares: Mapping[str, float] = field(
         factory=dict, missing=True, infinite=True
     )
@@ -306,11 +302,11 @@ class Explanation(
         super().__post_init__()
         self.labels.check(self.shape, "labels")
         for name in self.details:
-            if name in _FIELDS_OF_THEIR_OWN:
+            if name in _FIELD_NAMES:
                 raise InvalidInput(f"details: {name!r} is a field: give {name}=...")
 
     def resolve(self, name: str, value: Any) -> None:
-        """Put a lazy field's value in its place; with attributions what they cost."""
+        """Store the value of a lazy field, and with attributions what follows."""
         fields = vars(self)
         lazy = fields[name]
         if isinstance(lazy, LazyAttributions):
@@ -320,34 +316,34 @@ class Explanation(
 
     @property
     def shape(self) -> tuple[int, int]:
-        """N and D, without computing attributions."""
+        """The numbers N of rows and D of columns, without computing attributions."""
         N, D = vars(self)["attributions"].shape
         return N, D
 
     @property
     def objective(self) -> float | None:
-        """The weighted sum of the losses; None where no objective is known."""
+        """The weighted sum of the losses; None without an objective."""
         if not self.weights or not self.weights.keys() <= self.losses.keys():
             return None
         return sum(self.weights[name] * self.losses[name] for name in self.weights)
 
     @property
     def completeness_gap(self) -> Values | None:
-        """Σ_d w_nd − (f(x_n) − base), (N,): what rows miss; None where not known."""
+        """The error Σ_d w_nd − (f(x_n) − base) of each row sum (N,), if known."""
         if self.units != "output" or self.base_value is None or self.prediction is None:
             return None
         return self.attributions.sum(axis=1) - (self.prediction - self.base_value)
 
     def value_of(self, n: int, j: int) -> str:
-        """The value of feature j in row n, as text; nothing where it is not known."""
+        """The value of feature j in row n as text; empty if unknown."""
         if self.points is None:
             return ""
-        known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
-        return value_in_words(float(self.points[n, j]), known)
+        categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])
+        return value_in_words(float(self.points[n, j]), categories)
 
     @property
     def rates(self) -> dict[str, float]:
-        """Weights and multipliers: what one unit of each loss costs at this optimum."""
+        """Weights and multipliers: the cost of a unit of each loss at this optimum."""
         return {**self.weights, **self.multipliers}
 
     @property
@@ -357,47 +353,57 @@ class Explanation(
 
     @property
     def units_in_words(self) -> str:
-        """What attributions of numbers are, and of what."""
+        """The units of attributions in words, with the explained quantity."""
         deviations = self.parameters.get("scale") == "std"
         scale = "standard deviation" if deviations else "given scale"
         return units_in_words(self.units, self.quantity, scale)
 
     @property
     def target_error(self) -> float:
-        """The estimated relative error for the true target; NaN where not known."""
+        """The estimated relative error for the true target; NaN if unknown."""
         return math.nan if self.target is None else self.target.relative
 
-    def measured(self, losses: Objective | PropertyLoss) -> Explanation:
-        """This explanation with the value of each loss of ``losses`` added.
+    def measured(self, objective: Objective | PropertyLoss) -> Explanation:
+        """This explanation with the values of more losses.
 
-        If one of its own losses is another of that name, what it claimed of its
-        objective is left out.
+        If one of its losses has another value under the same name, its weights and
+        certificate are left out.
+
+        Parameters
+        ----------
+        losses : Objective or PropertyLoss
+            The losses to evaluate; weights do not matter.
+
+        Returns
+        -------
+        Explanation
+            With these losses added.
         """
-        values, told = self._values(Objective.of(losses).losses), self.losses
-        both = told.keys() & values.keys()
-        agrees = all(math.isclose(values[k], told[k], rel_tol=1e-9) for k in both)
-        own = self if agrees else self._unclaimed()
-        return replace(own, losses={**told, **values})
+        values, current = self._values(Objective.of(losses).losses), self.losses
+        both = current.keys() & values.keys()
+        agrees = all(math.isclose(values[k], current[k], rel_tol=1e-9) for k in both)
+        explanation = self if agrees else self._unclaimed()
+        return replace(explanation, losses={**current, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
         array = aligned_attributions(losses, self, f"{self.method}: attributions")
         return {loss.name: loss.value_at(array) for loss in losses}
 
     def scaled(self, scale: ArrayLike) -> Explanation:
-        """Slopes in units of a scale: attributions times one number per feature.
+        """Convert slopes to units of a scale: one factor for each feature.
 
         Parameters
         ----------
         scale : array or Series (D,)
-            Such as standard deviations, from ``schema.scales("std")``: then features of
-            different units can be compared. A Series is read by names of features.
+            Such as standard deviations, from ``schema.scales("std")``, so that features
+            of different units can be compared. A Series is aligned by feature names.
 
         Returns
         -------
         Explanation
-            With units ``"scaled"``, and standard errors scaled alike; ``effects`` stay
-            as they are. Losses, weights, certificate, target and details belong to the
-            old units, and are left out.
+            With units ``"scaled"`` and scaled standard errors; ``effects`` do not
+            change. Losses, weights, certificate, target and details belong to the old
+            units and are left out.
 
         Raises
         ------
@@ -417,8 +423,8 @@ class Explanation(
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        D, own = self.shape[1], self.labels.features
-        sizes = aligned_vector(scale, own, "scale", "the explanation")
+        D, names = self.shape[1], self.labels.features
+        sizes = aligned_vector(scale, names, "scale", "the explanation")
         if sizes.shape != (D,):
             raise InvalidInput(
                 f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
@@ -435,20 +441,20 @@ class Explanation(
         )
 
     def grouped(self, groups: Mapping[str, Sequence[str]]) -> Explanation:
-        """The attributions of several features as one: signed sums over each group.
+        """Sum the attributions of the features of each group.
 
         Parameters
         ----------
         groups : mapping of a name to the features it stands for
-            Features in no group stay as they are. A group has the place of its first
+            Features in no group do not change. A group has the position of its first
             feature.
 
         Returns
         -------
         Explanation
-            Losses, weights, certificate and details belong to the old features, and are
-            left out; so are standard errors, as those of a sum depend on how errors of
-            its terms go together, which is not known.
+            Losses, weights, certificate and details belong to the old features and are
+            left out. So are standard errors, because correlations of the errors are
+            unknown.
 
         Raises
         ------
@@ -476,7 +482,7 @@ class Explanation(
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
-        """In other coordinates, or of other features, without what was measured."""
+        """Other attributions of the same rows, without measured values."""
         return replace(
             self._unclaimed(),
             attributions=read_only(attributions),
@@ -496,13 +502,13 @@ class Explanation(
         )
 
     def _unclaimed(self) -> Explanation:
-        """The same attributions, without a claim to be optimal."""
+        """The same attributions without weights, certificate and program."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        told = replace(optimum, recorded_shares={}, problem_data={})
-        return replace(told, certificate=None, program=None, scaled_program=None)
+        unclaimed = replace(optimum, recorded_shares={}, problem_data={})
+        return replace(unclaimed, certificate=None, program=None, scaled_program=None)
 
     def to_frame(self) -> pd.DataFrame:
-        """The attributions as a DataFrame, with the names of the input."""
+        """The attributions as a DataFrame (N, D), with the names of the input."""
         return self.labels.frame(self.attributions)
 
     def certified(
@@ -513,9 +519,20 @@ class Explanation(
     ) -> Explanation:
         """This explanation with the losses and the certificate of an objective.
 
-        By :func:`propopt.proofs.certify`, from the attributions and the multipliers of
-        bounds alone: for max-differences a solver, which knows duals, may give a
-        smaller gap.
+        :func:`propopt.proofs.certify` uses only the attributions and the multipliers of
+        bounds. For max-differences a solver with dual variables may give a smaller gap.
+
+        Parameters
+        ----------
+        objective : Objective or PropertyLoss
+            The objective to certify for.
+        subject_to : sequence of bounds and constraints
+            As for :func:`propopt.solve`.
+
+        Returns
+        -------
+        Explanation
+            With weights, losses, multipliers and certificate.
 
         Examples
         --------
@@ -548,18 +565,18 @@ class Explanation(
         )
 
     def top(self, k: int = 10) -> pd.DataFrame:
-        """The k features that matter most: largest mean |w| over the rows.
+        """The k features with the largest mean |w| over the rows.
 
         Parameters
         ----------
         k : int
-            How many; all where there are fewer.
+            The number of features; all if there are fewer.
 
         Returns
         -------
         DataFrame
-            By feature: ``mean`` and ``mean_size`` of w and |w| over rows; ``raises``
-            and ``lowers``, the shares of rows with w > 0 and w < 0.
+            For each feature ``mean`` and ``mean_size``, of w and |w| over rows, and
+            ``raises`` and ``lowers``, the shares of rows with w > 0 and w < 0.
 
         Examples
         --------
@@ -585,21 +602,26 @@ class Explanation(
         return table.iloc[order[: read_count(k, "k")]]
 
     def intervals(self, *, level: float = 0.95) -> Array:
-        """Where attributions of the true target lie, (N, D, 2), each by itself.
+        """Confidence intervals (N, D, 2) of attributions for the true target.
 
-        w ± q · ``standard_errors``, by Student's law with one degree of freedom less
-        than the target has blocks of draws, by the normal one where there are none.
-        Of an exact target both ends are w.
+        They are w ± q · ``standard_errors``, by Student's t with one degree of freedom
+        less than the target has blocks of draws, or by the normal law without blocks.
+        For an exact target both ends are w.
 
         Parameters
         ----------
         level : float
             The probability of each interval.
 
+        Returns
+        -------
+        array (N, D, 2)
+            Lower and upper ends.
+
         Raises
         ------
         InvalidInput
-            If standard errors are not known, or the level is not between 0 and 1.
+            If standard errors are unknown, or the level is not between 0 and 1.
 
         Examples
         --------
@@ -617,8 +639,8 @@ class Explanation(
         W, errors, target = self.attributions, self.standard_errors, self.target
         if errors is None and (target is None or target.value != 0.0):
             raise InvalidInput(
-                "standard_errors: they are not known, so that there are no intervals; "
-                "explanations of sampled targets have some"
+                "standard_errors: they are unknown, so there are no intervals; "
+                "expected an explanation of a sampled target"
             )
         if errors is None:
             return np.stack([W, W], axis=2)
@@ -628,12 +650,12 @@ class Explanation(
         return np.stack([W - reach, W + reach], axis=2)
 
     def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
+        """Write the explanation to an ``.npz`` file: arrays and a JSON header.
 
         Raises
         ------
         InvalidInput
-            If the folder is not there, or a field is not what can be loaded again.
+            If the folder does not exist, or a field could not be loaded again.
 
         Examples
         --------
@@ -646,12 +668,12 @@ class Explanation(
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        told = replace(
+        complete = replace(
             self,
             recorded_shares=self.loss_shares,
             problem_data=self.problem_arrays,
         )
-        super(Explanation, told).save(path)
+        super(Explanation, complete).save(path)
 
     @classmethod
     def load(
@@ -661,29 +683,34 @@ class Explanation(
         objective: Objective | PropertyLoss | None = None,
         subject_to: Sequence[Constraint] = (),
     ) -> Explanation:
-        """Read what :meth:`save` wrote.
+        """Read an explanation that :meth:`save` wrote.
 
         Parameters
         ----------
         path : path
             The file.
         objective, subject_to
-            If given, losses and certificate are computed anew by :meth:`certified`.
+            If given, losses and certificate are computed again by :meth:`certified`.
             Else a certificate that contradicts the stored losses is refused.
+
+        Returns
+        -------
+        Explanation
+            The explanation, without its program.
 
         Raises
         ------
         InvalidInput
-            If the file is another one, or holds what no explanation has.
+            If the file holds something else, or contradicts itself.
         FileNotFoundError
-            If there is none.
+            If there is no file.
         """
         if objective is None:
             return super().load(path)
         return cls.load_unvalidated(path).certified(objective, subject_to=subject_to)
 
     def validate(self) -> None:
-        """Refuse other losses, codes of no category, and parts that do not add up."""
+        """Refuse wrong losses, codes without a category, and sums that do not match."""
         refuse_contradiction(self)
         names = self.labels.feature_names(self.shape[1])
         for name, words in self.categories.items():
@@ -709,49 +736,48 @@ class Explanation(
             )
 
     def _refuse_other_loss(self) -> None:
-        """Refuse a loss of gradient matching that is not ‖W − G‖² of what is there."""
-        told, target = self.losses.get("gradient_matching"), self.gradient
+        """Refuse a loss of gradient matching that differs from ‖W − G‖²."""
+        stated, target = self.losses.get("gradient_matching"), self.gradient
         omega = np.ones(self.shape[1]) if self.metric is None else self.metric
         if target is None and (
             self.metric is not None or self.parameters.get("metric") == "uniform"
         ):
             target = self.contributions
-        if told is None or target is None:
+        if stated is None or target is None:
             return
-        moves = omega > 0.0  # others keep their contributions
-        kept = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
+        moves = omega > 0.0  # others retain their contributions
+        change_of_fixed = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
         size = float(np.abs(self.attributions).max(initial=0.0))
         W = self.attributions[:, moves]
         target, omega = target[:, moves], omega[moves]
         loss = float(((W - target) ** 2 / omega).sum())
-        lost = kept > SATISFIED * size
+        lost = change_of_fixed > SATISFIED * size
         rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
-        if lost or not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
+        if lost or not abs(loss - stated) <= _ALIKE * max(loss, stated) + rounding:
             raise InvalidInput(
-                f"losses: gradient_matching is said to be {told:.9g}, and the target "
-                f"and the attributions give {np.inf if lost else loss:.9g}"
+                f"losses: gradient_matching is {stated:.9g}, but target and "
+                f"attributions give {np.inf if lost else loss:.9g}"
             )
 
     def to_shap(self, X: object = None) -> Any:
-        """A ``shap.Explanation`` of these attributions, for the plots of ``shap``.
+        """Convert to a ``shap.Explanation``, for the plots of ``shap``.
 
         Needs ``pip install "propopt[baselines]"``. Contributions (units ``"output"``)
-        have their base values where these are known. Slopes are parts of no sum and
-        have none: of the package's plots, those that add up to an output (waterfall,
-        decision, force) are refused, and parts are asked for.
+        have their base values if known. Slopes do not add up and have none: plots of
+        sums (waterfall, decision, force) are refused and need contributions.
 
         Parameters
         ----------
         X : array or DataFrame (N, D), optional
-            The inputs, by which plots colour points; rows and columns that have names
-            are put in the order of the explanation, and categories are coded. By
-            default the rows that the explanation knows.
+            The inputs, by which plots colour points. Named rows and columns are put in
+            the order of the explanation, and categories are coded. By default the
+            points of the explanation.
 
         Returns
         -------
         shap.Explanation
-            With ``values``, ``feature_names``, and ``base_values`` and ``data`` where
-            they are known.
+            With ``values``, ``feature_names``, and if known ``base_values`` and
+            ``data``.
 
         Raises
         ------
@@ -784,29 +810,27 @@ class Explanation(
 
     @classmethod
     def from_shap(cls, explanation: Any) -> Explanation:
-        """The attributions, names and base values of a ``shap.Explanation`` (N, D).
+        """Convert a ``shap.Explanation`` (N, D), with its names and base values.
 
         Parameters
         ----------
         explanation : shap.Explanation (N, D)
-            Of one output.
+            For one output.
 
         Returns
         -------
         Explanation
-            In units ``"output"``; ``base_value`` (N,) is what the attributions of a row
-            are added to, where that is told.
+            In units ``"output"``, with ``base_value`` (N,) if there is one.
 
         Raises
         ------
         InvalidInput
-            If it is something else, is of several outputs, or holds a value that is not
-            finite.
+            If it is something else, has several outputs, or values that are not finite.
         """
         if not is_shap(explanation):
             raise InvalidInput(
                 "explanation: expected a shap.Explanation, got "
-                f"{type(explanation).__name__}; other attributions are "
+                f"{type(explanation).__name__}; for other attributions write "
                 "po.results.Explanation(attributions=W, method=...)"
             )
         return explanation_of(explanation, "shap")
@@ -818,13 +842,13 @@ class Explanation(
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Clear:
-        """Signs and places that no small change of a row turns.
+        """Find the signs and ranks that no small change of a row turns.
 
-        A sign or a place is clear if it survives every change of its row by ``delta``
-        that keeps the row's sum. It is also the same in the contributions that the
-        explanation is faithful to, and at twice the move away from them. For slopes,
-        the slopes before optimization take their place, and there is no sum. Where
-        neither is known, only changes by ``delta`` are considered.
+        A sign or a rank is clear if it survives every change of its row by ``delta``
+        that does not change the row sum. It must also be the same in the contributions
+        before optimization, and at twice the move away from them. For slopes, these are
+        the slopes before optimization, and there is no sum. If neither is known, only
+        changes by ``delta`` are considered.
 
         Parameters
         ----------
@@ -832,19 +856,19 @@ class Explanation(
             The length of the change, Euclidean, in the unit of the attributions; by
             default 5 % of the root mean square size of a row.
         order : {"size", "value"}
-            Places of |w|, or of w.
+            Ranks of |w|, or of w.
         groups : mapping of a name to the features it stands for, optional
-            Sums of features in place of these.
+            Replace features by the sums over groups.
 
         Returns
         -------
         Clear
-            ``sign`` and ``order``, whether each entry's is clear, with a table.
+            With ``sign`` and ``order`` (N, D), whether each is clear, and a table.
 
         Raises
         ------
         InvalidInput
-            If ``delta`` is no length, or a group has no such feature.
+            If ``delta`` is negative, or a group has an unknown feature.
 
         Examples
         --------
@@ -868,42 +892,41 @@ class Explanation(
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> NearOptimalConclusions:
-        """What holds in every explanation whose objective is almost as good.
+        """Find the signs and ranks of every near-optimal explanation.
 
         All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
-        H is half the Hessian of the squared losses; with further convex losses no
-        farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
-        which another explanation has another sign.
+        H is half the Hessian of the squared losses; other convex losses only narrow
+        this. The price of a sign is w²/[H⁻¹]: the least increase of the objective at
+        which an explanation has the other sign.
 
         Parameters
         ----------
         budget : float, optional
             δ for each statement, in the unit of the attributions: β = aδ², with a the
-            weight of faithfulness, is what moving one row by δ costs in faithfulness.
+            weight of faithfulness, is the cost in faithfulness of moving one row by δ.
             By default 5 % of the root mean square size of a row. Every explanation
             within the budget is at most δ from the optimum.
         objective : Objective, optional
-            What it was optimized for; needed after loading, when it is not known.
+            The minimised objective; required after loading.
         rows : sequence of labels or ints, optional
-            Rows whose orders are wanted, by name or position. All by default, where
-            their blocks of H⁻¹ can be afforded; of many points only the rows named here
-            have half-widths that are as narrow as can be, by one block of conjugate
-            gradients each.
+            Rows for which ranks are computed, by name or position. All by default, if
+            their blocks of H⁻¹ are affordable. For many points, only rows named here
+            have the narrowest half-widths, by conjugate gradients.
         order : {"size", "value"}
             Ranks of |w|, or of w.
         groups : mapping of a name to the features it stands for, optional
-            Sums of features in place of these, as :meth:`grouped` has them: ⟨ℓ, W⟩ for
-            ℓ of ones on a group is off by at most √(β ⟨ℓ, H⁻¹ℓ⟩).
+            Replace features by the sums over groups, as in :meth:`grouped`: ⟨ℓ, W⟩ for
+            ℓ of ones on a group varies by at most √(β ⟨ℓ, H⁻¹ℓ⟩).
 
         Returns
         -------
         Certain
-            Signs, ranks, half-widths and prices, with a table of them.
+            With signs, ranks, half-widths and prices, and a table of them.
 
         Raises
         ------
         InvalidInput
-            If no objective or no certificate is known, or there is no such row.
+            If objective or certificate are unknown, or a row does not exist.
         Refused
             If there is no squared gradient-matching loss, or a limit is zero.
 
@@ -918,12 +941,12 @@ class Explanation(
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        own, program = None, self.scaled_program
+        given, program = None, self.scaled_program
         if objective is not None or program is None:
-            own, program = self._asked(objective, "certain")
-        known = self if own is None else with_certificate(self, own)
+            given, program = self._program_of(objective, "certain")
+        explanation = self if given is None else with_certificate(self, given)
         return certain_of(
-            known, program, budget=budget, rows=rows, order=order, groups=groups
+            explanation, program, budget=budget, rows=rows, order=order, groups=groups
         )
 
     def reasons(
@@ -936,42 +959,41 @@ class Explanation(
         delta: float | None = None,
         rows: Sequence[Hashable] | None = None,
     ) -> Reasons:
-        """The k largest contributions of each row towards a decision.
+        """List the k largest contributions of each row towards a decision.
 
-        They are ranked by the contributions that the explanation is faithful to, where
-        these are known: for a model that is computed exactly, the exact ones. The
-        optimized contribution stands next to each, with whether direction and place
-        are clear (:meth:`clear`). No larger contribution is left out.
+        Reasons are ranked by the contributions before optimization if these are known;
+        they are exact for a model that is computed exactly. The optimized contribution
+        stands next to each, with whether direction and rank are clear (:meth:`clear`).
+        No larger contribution is left out.
 
         Parameters
         ----------
         k : int
-            How many reasons a row has at most; fewer contributions are fewer reasons.
+            The largest number of reasons of a row.
         towards : {"higher", "lower"}
-            The side of the output that the decision is on: of the probability of a
-            default, a loan is refused on the higher one.
+            The output that the decision is for: a loan is refused for a higher
+            probability of default.
         groups : mapping of a name to the features it stands for, optional
-            Features that are one reason, by the sum of their contributions; a feature
-            in no group is one by itself.
+            Features that are one reason, by the sum of their contributions; other
+            features are separate.
         least_share : float
             A contribution below this share of all those towards the decision in its
-            row is no reason. The sheet says how many there are.
+            row is no reason. The sheet reports their number.
         delta : float, optional
             The change of a row that clear reasons survive, in the unit of the output;
             by default 5 % of the root mean square size of a row.
         rows : sequence of labels or ints, optional
-            Rows whose reasons are wanted, by name or position; all by default.
+            Rows to list reasons for, by name or position; all by default.
 
         Returns
         -------
         Reasons
-            With a table of them, a sheet for each row, and shares of clear ranks.
+            With a table, a sheet for each row, and shares of clear ranks.
 
         Raises
         ------
         InvalidInput
-            If attributions are slopes and no contributions, or there is no such row or
-            feature.
+            If attributions are slopes, or a row or a feature does not exist.
 
         Examples
         --------
@@ -990,23 +1012,23 @@ class Explanation(
         return reasons_of(self, **settings)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
-        """Losses as shares kept and removed, and in units of attributions.
+        """Losses as retained and removed shares, and in units of attributions.
 
         Parameters
         ----------
         objective : Objective, optional
-            What to measure against: needed for baselines, and after loading; by default
-            what the explanation was optimized for.
+            The losses to measure; by default those of the optimum. Required for
+            baselines and after loading.
 
         Returns
         -------
         Shares
-            With a table of them.
+            With a table of shares, losses and sizes.
 
         Raises
         ------
         InvalidInput
-            If no objective is known, or it is of another table.
+            If no objective is known, or it belongs to another table.
 
         Examples
         --------
@@ -1019,14 +1041,11 @@ class Explanation(
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness retained; 0.0 % of pairwise_robustness ...
         """
-        return shares_of(self, *self._asked(objective, "shares"))
+        return shares_of(self, *self._program_of(objective, "shares"))
 
     @property
     def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
-        """What a file says of the program; of a loaded explanation what its file did.
-
-        Arrays by their names: targets, graphs and totals of the losses.
-        """
+        """Arrays of the program for a file: targets, graphs and totals, by name."""
         program = self.program or self.scaled_program
         if self.problem_data or program is None:
             return self.problem_data
@@ -1037,11 +1056,11 @@ class Explanation(
 
     @property
     def loss_shares(self) -> dict[str, float]:
-        """By name what is kept of each faithfulness loss, and removed of every other.
+        """Retained shares of faithfulness losses and removed shares of others, by name.
 
-        Of the losses as they are known, without attributions; see
-        :class:`propopt.results.Shares`. After loading those of the saved objective;
-        nothing where no objective is known.
+        They follow from the losses without attributions, see
+        :class:`propopt.results.Shares`. After loading they are those of the saved
+        objective; empty without an objective.
         """
         program = self.program or self.scaled_program
         if program is None:
@@ -1056,36 +1075,34 @@ class Explanation(
         *,
         solve: Solve | None = None,
     ) -> ConclusionStability:
-        """Whether signs, largest features and order survive other settings.
+        """Measure whether signs, largest features and ranks survive other settings.
 
-        The weight of each loss beside faithfulness goes from a half to two, in nine
-        steps; a graph of nearest neighbours has half and twice as many, at the same
-        weight
-        times mean degree; a target that was drawn is drawn again, as far as its blocks
-        tell.
+        The weight of each loss except faithfulness is varied from a half to two in nine
+        steps. A graph of nearest neighbours is varied to half and twice as many, at the
+        same weight times mean degree. A sampled target is resampled by its blocks.
 
         Parameters
         ----------
         k : int
-            How many of the largest attributions of a row are compared as a set; at most
-            one fewer than there are features.
+            The number of largest attributions of a row that are compared as a set; at
+            most one fewer than there are features.
         objective : Objective, optional
-            What it was optimized for; needed after loading, when it is not known.
+            The minimised objective; required after loading.
         solve : callable, optional
-            Such as :func:`propopt.solve`: for losses that are not squared, and for
-            bounds. Squared losses have a closed form, and need none.
+            A solver such as :func:`propopt.solve`, for bounds and for losses that are
+            not squared. Squared losses have a closed form and need none.
 
         Returns
         -------
         ConclusionStability
-            With a table of what varied.
+            With a table row for each setting that varied.
 
         Raises
         ------
         InvalidInput
             If no objective is known, or nothing varies.
         Refused
-            If there is no closed form, and no solver was given.
+            If there is no closed form and no solver was given.
 
         Examples
         --------
@@ -1097,59 +1114,58 @@ class Explanation(
         >>> [a.varied for a in po.solve(objective).stability().agreements]
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
         """
-        own, program = self._asked(objective, "stability")
-        known = self if own is None else replace(self, weights=own.weights)
-        return stability_of(known, program, k, solve)
+        given, program = self._program_of(objective, "stability")
+        explanation = self if given is None else replace(self, weights=given.weights)
+        return stability_of(explanation, program, k, solve)
 
-    def _asked(
+    def _program_of(
         self, objective: Objective | PropertyLoss | None, question: str
     ) -> tuple[Objective | None, Program]:
-        """The caller's objective, and the program: that, or what it was solved for."""
-        _ = self.attributions  # losses, weights and certificate are then theirs
+        """The given objective and its program, or the program of the optimum."""
+        _ = self.attributions  # losses, weights and certificate follow from them
         if objective is not None:
-            own = Objective.of(objective)
-            return own, Program(own.losses, (), self.shape)
+            given = Objective.of(objective)
+            return given, Program(given.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: a loaded explanation has none, nor a baseline, nor "
-                "contributions whose columns count by a metric; give the objective, as "
-                f"in {question}(objective=...)"
+                "objective: loaded explanations, baselines and contributions with a "
+                "metric have none; give the objective, as in "
+                f"{question}(objective=...)"
             )
         return None, self.program
 
     @property
     def scales(self) -> Array | None:
-        """√ω (D,), where contributions were optimized in a metric."""
+        """The roots √ω (D,) of the metric; None without a metric."""
         return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def document(self) -> Document:
-        """The largest features, the proof, rows beside similar ones, every value."""
+        """Summarise the largest features, the proof, and similar rows."""
         from propopt.results.report.explanation_chapters import explanation_chapters
 
         return explanation_document(self, partial(explanation_chapters, self))
 
     def __repr__(self) -> str:
-        """One line about an explanation."""
         return explanation_text(self)
 
 
-# ---- Explanations made elsewhere: whatever carries attributions, as an explanation
+# ---- Attributions of other packages as explanations
 
 
 def explanation_of(
     source: AttributionsLike, method: str, units: Units = "gradient"
 ) -> Explanation:
-    """The explanation itself, or one of the attributions and names of ``source``."""
+    """Convert attributions of any kind to an explanation."""
     label = "shap" if is_shap(source) else method
-    found = read_attributions(source, label, saved=Explanation.load)
-    if isinstance(found.explanation, Explanation):
-        return found.explanation
+    imported = read_attributions(source, label, saved=Explanation.load)
+    if isinstance(imported.explanation, Explanation):
+        return imported.explanation
     return Explanation(
-        attributions=found.values,
+        attributions=imported.values,
         method=label,
-        labels=found.labels,
-        units=found.units or units,
-        base_value=found.base,
+        labels=imported.labels,
+        units=imported.units or units,
+        base_value=imported.base,
     )
 
 
@@ -1158,19 +1174,21 @@ def explanations_of(
     noun: str,
     units: Units | None = None,
 ) -> Iterator[Explanation]:
-    """One after the other, named by its key or number; plain tables in these units."""
-    own = units or "gradient"
+    """Convert several attributions to explanations, named by their key or number."""
+    default_units = units or "gradient"
     if isinstance(many, Mapping):
         for name, user_explanation in many.items():
-            yield replace(explanation_of(user_explanation, name, own), method=name)
+            yield replace(
+                explanation_of(user_explanation, name, default_units), method=name
+            )
         return
     if hasattr(many, "shape") or isinstance(many, Explanation):
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
-    for place, user_explanation in enumerate(many, start=1):
-        yield explanation_of(user_explanation, f"{noun} {place}", own)
+    for number, user_explanation in enumerate(many, start=1):
+        yield explanation_of(user_explanation, f"{noun} {number}", default_units)
 
 
 def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
-    """What all of them explain; None where they differ, or where none tells."""
-    told = {one.quantity for one in explanations} - {None}
-    return told.pop() if len(told) == 1 else None
+    """The quantity that all of them explain; None if they differ or are unknown."""
+    quantities = {one.quantity for one in explanations} - {None}
+    return quantities.pop() if len(quantities) == 1 else None

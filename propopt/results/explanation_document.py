@@ -1,4 +1,4 @@
-"""What an explanation says: its largest features, how far to trust it, its settings."""
+"""The document of an explanation: largest features, trust and settings."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from propopt.results.reasons import Reasons, Towards, ordinal
 
 
 _NAMED: Final = 3
-"""Features that a headline names at most."""
+"""Most features in a title."""
 
 _ROOM: Final = 60
-"""Characters that the names of several have together."""
+"""Most characters for the names of several features in a title."""
 
 _MOST_ROWS: Final = 1_000
-"""Rows whose clear reasons are counted for a card."""
+"""Most rows for which a card counts clear reasons."""
 
 _MOST_WORK: Final = 2e7
-"""N D²: pairs of columns for the places of all rows."""
+"""Most pairs of columns N D² for the ranks of all rows."""
 
 
 def explanation_text(explanation: Optimum) -> str:
-    """One line about an explanation."""
+    """The representation of an explanation in one line."""
     parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
     if explanation.quantity is not None:
         parts.append(printable(explanation.quantity))
@@ -68,8 +68,8 @@ def explanation_text(explanation: Optimum) -> str:
 def explanation_document(
     explanation: Optimum, chapters: Callable[[], Sequence[Chapter]]
 ) -> Document:
-    """What is said of an explanation, and the chapters that a page has of it."""
-    frame = explanation.to_frame()  # first: losses are those of attributions once read
+    """The findings of an explanation, with the chapters of its page."""
+    frame = explanation.to_frame()  # first, as losses then follow from attributions
     share, delta = clear_share(explanation)
     features = list(frame.columns)
     names = features
@@ -80,11 +80,11 @@ def explanation_document(
     settings = dict(made_by(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
     settings |= _clear_reasons(explanation)
-    said = (*change_from_contributions(explanation), *_without_data(explanation))
+    findings = (*change_from_contributions(explanation), *_without_data(explanation))
     return Document(
         title=_title(explanation),
         subtitle=subtitle,
-        blocks=[bars, *said],
+        blocks=[bars, *findings],
         trust=[*_trust(explanation), _clear(explanation, share, delta)],
         settings=settings,
         chapters=chapters,
@@ -98,20 +98,20 @@ def _size(explanation: Optimum) -> str:
 
 
 def _title(explanation: Optimum) -> str:
-    """Which features matter most, for what, and of whom."""
+    """The largest features, the output and the rows, as a title."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
     rows, names = explanation.labels.points, largest_features(explanation)
     where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
-    own = "" if explanation.method == "optimized" else f"{explanation.method}: "
+    method = "" if explanation.method == "optimized" else f"{explanation.method}: "
     matter = f"{enumerated(names, 'and') or 'no feature'} {verb}{most}"
-    return f"{own}{matter} to the {label}, {where}"
+    return f"{method}{matter} to the {label}, {where}"
 
 
 def largest_features(explanation: Optimum) -> list[str]:
-    """Up to three features of the largest mean |w|; fewer where names are long."""
+    """Up to three features with the largest mean |w|; fewer if names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)
     features = explanation.labels.feature_names(W.shape[1])
@@ -123,7 +123,7 @@ def largest_features(explanation: Optimum) -> list[str]:
 
 
 def _subtitle(explanation: Optimum) -> str:
-    """The unit, and what numbers are of several rows."""
+    """The unit of the numbers, and how several rows are combined."""
     words = [explanation.units_in_words]
     if explanation.shape[0] > 1:
         words.append("mean size over rows")
@@ -135,55 +135,55 @@ def _subtitle(explanation: Optimum) -> str:
 
 
 _LARGE: Final = 0.1
-"""Of the mean over rows of the largest |φ|: values above it are large."""
+"""Values above this share of the mean over rows of the largest |φ| are large."""
 
 
 def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
-    """How far optimized contributions are from those that they are faithful to."""
+    """The change from Shapley values to optimized contributions, in a sentence."""
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
         return
     kind = "sampled" if is_sampled(explanation) else "exact"
     first = without_ties(phi)
-    same = float(first[np.arange(len(W)), np.abs(W).argmax(axis=1)].mean())
-    where = f"in {percent(same)} % of rows" if len(W) > 1 else "here"
-    top = f"The largest column is that of the {kind} values {where}"
-    if len(W) == 1 and not same:
-        top = f"The largest column is not that of the {kind} values"
+    same_largest = float(first[np.arange(len(W)), np.abs(W).argmax(axis=1)].mean())
+    where = f"in {percent(same_largest)} % of rows" if len(W) > 1 else "here"
+    top = f"The largest column is the same as for the {kind} values {where}"
+    if len(W) == 1 and not same_largest:
+        top = f"The largest column differs from that of the {kind} values"
     large = np.abs(phi) > _LARGE * np.abs(phi).max(axis=1).mean()
     turned = int((large & (np.sign(W) != np.sign(phi))).sum())
-    signs = f"{turned:,} of {int(large.sum()):,} large signs are turned"
+    signs = f"{turned:,} of {int(large.sum()):,} large signs change"
     moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
     yield Finding(
-        f"{top}; {signs if turned else 'no large sign is turned'}. The values moved "
-        f"by {percent(moved)} % on average."
+        f"{top}; {signs if turned else 'no large sign changes'}. Values change by "
+        f"{percent(moved)} % on average."
     )
 
 
 def _without_data(explanation: Optimum) -> Iterator[Finding]:
-    """Which rows stand for the background where no table of them was given."""
+    """The warning that X is the background, if no data was given."""
     if _WITHOUT_DATA in explanation.parameters:
         yield Finding(str(explanation.parameters[_WITHOUT_DATA]), "chosen")
 
 
 _WITHOUT_DATA: Final = "without data"
-"""The parameter that has the sentence; the card shows it as a line of its own."""
+"""The parameter with that warning, which the card shows as a separate line."""
 
 
 def without_ties(phi: Any) -> Any:
-    """Which columns are the largest of their row, or as large but for rounding."""
+    """Which columns are the largest of their row, up to rounding."""
     sizes = np.abs(phi)
     return sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
 
 
 _ON_PAGE: Final = 15
-"""Features with a bar, those that matter most."""
+"""Most features with a bar."""
 
 
 def _bars(W: Any, names: Sequence[object], before: Sequence[str], caption: str) -> Bars:
-    """The features of largest mean |w|, and the sizes of the others.
+    """Bars of the features with the largest mean |w|, and the sizes of the others.
 
-    Of one row each value, and beside it the contribution that it is near to.
+    For one row, bars of the values with notes on their targets.
     """
     unit = _unit(W)
     V = W / unit
@@ -206,21 +206,21 @@ def _bars(W: Any, names: Sequence[object], before: Sequence[str], caption: str) 
 
 
 def _of_one_row(explanation: Optimum) -> list[str]:
-    """What each contribution was before it was optimized, where there is one row."""
-    known = explanation.contributions
-    if known is None or len(known) > 1:
+    """Notes with the contributions before optimization, if there is one row."""
+    contributions = explanation.contributions
+    if contributions is None or len(contributions) > 1:
         return [""] * explanation.shape[1]
     word = "exact" if is_exact(explanation) else "estimated"
-    return [f"{word}: {phi:+.3g}" for phi in known[0]]
+    return [f"{word}: {phi:+.3g}" for phi in contributions[0]]
 
 
 def _unit(W: Any) -> float:
-    """The largest |w|, so that no sum of what is divided by it overflows."""
+    """The largest |w|, as a divisor against overflow of sums."""
     return float(np.abs(W).max(initial=0.0)) or 1.0
 
 
 def _direction(w: Any) -> str:
-    """In how many rows an attribution raises, or lowers, what is explained."""
+    """The share of rows in which an attribution raises or lowers the output."""
     raises, lowers = float((w > 0.0).mean()), float((w < 0.0).mean())
     if not raises and not lowers:
         return "no effect"
@@ -233,33 +233,33 @@ def _direction(w: Any) -> str:
 
 
 def _trust(explanation: Optimum) -> Iterator[Finding]:
-    """What is proved, what is known of the target, what is kept, what adds up."""
-    certificate, asked = explanation.certificate, "Is it the best possible?"
+    """The proof, the target, retained faithfulness and completeness, as findings."""
+    certificate, question = explanation.certificate, "Is it the best possible?"
     if certificate is None:
         reason = explanation.parameters.get("not proved")
         words = f"not proved: {reason or 'it was not optimized'}"
-        yield Finding(words, "not said", asked, "not known")
+        yield Finding(words, "not said", question, "unknown")
     elif certificate.violation > _TOLERATED:
-        words = f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
-        yield Finding(words, "not said", asked, "not known")
+        words = f"not proved: bounds are violated by {certificate.violation:.1e}"
+        yield Finding(words, "not said", question, "unknown")
     elif certificate.gap <= _TOLERATED:
         gap = f"{certificate.gap:.0e}" if certificate.gap > _ROUNDING else "0"
-        yield Finding(f"optimal (gap {gap})", "proved", asked, "yes")
+        yield Finding(f"optimal (gap {gap})", "proved", question, "yes")
     else:
-        near = f"within {percent(certificate.gap)} %"
-        words = f"{near} of optimal (gap {certificate.gap:.1e})"
-        yield Finding(words, "proved", asked, near)
+        within = f"within {percent(certificate.gap)} %"
+        words = f"{within} of optimal (gap {certificate.gap:.1e})"
+        yield Finding(words, "proved", question, within)
     if certificate is not None:
         words, basis = target_in_words(explanation), target_basis(explanation)
         if not is_sampled(explanation):
             words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
-        asked = "How exact is the target?"
-        yield Finding(words, basis, asked, target_error_cell(explanation))
+        question = "How exact is the target?"
+        yield Finding(words, basis, question, target_error_cell(explanation))
     shares = explanation.loss_shares
-    for kept in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
-        words = f"{100.0 * kept:.0f} %"
-        said = f"{words} of faithfulness retained"
-        yield Finding(said, "checked", "How faithful is it?", words)
+    for retained in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
+        words = f"{100.0 * retained:.0f} %"
+        sentence = f"{words} of faithfulness retained"
+        yield Finding(sentence, "checked", "How faithful is it?", words)
     missed = explanation.completeness_gap
     if missed is not None:
         most = float(np.abs(missed).max())
@@ -269,36 +269,36 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
 
 
 _FAITHFUL: Final = ("gradient_matching", "function_matching")
-"""Losses of faithfulness, whose share is kept."""
+"""Losses of faithfulness, with a retained share."""
 
 
 def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
-    """How many signs survive, and how that goes with directions of all rows."""
+    """The share of clear signs, as a finding."""
     number, survive = rounded_percent(share), _survive(explanation, delta)
     basis: Basis = "estimated" if is_sampled(explanation) else "checked"
-    said = f"{number} of signs {survive}, the others may turn"
+    sentence = f"{number} of signs {survive}, the others may turn"
     if share == 1.0:
-        said = f"all signs {survive}"
-    return Finding(said, basis, "Which signs are clear?", number)
+        sentence = f"all signs {survive}"
+    return Finding(sentence, basis, "Which signs are clear?", number)
 
 
 _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
-"""Of how a target was made: the settings have the rest."""
+"""The first clause about a target; the settings show the rest."""
 
 _ROUNDING: Final = 1e-12
 _TOLERATED: Final = 1e-5
-"""Of gaps and violations: more is said in per cent."""
+"""Gaps and violations up to this count as zero."""
 
 
 def clear_in_words(explanation: Optimum, share: float, delta: float) -> str:
-    """How many signs are clear, and what a clear sign is."""
+    """The share of clear signs, and the definition of a clear sign."""
     ends = ends_in_words(explanation)
     also = f", and are the same in {ends}" if ends else ""
     return f"{rounded_percent(share)} {_survive(explanation, delta)}{also}"
 
 
 def _survive(explanation: Optimum, delta: float) -> str:
-    """What clear signs do."""
+    """The property of clear signs, as a verb phrase."""
     unit = "slopes"
     if explanation.units == "output":
         unit = unit_of(explanation.quantity)
@@ -306,22 +306,22 @@ def _survive(explanation: Optimum, delta: float) -> str:
 
 
 def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:
-    """In how many rows the first reason is clear, the second, and so on."""
+    """The shares of rows with a clear first reason, second reason, and so on."""
     N, D = explanation.shape
     is_little = N <= _MOST_ROWS and float(N) * D**2 <= _MOST_WORK
     if explanation.units != "output" or not is_little:
         return
     for side in get_args(Towards):
         shares = Reasons.of(explanation, towards=side).shares
-        told = [
+        ranks = [
             f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
         ]
-        words = f"{', '.join(told)} of the rows that have one" if told else "none"
+        words = f"{', '.join(ranks)} of the rows that have one" if ranks else "none"
         yield f"clear reasons for a {side} output", words
 
 
 def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
-    """How it was made, and what it costs."""
+    """Settings of an explanation: parameters, losses, cost and proof."""
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
         yield "down, up", "means of the negative and of the positive attributions"
@@ -334,8 +334,8 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
         share = shares.get(name, math.nan)
         kind = kind_of(name)
         moved = PropertyLoss.share if kind is None else kind.share
-        beside = f"; {in_percent(share)} {moved}" if share == share else ""
-        yield f"loss {name}", f"{value:.6g}{weight}{beside}"
+        share_words = f"; {in_percent(share)} {moved}" if share == share else ""
+        yield f"loss {name}", f"{value:.6g}{weight}{share_words}"
     if explanation.evaluations:
         yield "model evaluations", f"{explanation.evaluations:,}"
     if explanation.certificate is not None:

@@ -1,16 +1,15 @@
-"""Reasons: the largest contributions of a row towards a decision, and which are clear.
+"""Reasons: the largest contributions of each row towards a decision.
 
-Contributions φ_n1, ..., φ_nD add up to f(x_n) minus its base. Those with s φ > 0 speak
-for the decision, s = 1 for a higher output and −1 for a lower one. The first reason has
-the largest s φ, the second the next. φ are the contributions that an explanation is
-faithful to, where they are known, and its attributions otherwise: a reason is one of
-the model, and neighbours neither add nor remove any. Direction and place are clear if
-no small change of the row turns them, and if optimization does not
-(:mod:`propopt.results.clear`). A group is judged as the sum that it is, not feature by
-feature.
+Contributions φ_n1, ..., φ_nD add up to f(x_n) minus its base. Those with s φ > 0 favour
+the decision, with s = 1 for a higher output and −1 for a lower one. The first reason
+has the largest s φ, the second the next. φ are the contributions before optimization if
+they are known, else the attributions: a reason belongs to the model, and neighbours
+neither add nor remove any. Direction and rank are clear if neither a small change of
+the row nor optimization turns them (:mod:`propopt.results.clear`). A group is treated
+as one sum, not feature by feature.
 
 For log-odds, f(x_n) − φ_nd and f(x_n) are two probabilities. Their difference is the
-size of φ_nd at this prediction, in per cent. It is not what the model would answer for
+size of φ_nd at this prediction, in per cent. It is not the prediction of the model for
 a row without the feature.
 """
 
@@ -53,71 +52,70 @@ from propopt.tables.frames import group_sums
 
 
 Towards: TypeAlias = Literal["higher", "lower"]
-"""Which output the decision is for."""
+"""Whether the decision follows from a higher or a lower output."""
 
 N_REASONS: Final = 4
-"""As many as letters on decisions mostly have."""
+"""Most reasons of a row by default, as common in letters on decisions."""
 
 LEAST_SHARE: Final = 0.01
-"""Of all contributions towards the decision: what is smaller is no reason."""
+"""Least share of all contributions towards the decision that is a reason."""
 
 _MEMBERS: Final = 3
-"""Features of a group whose values are told, the largest contributions."""
+"""Features of a group with a value in words: those of the largest contributions."""
 
 
-_HEAD: Final = ("reason", "rows that have it", "clear")
+_HEAD: Final = ("reason", "rows", "clear")
 
 
 class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     """The k largest contributions of each row towards a decision, in words.
 
-    Reasons stand one behind the other, row by row and the first reason of a row first.
-    A row with fewer than k contributions towards the decision has fewer reasons. A
-    reason is *clear* if its direction and its place survive every small change of the
-    row, before optimization and after it.
+    Reasons are sorted by row and rank. A row with fewer than k contributions towards
+    the decision has fewer reasons. A reason is *clear* if its direction and its rank
+    survive every small change of the row, before and after optimization.
 
     Parameters
     ----------
     names : tuple
-        The M rows that were asked for, by name or position.
+        The M requested rows, by name or position.
     k : int
-        How many reasons a row has at most.
+        The largest number of reasons of a row.
     towards : {"higher", "lower"}
-        The side of the output that the decision is on.
+        Whether the decision follows from a higher or a lower output.
     rows : array of int (R,)
         The row of each reason, as a position in ``names``.
     ranks : array of int (R,)
         1 for the first reason of a row.
     features, values : tuple of str (R,)
-        The feature or group, and its value in that row; empty where it is not known.
+        The feature or group, and its value in that row; empty if unknown.
     are_groups : array of bool (R,)
-        Whether it is a group, whose value is that of its features.
+        Whether it is a group; its value lists those of its features.
     contributions : array (R,)
-        What reasons are ranked by, in units of the output.
+        The contributions that rank the reasons, in units of the output.
     attributions : array (R,)
         The optimized contributions of the same features.
     best_ranks, worst_ranks : array of int (R,)
-        The place clearly lies between these; the worst is ``n_features + 1`` where the
+        The rank clearly lies between these; the worst is ``n_features + 1`` if the
         direction is not clear.
     n_features : int
-        How many features or groups were ranked.
+        The number of ranked features or groups.
     small, more : array of int (M,)
-        For each row, how many contributions towards the decision are below the least
-        share; how many others are smaller than the k that are listed.
+        For each row, the number of contributions towards the decision below the least
+        share, and of those that are smaller than the k listed ones.
     unit : str
-        What contributions are numbers of.
+        The unit of contributions.
     source : str
-        What reasons are ranked by, in words.
+        The origin of the contributions, in words.
     least_share : float
         The least share of all contributions towards the decision that is a reason.
     meaning : str
-        What a clear reason does.
+        The property of a clear reason, in words.
     notes : tuple of str
-        How the target error is included.
+        Notes on the target error.
     predictions : array (R,), optional
-        f(x) of each reason's row, where it is log-odds.
+        f(x) of the row of each reason, for log-odds.
     quantity : Quantity, optional
-        What is explained.
+        The explained quantity.
 
     Examples
     --------
@@ -166,61 +164,61 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         least_share: float = LEAST_SHARE,
         delta: float | None = None,
     ) -> Reasons:
-        """Those of an explanation in units of the output."""
-        known = clear_of(best, delta=delta, by="value", groups=groups)
+        """Collect the reasons of an explanation in units of the output."""
+        clear = clear_of(best, delta=delta, by="value", groups=groups)
         W, labels, (N, D) = best.attributions, best.labels, best.shape
         sums, names = np.eye(D), labels.feature_names(D)
         if groups is not None:
             sums, names = group_sums(groups, names)
-        members = [np.flatnonzero(own) for own in sums]
+        members = [np.flatnonzero(row) for row in sums]
         merged = np.array([name in (groups or ()) for name in names])
         side = 1.0 if towards == "higher" else -1.0
-        own = W if best.contributions is None else best.contributions
-        keys = side * own @ sums.T
+        phi = W if best.contributions is None else best.contributions
+        keys = side * phi @ sums.T
         keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
-        told = np.arange(N) if rows is None else np.array(rows, np.int64)
-        best_ranks, worst_ranks = _ranks(known, towards)
+        requested = np.arange(N) if rows is None else np.array(rows, np.int64)
+        best_ranks, worst_ranks = _ranks(clear, towards)
         towards_it = np.maximum(keys, 0.0)
         least = least_share * towards_it.sum(axis=1, keepdims=True)
         is_reason = (keys > 0.0) & (keys >= least)
         order = in_order(keys, "value", is_reason)
         every = is_reason.sum(axis=1)
         count = np.minimum(every, k)
-        places = [(m, n, r) for m, n in enumerate(told) for r in range(count[n])]
-        m, n, r = np.array(places, np.int64).reshape(-1, 3).T
+        slots = [(m, n, r) for m, n in enumerate(requested) for r in range(count[n])]
+        m, n, r = np.array(slots, np.int64).reshape(-1, 3).T
         d = order[n, r]
         return cls(
-            names=tuple(map(labels.row, told.tolist())),
+            names=tuple(map(labels.row, requested.tolist())),
             k=k,
             towards=towards,
             rows=m,
             ranks=r + 1,
             features=tuple(names[j] for j in d),
             values=tuple(
-                _of_group(best, own, i, members[j])
+                _of_group(best, phi, i, members[j])
                 if merged[j]
                 else best.value_of(i, members[j][0])
                 for i, j in zip(n.tolist(), d.tolist(), strict=True)
             ),
             are_groups=merged[d],
             contributions=side * keys[n, d],
-            attributions=known.attributions[n, d],
+            attributions=clear.attributions[n, d],
             best_ranks=np.minimum(best_ranks[n, d], r + 1),
             worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
             n_features=len(names),
-            small=((keys > 0.0).sum(axis=1) - every)[told],
-            more=(every - count)[told],
-            unit=known.unit,
+            small=((keys > 0.0).sum(axis=1) - every)[requested],
+            more=(every - count)[requested],
+            unit=clear.unit,
             source=_source(best),
             least_share=least_share,
-            meaning=known.meaning,
-            notes=known.notes,
+            meaning=clear.meaning,
+            notes=clear.notes,
             predictions=_log_odds(best, n),
             quantity=best.quantity,
         )
 
     def validate(self) -> None:
-        """Refuse reasons out of order, of another side, or of ranks that cannot be."""
+        """Refuse reasons out of order, with wrong signs, or with impossible ranks."""
         if not len(self.rows) == len(self.features) == len(self.values):
             raise InvalidInput("features, values: expected one for each reason")
         if (self.rows >= len(self.names)).any() or (np.diff(self.rows) < 0).any():
@@ -252,18 +250,20 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Whether direction and place of each reason are clear, (R,)."""
+        """Whether direction and rank of each reason are clear (R,)."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of clear first reasons, second ones and so on, of those had."""
-        own = [self.clear[self.ranks == rank] for rank in range(1, self.k + 1)]
-        return tuple(float(x.mean()) for x in own if len(x))
+        """The share of clear reasons by rank, among the rows with such a reason."""
+        clear_by_rank = [
+            self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
+        ]
+        return tuple(float(x.mean()) for x in clear_by_rank if len(x))
 
     @property
     def probabilities(self) -> Array | None:
-        """Without this contribution in the sum, and with it, (R, 2); of log-odds."""
+        """Probabilities (R, 2) without and with each contribution, for log-odds."""
         if self.predictions is None:
             return None
         ends = [self.predictions - self.contributions, self.predictions]
@@ -271,29 +271,30 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Such as "Complains = yes: +2.1 log-odds, clear", one for each reason.
+        """Each reason in words, such as "Complains = yes: +2.1 log-odds, clear".
 
-        With the optimized contribution, where it is another; for log-odds with the
+        They include the optimized contribution if it differs, and for log-odds the
         probabilities at the prediction minus this contribution and at the prediction.
         """
         forms = {True: "{} ({})", False: "{} = {}"}
         named = [
-            forms[bool(own)].format(feature, value) if value else feature
-            for feature, value, own in zip(
+            forms[bool(is_group)].format(feature, value) if value else feature
+            for feature, value, is_group in zip(
                 self.features, self.values, self.are_groups, strict=True
             )
         ]
         steps = [""] * len(named)
         if self.probabilities is not None:
             steps = [
-                " ({} → {})".format(*map(in_percent, own)) for own in self.probabilities
+                " ({} → {})".format(*map(in_percent, pair))
+                for pair in self.probabilities
             ]
         moved = np.full(len(named), bool(self.source))
         unit = f" {self.unit}" if self._is_named else ""
         return tuple(
-            f"{name}: {own:+.3g}{unit}{step}, {known}"
+            f"{name}: {phi:+.3g}{unit}{step}, {clarity}"
             + (f"; optimized {w:+.3g}" if is_moved else "")
-            for name, own, step, known, w, is_moved in zip(
+            for name, phi, step, clarity, w, is_moved in zip(
                 named,
                 self.contributions,
                 steps,
@@ -305,20 +306,20 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         )
 
     def _clarities(self) -> Iterator[str]:
-        """What is clear of each direction and place, in words."""
+        """Whether direction and rank of each reason are clear, in words."""
         for low, high in zip(self.best_ranks, self.worst_ranks, strict=True):
             if high > self.n_features:
                 yield "direction not clear"
             elif low == high:
                 yield "clear"
             else:
-                yield f"direction clear, place {ordinal(low)} to {ordinal(high)}"
+                yield f"direction clear, rank {ordinal(low)} to {ordinal(high)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per reason, for systems that write letters.
+        """The reasons as a table, one row each, for systems that write letters.
 
-        ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (ranks are by it),
-        ``optimized``, ``unit``, ``clear`` and ``words``, in which all of it is said.
+        Columns are ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (which
+        determines ranks), ``optimized``, ``unit``, ``clear`` and ``words``.
         """
         return pd.DataFrame(
             {
@@ -340,12 +341,17 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         Parameters
         ----------
         row : label or int
-            The row's name in the index of the inputs; its position where they had none.
+            The name of the row in the index of the inputs, or its position.
+
+        Returns
+        -------
+        str
+            A title and a line for each reason.
 
         Raises
         ------
         InvalidInput
-            If there are no reasons of such a row.
+            If there is no such row.
         """
         names = [plain_name(name) for name in self.names]
         if plain_name(row) not in names:
@@ -353,11 +359,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
                 f"row: there is no row {row!r} among the {len(names)} with reasons; "
                 f"the first is named {names[0]!r}"
             )
-        place = names.index(plain_name(row))
-        return next(islice(self.sheets(), place, None))
+        index = names.index(plain_name(row))
+        return next(islice(self.sheets(), index, None))
 
     def sheets(self) -> Iterator[str]:
-        """Those of all rows, one after the other."""
+        """The sheets of all rows, in order."""
         words = self.words
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
@@ -369,7 +375,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             yield "\n".join(map(printable, lines))
 
     def _rest(self, m: int, count: int) -> Iterator[str]:
-        """Which contributions towards the decision are not in the list, and why."""
+        """Sentences about the contributions that are not listed."""
         small, more = int(self.small[m]), int(self.more[m])
         if more:
             yield f"{plural(more, 'smaller contribution')} that way: k = {self.k}."
@@ -387,17 +393,17 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def _is_named(self) -> bool:
-        """Whether the unit has a name, such as log-odds: it stands at each number."""
+        """Whether the unit has a name, such as log-odds, to show with each number."""
         return not self.unit.startswith("units of")
 
     @property
     def _side(self) -> str:
-        """What the reasons are for, such as "a lower price" or "higher log-odds"."""
+        """The decision in words, such as "a lower price" or "higher log-odds"."""
         article = "" if self._output.startswith("log-odds") else "a "
         return f"{article}{self.towards} {self._output}"
 
     def document(self) -> Document:
-        """How often each rank is clear, what that means; the reasons of all rows."""
+        """Summarise how often each rank is clear, with the reasons of all rows."""
         N = len(self.names)
         most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
         notes = [Finding(note, basis_of_note(note)) for note in self._read]
@@ -420,7 +426,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def _finding(self) -> str:
-        """Of first reasons, half a sentence."""
+        """How often the first reason is clear, as a clause."""
         if not self.shares:
             return "no row has a reason"
         if len(self.names) == 1:
@@ -430,14 +436,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def _by_rank(self) -> Iterator[tuple[str, str, str]]:
-        """How many rows have a first reason, a second, and how many are clear."""
+        """Table rows: a rank, the number of rows with it, and the clear share."""
         counts = np.bincount(self.ranks)[1:].tolist()
         for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
             yield ordinal(rank), f"{n:,}", rounded_percent(share)
 
     @property
     def _read(self) -> Iterator[str]:
-        """What has to be known to read the words."""
+        """Notes on how to read the reasons."""
         if self.source:
             yield f"ranked by {self.source}"
         if self.predictions is not None:
@@ -448,11 +454,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         yield from self.notes
 
     def __repr__(self) -> str:
-        said = ", ".join(map(rounded_percent, self.shares)) or "none"
+        shares = ", ".join(map(rounded_percent, self.shares)) or "none"
         return (
             f"Reasons({plural(len(self.rows), 'reason')} of "
             f"{plural(len(self.names), 'row')} towards {self.towards}; clear by "
-            f"rank: {said})"
+            f"rank: {shares})"
         )
 
 
@@ -479,50 +485,50 @@ def reasons_of(
     read_option(towards, Towards, "towards")
     if best.units != "output":
         raise InvalidInput(
-            "reasons: these are slopes, how fast the output changes, and no "
-            "contributions to it; po.explain(model, X, data=X) gives contributions"
+            "reasons: expected contributions, got slopes; "
+            "po.explain(model, X, data=X) gives contributions"
         )
     if not 0.0 <= least_share < 1.0:
         raise InvalidInput(
             f"least_share: expected a share from 0 to below 1, got {least_share!r}"
         )
     N = best.shape[0]
-    asked = None if rows is None else [best.labels.position(row, N) for row in rows]
+    positions = None if rows is None else [best.labels.position(row, N) for row in rows]
     return Reasons.of(
         best,
         k=read_count(k, "k"),
         towards=towards,
         groups=groups,
-        rows=asked,
+        rows=positions,
         least_share=float(least_share),
         delta=delta,
     )
 
 
 def _ranks(
-    known: Clear, towards: Towards
+    clear: Clear, towards: Towards
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Between which places each is, (N, K); the worst is K + 1 where it may be none.
+    """Best and worst ranks (N, K); the worst is K + 1 if the direction is not clear.
 
-    Places by value are counted from the largest, and for a lower output from the least.
+    Ranks by value are counted from the largest, for a lower output from the least.
     """
-    first, last = known.best_ranks, known.worst_ranks
+    first, last = clear.best_ranks, clear.worst_ranks
     K = first.shape[1]
     if towards == "lower":
         first, last = K + 1 - last, K + 1 - first
-    sure = known.signs == (1 if towards == "higher" else -1)
+    sure = clear.signs == (1 if towards == "higher" else -1)
     return first, np.where(sure, last, K + 1)
 
 
 def _source(best: Optimum) -> str:
-    """What reasons are ranked by, where it is not what is explained itself."""
+    """The contributions that rank reasons, in words, if not the attributions."""
     if best.contributions is None:
         return ""
     return f"{'exact' if is_exact(best) else 'estimated'} contributions"
 
 
 def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:
-    """Predictions of rows, where they are known and are log-odds of one class."""
+    """The predictions of rows if they are log-odds of one class, else None."""
     quantity, values = best.quantity, best.prediction
     if quantity is None or values is None or not np.isfinite(values).all():
         return None
@@ -530,12 +536,12 @@ def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:
     return values[rows] if is_plain else None
 
 
-def _of_group(best: Optimum, own: Array, n: int, members: NDArray[np.intp]) -> str:
-    """The values of those features of a group that contribute most in a row."""
+def _of_group(best: Optimum, phi: Array, n: int, members: NDArray[np.intp]) -> str:
+    """The values of the features of a group that contribute most in a row."""
     names = best.labels.feature_names(best.shape[1])
-    sizes = np.abs(own[n, members])
+    sizes = np.abs(phi[n, members])
     most = members[np.sort(np.argsort(-sizes, kind="stable")[:_MEMBERS])].tolist()
     values = [(names[j], best.value_of(n, j)) for j in most]
-    said = [f"{name} = {value}" if value else name for name, value in values]
+    parts = [f"{name} = {value}" if value else name for name, value in values]
     more = len(members) - len(most)
-    return ", ".join([*said, f"{more} more"] if more else said)
+    return ", ".join([*parts, f"{more} more"] if more else parts)

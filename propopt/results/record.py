@@ -1,7 +1,7 @@
-"""What somebody signs beside numbers: which model, which data, when, and which bound.
+"""Records for signatures: model, data, date, versions and decision threshold.
 
-A digest is a fingerprint: equal digests mean equal bytes. A model has one of its own
-where it can be written as text; any other model is known by its answers.
+A digest is a fingerprint: equal digests mean equal bytes. A model has one if it can be
+written as text; other models are identified by their predictions.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from propopt.structures.fitted_model import of_class
 @suggests_arguments
 @dataclass(frozen=True)
 class Decision:
-    """What follows from a prediction: one word below a threshold, another from it on.
+    """A threshold on predictions, with a word for either side.
 
     Parameters
     ----------
     threshold : float
         In the unit of the predictions, such as log-odds.
     below, above : str
-        What is decided below the threshold, and at the threshold or above.
+        The decision below the threshold, and at the threshold or above.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Decision:
             )
 
     def of(self, prediction: float) -> str:
-        """The word for one prediction."""
+        """The word for the side of one prediction."""
         return self.above if prediction >= self.threshold else self.below
 
 
@@ -71,9 +71,9 @@ class Decision:
 @suggests_arguments
 @dataclass(frozen=True)
 class Record:
-    """Date, versions and digests of one analysis.
+    """The date, versions and digests of one analysis, without model and data.
 
-    Made by :meth:`of`. It holds no model and no data.
+    Create it by :meth:`of`.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class Record:
     model : str
         The class of the model, with its package.
     versions : mapping
-        By library its version.
+        The version of each library.
     digests : mapping
-        By name the first twelve digits of a SHA-256, and the bytes that it is of.
+        By name, the first twelve digits of a SHA-256 and what it was computed from.
 
     Examples
     --------
@@ -113,37 +113,42 @@ class Record:
         date: str | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> Record:
-        """The record of a model and of tables, as they are now.
+        """Create the record of a model and of tables.
 
         Parameters
         ----------
         model : estimator, booster or callable, optional
-            What is explained. Boosters have a digest of their text.
+            The explained model. Boosters have a digest of their text.
         X, data : DataFrame or array, optional
             The explained rows, and the background rows.
         date : str, optional
             Today by default.
         digests : mapping, optional
-            Others, such as those of files.
+            Other digests, such as those of files.
+
+        Returns
+        -------
+        Record
+            With versions and digests computed now.
         """
-        known: dict[str, str] = {}
-        if type(model).__module__.startswith("propopt."):  # it stands for a booster
+        computed: dict[str, str] = {}
+        if type(model).__module__.startswith("propopt."):  # a wrapped booster
             model = getattr(model, "booster", model)
         if (content := _text_of(model)) is not None:
-            known["model"] = f"{short_digest(content)}, its text"
+            computed["model"] = f"{short_digest(content)}, its text"
         for name, table in (("X", X), ("data", data)):
             if table is not None:
-                known[name] = digest_of_table(table)
+                computed[name] = digest_of_table(table)
         return cls(
             date=Date.today().isoformat() if date is None else date,
             model="" if model is None else _name_of(type(model), model),
             versions=dict(_versions(model)),
-            digests={**known, **(digests or {})},
+            digests={**computed, **(digests or {})},
         )
 
 
 def short_digest(content: bytes) -> str:
-    """The first digits of the SHA-256 of some bytes."""
+    """The first twelve digits of the SHA-256 of some bytes."""
     return f"sha256:{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
 
 
@@ -151,18 +156,18 @@ _DIGITS: Final = 12
 
 
 def digest_of_array(array: Any) -> str:
-    """The digest of numbers in float64, row by row; one NaN is like another."""
+    """The digest of numbers in float64, row by row, with one NaN and one zero."""
     values = np.asarray(array, dtype="<f8")
-    values = np.where(np.isnan(values), np.nan, values) + 0.0  # one zero, too
+    values = np.where(np.isnan(values), np.nan, values) + 0.0
     return short_digest(repr(values.shape).encode() + values.tobytes())
 
 
 def digest_of_table(table: Any) -> str:
-    """The digest of a table, its names of columns included, and its size in words."""
+    """The digest of a table with its column names, and its size in words."""
     frame = (
         table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
     )
-    told = hashlib.sha256(repr((frame.shape, [*map(str, frame)])).encode())
+    digest = hashlib.sha256(repr((frame.shape, [*map(str, frame)])).encode())
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
         if column.dtype.kind in "biuf":
@@ -170,21 +175,21 @@ def digest_of_table(table: Any) -> str:
         else:
             cells = ["" if pd.isna(x) else str(x) for x in column]
             content = repr(cells)
-        told.update(content.encode("utf-8", "surrogatepass"))
+        digest.update(content.encode("utf-8", "surrogatepass"))
     rows, columns = frame.shape
-    return f"sha256:{told.hexdigest()[:_DIGITS]}, {rows:,} rows × {columns} columns"
+    return f"sha256:{digest.hexdigest()[:_DIGITS]}, {rows:,} rows × {columns} columns"
 
 
 def _text_of(model: Any) -> bytes | None:
-    """The bytes of a booster, which are the same wherever it is written."""
+    """The text of a booster as bytes, equal on all machines; else None."""
     write = of_class(model, lambda reader: reader.text)
-    with suppress(Exception):  # whatever its library raises: then it has none
+    with suppress(Exception):  # of the library of the model
         return None if write is None else write(model)
     return None
 
 
 def _name_of(kind: type, model: Any) -> str:
-    """The class with its package, without parts that are private."""
+    """The name of a class with its package, without private modules."""
     if kind.__name__ in ("function", "method", "builtin_function_or_method"):
         return f"the function {getattr(model, '__name__', '')}".strip()
     parts = [x for x in kind.__module__.split(".") if not x.startswith("_")]
@@ -197,19 +202,19 @@ _INSTALLED_AS: Final = {"sklearn": "scikit-learn"}
 
 
 def _versions(model: Any) -> Iterator[tuple[str, str]]:
-    """propopt, Python, what it computes with, and the libraries of the model."""
+    """Versions of propopt, Python, numeric libraries and libraries of the model."""
     yield "propopt", propopt.__version__
     yield "Python", ".".join(map(str, sys.version_info[:3]))
-    own = [_INSTALLED_AS.get(name, name) for name in _packages(model)]
-    for name in dict.fromkeys([*_LIBRARIES, *own]):
+    packages = [_INSTALLED_AS.get(name, name) for name in _packages(model)]
+    for name in dict.fromkeys([*_LIBRARIES, *packages]):
         with suppress(metadata.PackageNotFoundError):
             yield name, metadata.version(name)
 
 
 def _packages(model: Any) -> Iterator[str]:
-    """Top packages of a model's classes, and of the models that it is made of."""
+    """Top-level packages of the classes of a model and of its parts."""
     parts = [model]
-    with suppress(Exception):  # whatever get_params is
+    with suppress(Exception):  # get_params may be anything
         parts += model.get_params(deep=True).values()
     for part in parts:
         for kind in type(part).__mro__:

@@ -1,8 +1,7 @@
-"""What every result can do, be it an explanation or something else.
+"""The base class of all results: tables, files and documents.
 
-A result is its declared fields (:mod:`propopt.base.declared`). It has a table, files to
-read and to load, and one :class:`propopt.base.document.Document`, of which terminals,
-notebooks and pages show what they have room for.
+A result has declared fields (:mod:`propopt.base.declared`), a table, files, and one
+:class:`propopt.base.document.Document` that terminals, notebooks and pages render.
 """
 
 from __future__ import annotations
@@ -25,31 +24,36 @@ from propopt.base.suggestions import NameKind, missing_attribute
 
 
 class Result(Declared, ABC):
-    """A table, a document for people, and files to read and to load again.
+    """A result with a table, a document for people, and files.
 
-    A class of results declares its fields, its table and its document.
+    Subclasses declare fields and define the table and the document.
     """
 
     rows_are_named: ClassVar[bool] = False
-    """Whether a CSV file has the names of rows as its first column."""
+    """Whether CSV files have the names of rows as their first column."""
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """What is known, as a table with names."""
+        """The result as a DataFrame with names."""
 
     @abstractmethod
     def document(self) -> Document:
-        """What the result says: findings, how far to trust them, how it was made."""
+        """The findings of the result, how far to trust them, and its settings."""
 
     def _table(self) -> list[Chapter]:
-        """The chapter of :meth:`to_frame`, of results that have no other."""
+        """A chapter with the table, for results without other chapters."""
         return [table_chapter("Table", self.to_frame())]
 
     def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`; every number reads back to the same value.
+        """Write :meth:`to_frame` to a CSV file that reads back to equal numbers.
 
-        Names of rows are a first column, under the name of the index if it has one.
-        Names that a spreadsheet would take for formulas have an apostrophe before them.
+        Names of rows are the first column, headed by the name of the index. An
+        apostrophe precedes names that a spreadsheet would take for formulas.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced.
         """
         table, named = self.to_frame(), self.rows_are_named
         if named and table.index.name is not None:
@@ -57,7 +61,7 @@ class Result(Declared, ABC):
         write_csv(path, table, names_of_rows=named)
 
     def to_json(self, path: str | Path) -> None:
-        """Write :meth:`to_frame` as a list of objects; what is not known is null."""
+        """Write :meth:`to_frame` as a JSON list of objects, with null for unknown."""
         table = self.to_frame()
         if self.rows_are_named:
             table = table.reset_index()
@@ -70,18 +74,23 @@ class Result(Declared, ABC):
             draft.write_text(text, encoding="utf-8")
 
     def to_text(self, *, details: bool = False) -> str:
-        """The lines that ``print`` shows; with details those of the report as well.
+        """The text that ``print`` shows.
 
         Parameters
         ----------
         details : bool
-            Whether all chapters of the report are in it too.
+            Whether to add all chapters of the report.
+
+        Returns
+        -------
+        str
+            Lines of text.
         """
-        with np.errstate(over="ignore"):  # numbers so large that others are infinite
+        with np.errstate(over="ignore"):  # of very large numbers
             return to_text(self.document(), details=details)
 
     def to_html(self, path: str | Path) -> None:
-        """Write a report: one page of :meth:`document` that needs nothing else.
+        """Write a report: one self-contained page of :meth:`document`.
 
         Needs ``pip install "propopt[report]"``.
 
@@ -95,7 +104,7 @@ class Result(Declared, ABC):
         MissingExtra
             If Jinja2 is not installed.
         InvalidInput
-            If the folder is not there.
+            If the folder does not exist.
 
         Examples
         --------
@@ -109,7 +118,7 @@ class Result(Declared, ABC):
         write_page(path, [self.document()])
 
     def _repr_html_(self) -> str:
-        """The card for notebooks, escaped and without scripts."""
+        """The card for notebooks, escaped, without scripts."""
         with np.errstate(over="ignore"):
             return to_card(self.document())
 
@@ -117,33 +126,33 @@ class Result(Declared, ABC):
         return self.to_text()
 
     _words: ClassVar[NameKind | None] = None
-    """Which names of other packages are known, and how these are called here."""
+    """The kind of names of other packages for which suggestions are made."""
 
     def __getitem__(self, key: Any) -> Any:
-        """Refused, but by results of parts with names."""
+        """Refuse indexing, except in results with named parts."""
         raise WrongType(
-            f"{type(self).__name__}: has no items, and was asked for [{key!r}]; "
-            "to_frame() is its table, with the names of rows and columns"
+            f"{type(self).__name__}: cannot be indexed by [{key!r}]; use "
+            "to_frame(), its table with the names of rows and columns"
         )
 
     def __len__(self) -> int:
-        """Refused, but by results that are lists."""
+        """Refuse a length, except in results that are lists."""
         raise WrongType(
-            f"{type(self).__name__}: has no length; len(result.to_frame()) is that of "
-            "its table"
+            f"{type(self).__name__}: has no length; use len(result.to_frame()), that "
+            "of its table"
         )
 
     def __bool__(self) -> bool:
-        return True  # which Python would ask of its length
+        return True  # else Python would call len
 
-    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+    if not TYPE_CHECKING:  # __getattr__ would hide missing names from type checkers
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_attribute(self, name, self._words)
 
 
 def _plain(value: Any) -> object:
-    """JSON has no NaN, and names of any type are text."""
+    """A value for JSON: null for NaN and infinity, text for other types."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, float) and not math.isfinite(number):
         return None

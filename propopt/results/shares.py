@@ -1,4 +1,4 @@
-"""Losses as shares retained and removed, between the ends of the front."""
+"""Losses as retained and removed shares, between the ends of the trade-off curve."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 
 
-# ---- Losses as numbers that can be read: shares retained and removed, and units of output
+# ---- Losses as shares, and in units of the output
 
 
 @final
 class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=True):
-    r"""What an explanation keeps of faithfulness, and removes of every other loss.
+    r"""The retained share of faithfulness and the removed shares of all other losses.
 
-    Faithfulness retained is 1 − loss(W)/loss(W_∞), where W_∞ is the most faithful of the
-    attributions that cost the other losses nothing: the mean of G over what is
-    connected, or zero. It is 1 at G, 0 at W_∞, and may be negative for explanations
-    that are not optimal. Of any other loss 1 − loss(W)/loss(G) is removed; of a largest
-    squared difference the share is that of the difference.
+    The retained share is 1 − loss(W)/loss(W_∞), where W_∞ are the most faithful of the
+    attributions with other losses of zero: the mean of G over connected rows, or zero.
+    It is 1 at G, 0 at W_∞, and may be negative for explanations that are not optimal.
+    The removed share of any other loss is 1 − loss(W)/loss(G); for a largest squared
+    difference it is the share of the difference.
 
     Parameters
     ----------
     retained : mapping
-        By faithfulness loss; −∞ where G costs nothing at either end and W does.
+        For each faithfulness loss; −∞ if it is zero at both ends and positive at W.
     removed : mapping
-        By other loss; NaN where the loss had no weight, or nothing was there at G.
+        For each other loss; NaN if it had no weight or is zero at G.
     losses : mapping
-        The losses themselves.
+        The values of all losses.
     differences, target_differences : mapping
-        By loss with a graph of points the root mean square difference between
+        For each loss with a graph of points, the root mean square difference between
         neighbours, √(Σ S‖w_n − w_n'‖²/(D ΣS)), of W and of G, in units of attributions.
     rms, target_rms : float
-        Root mean squares of W and of G; NaN where there is no G.
+        Root mean squares of W and of G; NaN without G.
     n_zero, size : int
-        How many attributions are zero, to 1e-12 of the largest, and how many there are;
-        of documents those of words that they have.
+        The number of attributions that are zero, to 1e-12 of the largest, and of all;
+        for documents, only words that occur in them count.
     quantity : Quantity, optional
-        What is explained.
+        The explained quantity.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
             raise InvalidInput("n_zero: more than there are attributions")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per number: ``measure``, ``of``, ``value`` and that of the target."""
+        """The numbers as a table: ``measure``, ``of``, ``value`` and ``at_target``."""
         at_target = self.target_differences
         rows = [
             *(("faithfulness retained", k, v, 1.0) for k, v in self.retained.items()),
@@ -115,7 +115,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
     def _shares_in_words(self) -> Iterator[str]:
-        """What is retained and removed, as far as it is defined."""
+        """The shares in words, as far as they are defined."""
         for share in filter(math.isfinite, self.retained.values()):
             yield f"{in_percent(share)} of faithfulness retained"
         for name, share in self.removed.items():
@@ -126,9 +126,9 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         for name, difference in self.differences.items():
             yield (
                 f"neighbours differ by {difference:.3g}"
-                f"{_beside(self.target_differences.get(name, math.nan))}, {name}"
+                f"{_at_target(self.target_differences.get(name, math.nan))}, {name}"
             )
-        yield f"rms attribution {self.rms:.3g}{_beside(self.target_rms)}"
+        yield f"rms attribution {self.rms:.3g}{_at_target(self.target_rms)}"
         if self.n_zero:
             yield f"{self.n_zero:,} of {plural(self.size, 'attribution')} are zero"
 
@@ -137,7 +137,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         return f"Shares({printable('; '.join(words))})"
 
     def document(self) -> Document:
-        """What is retained and removed, and how large attributions are."""
+        """Summarise the shares, and the sizes of attributions."""
         rows = [
             *([k, in_percent(x), ""] for k, x in self.retained.items()),
             *([k, "", in_percent(x)] for k, x in self.removed.items()),
@@ -146,15 +146,15 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         return Document(
             title=(", ".join(self._shares_in_words()) or "No share is defined")
             + for_quantity(self.quantity),
-            subtitle="retained: 100 % at the target itself; removed: 100 % where that loss "
-            "is as small as can be",
+            subtitle="retained: 100 % at the target itself; removed: 100 % at the "
+            "least possible loss",
             blocks=[
                 Table.of(("loss", "retained", "removed", "value"), rows),
                 *map(Finding, self._sizes_in_words()),
             ],
             trust=[
-                Finding("computed from the losses here and at both ends of the front"),
-                Finding("a dash is what is not defined", "not said"),
+                Finding("computed from the losses here and at both ends of the curve"),
+                Finding("a dash marks an undefined share", "not said"),
             ],
             chapters=self._table,
             settings={"attributions": f"{self.size:,}"},
@@ -164,16 +164,16 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 def shares_of(
     explanation: Optimum, objective: Objective | None, program: Program
 ) -> Shares:
-    """See :meth:`propopt.results.Explanation.shares`."""
-    own = aligned_attributions(
+    """Compute the result of :meth:`propopt.results.Explanation.shares`."""
+    array = aligned_attributions(
         program.all_losses, explanation, f"{explanation.method}: attributions"
     )
-    losses = {loss.name: loss.value_at(own) for loss in program.all_losses}
+    losses = {loss.name: loss.value_at(array) for loss in program.all_losses}
     ends = IdealNadir.of(program, weighted(explanation, objective, program))
     shares = ends.shares(losses)
     G = matched_target(program)
     support = entry_support(program)
-    here = np.ones(own.shape, bool) if support is None else support.mask
+    here = np.ones(array.shape, bool) if support is None else support.mask
     return Shares(
         quantity=explanation.quantity,
         retained={
@@ -183,15 +183,15 @@ def shares_of(
             name: share for name, share in shares.items() if name not in ends.faithful
         },
         losses=losses,
-        differences=dict(neighbour_differences(program, own)),
+        differences=dict(neighbour_differences(program, array)),
         target_differences={} if G is None else dict(neighbour_differences(program, G)),
-        rms=root_mean_square(own[here]),
+        rms=root_mean_square(array[here]),
         target_rms=math.nan if G is None else root_mean_square(G[here]),
-        n_zero=int(np.count_nonzero(rounded_to_zero(own)[here] == 0.0)),
+        n_zero=int(np.count_nonzero(rounded_to_zero(array)[here] == 0.0)),
         size=int(np.count_nonzero(here)),
     )
 
 
-def _beside(target: float) -> str:
-    """What stands behind a number of W, where that of G is known."""
+def _at_target(target: float) -> str:
+    """The number of the target G in parentheses, if known."""
     return "" if math.isnan(target) else f" (target: {target:.3g})"

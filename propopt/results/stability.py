@@ -1,4 +1,4 @@
-"""Whether conclusions survive other weights, neighbours and draws."""
+"""Stability of conclusions under other weights, neighbours and draws."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from propopt.results.result import Result
 
 MEASURES = ("signs", "weighted_signs", "top", "ranks")
 _PAIRS_AT_ONCE = 2**22
-"""Entries of a block of rows × pairs of features."""
+"""Entries of rows × pairs of features that are computed in one block."""
 
 _FEW_COLUMNS = 100
-"""Up to these all pairs of a row cost less than what sorting costs before it sorts."""
+"""Most columns for which all pairs are compared; beyond, sorting is faster."""
 
 
 @final
 class Agreement(Declared, eq=True):
-    """What survives when one thing varies: numbers from 0 to 1."""
+    """The agreement of conclusions while one setting varies: numbers from 0 to 1."""
 
-    varied: str  # what varies, and from where to where
-    # the share of attributions, or of Σ|w|, whose sign is the same in all settings
+    varied: str  # the varied setting
+    # the share of attributions, or of Σ|w|, with equal signs in all settings
     signs: float = field(low=0.0, high=1.0)
     weighted_signs: float = field(low=0.0, high=1.0)
-    top: float = field(low=0.0, high=1.0)  # the k largest |w| of a row as a set
+    top: float = field(low=0.0, high=1.0)  # overlap of the k largest |w| of a row
     # the least Kendall τ_b of |w| in a row, the mean over rows; 0 where negative
     ranks: float = field(low=0.0, high=1.0)
-    worst: Mapping[str, str]  # by measure the setting that breaks most
+    worst: Mapping[str, str]  # the setting with the least agreement, by measure
 
     def validate(self) -> None:
-        """Refuse settings that break other measures."""
+        """Refuse worst settings for other measures."""
         if self.worst.keys() != set(MEASURES):
             raise InvalidInput("worst: not of the measures")
 
@@ -69,16 +69,18 @@ class Agreement(Declared, eq=True):
         k: int,
         present: Mask | None = None,
     ) -> Agreement:
-        """Of W with attributions by setting, of what is ``present`` (N, D)."""
+        """Compare W with the attributions of each setting, where ``present`` (N, D)."""
         here = np.ones(W.shape, bool) if present is None else present
         rows = here.any(axis=1)
-        own = rounded_to_zero(W)
+        rounded = rounded_to_zero(W)
         others = {name: rounded_to_zero(V) for name, V in settings.items()}
-        same = np.stack([(signs_of(V) == signs_of(own))[here] for V in others.values()])
-        sizes = np.abs(own[here]) / (np.abs(own).max(initial=0.0) or 1.0)
-        overlaps = np.stack([_overlaps(own, V, k)[rows] for V in others.values()])
-        close, kept = _packed(own, here)[rows], partial(_packed, present=here)
-        ranks = np.stack([_correlations(close, kept(V)[rows]) for V in others.values()])
+        same = np.stack(
+            [(signs_of(V) == signs_of(rounded))[here] for V in others.values()]
+        )
+        sizes = np.abs(rounded[here]) / (np.abs(rounded).max(initial=0.0) or 1.0)
+        overlaps = np.stack([_overlaps(rounded, V, k)[rows] for V in others.values()])
+        close, pack = _packed(rounded, here)[rows], partial(_packed, present=here)
+        ranks = np.stack([_correlations(close, pack(V)[rows]) for V in others.values()])
         everywhere = np.asarray(same.all(axis=0))
         results = {
             "signs": same.mean(axis=1),
@@ -92,7 +94,7 @@ class Agreement(Declared, eq=True):
             weighted_signs=_weighted(everywhere, sizes),
             top=float(overlaps.min(axis=0).mean()),
             ranks=max(float(ranks.min(axis=0).mean()), 0.0),
-            worst={  # where each measure is least; none where nothing breaks
+            worst={  # the setting of the least measure; none if all agree
                 measure: list(others)[x.argmin()] if x.min() < 1.0 else "none"
                 for measure, x in results.items()
             },
@@ -100,21 +102,24 @@ class Agreement(Declared, eq=True):
 
 
 def _weighted(same: NDArray[np.bool_], sizes: Array) -> float:
-    """The share of Σ|w|; all of it where there is none."""
+    """The share of Σ|w| with equal signs; 1 if the sum is zero."""
     total = float(sizes.sum())
     return float(sizes[same].sum()) / total if total else 1.0
 
 
 def _overlaps(W: Attributions, V: Attributions, k: int) -> Array:
-    """Jaccard overlap of the k largest of each row; entries of zero are in no set."""
-    own, other = largest_of_rows(W, k) & (W != 0.0), largest_of_rows(V, k) & (V != 0.0)
-    union = (own | other).sum(axis=1)
-    both = (own & other).sum(axis=1)
+    """Jaccard overlap of the k largest of each row, without zero entries."""
+    first, other = (
+        largest_of_rows(W, k) & (W != 0.0),
+        largest_of_rows(V, k) & (V != 0.0),
+    )
+    union = (first | other).sum(axis=1)
+    both = (first & other).sum(axis=1)
     return np.divide(both, union, out=np.ones(len(W)), where=union > 0)
 
 
 def largest_of_rows(W: Attributions, k: int) -> NDArray[np.bool_]:
-    """True for the k largest |w| of each row; of equal ones, those that come first."""
+    """Which entries are the k largest |w| of their row; ties go to the first."""
     indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
     chosen = np.zeros(W.shape, dtype=bool)
     np.put_along_axis(chosen, indices, True, axis=1)
@@ -122,7 +127,7 @@ def largest_of_rows(W: Attributions, k: int) -> NDArray[np.bool_]:
 
 
 def _packed(W: Attributions, present: Mask) -> Attributions:
-    """The attributions of each row that are present, then NaN, (N, most of a row)."""
+    """The present attributions of each row, followed by NaN."""
     if present.all():
         return W
     most = int(present.sum(axis=1).max(initial=1))
@@ -131,7 +136,7 @@ def _packed(W: Attributions, present: Mask) -> Attributions:
 
 
 def _correlations(W: Attributions, V: Attributions) -> Array:
-    """Kendall's τ_b of |w| and |v| in rows; 1 without any order, 0 if one has none."""
+    """Kendall's τ_b of |w| and |v| in each row; 1 if both are constant, 0 if one is."""
     if W.shape[1] > _FEW_COLUMNS:
         rows = zip(np.abs(W), np.abs(V), strict=True)
         return np.array(
@@ -143,62 +148,64 @@ def _correlations(W: Attributions, V: Attributions) -> Array:
 
 
 def _tau_of_pairs(W: Array, V: Array) -> Array:
-    """Of each row, by all pairs of its columns at once."""
+    """Kendall's τ_b of each row, by all pairs of columns."""
     first, second = np.triu_indices(W.shape[1], k=1)
-    own = np.nan_to_num(np.sign(W[:, first] - W[:, second]))
-    other = np.nan_to_num(np.sign(V[:, first] - V[:, second]))
-    ordered = np.abs(own).sum(axis=1) * np.abs(other).sum(axis=1)
-    neither = ~(own.any(axis=1) | other.any(axis=1))
-    concordant = (own * other).sum(axis=1)
+    first_signs = np.nan_to_num(np.sign(W[:, first] - W[:, second]))
+    second_signs = np.nan_to_num(np.sign(V[:, first] - V[:, second]))
+    ordered = np.abs(first_signs).sum(axis=1) * np.abs(second_signs).sum(axis=1)
+    neither = ~(first_signs.any(axis=1) | second_signs.any(axis=1))
+    concordant = (first_signs * second_signs).sum(axis=1)
     default = np.asarray(neither, dtype=np.float64)
     return np.divide(concordant, np.sqrt(ordered), out=default, where=ordered > 0.0)
 
 
 def _tau_by_sorting(w: Array, v: Array) -> float:
-    """Of one row in O(D log D), by scipy.
+    """Kendall's τ_b of one row in O(D log D), by scipy.
 
-    Its quotient is rounded otherwise, and is not 1 where the orders are the same: the
-    surplus of concordant pairs, a whole number, is what it stands for.
+    Its quotient is recomputed from the integer surplus of concordant pairs, so that it
+    is exactly 1 for equal orders.
     """
     from scipy.stats import kendalltau
 
-    own, other = _ordered_pairs(w), _ordered_pairs(v)
-    if own * other == 0.0:
-        return float(own == other)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of its p, of two columns
+    w_pairs, v_pairs = _ordered_pairs(w), _ordered_pairs(v)
+    if w_pairs * v_pairs == 0.0:
+        return float(w_pairs == v_pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):  # in its p value
         tau = float(kendalltau(w, v, method="asymptotic").statistic)
-    return round(tau * math.sqrt(own) * math.sqrt(other)) / math.sqrt(own * other)
+    return round(tau * math.sqrt(w_pairs) * math.sqrt(v_pairs)) / math.sqrt(
+        w_pairs * v_pairs
+    )
 
 
 def _ordered_pairs(w: Array) -> float:
-    """How many pairs of entries differ."""
+    """The number of pairs of entries that differ."""
     counts = np.unique(w, return_counts=True)[1].astype(np.float64)
     return (float(len(w)) ** 2 - float((counts**2).sum())) / 2.0
 
 
-# ---- What survives of an explanation
+# ---- The stability of an explanation
 
 
 TOP = 3
-"""Features of a row whose set is compared."""
+"""Number of largest features of a row that are compared as a set."""
 
 
 @final
 class ConclusionStability(
     Result, kind="propopt stability", noun="a saved stability", version=2, eq=True
 ):
-    """How much of what an explanation says survives when its settings vary.
+    """The stability of signs, largest features and ranks when settings vary.
 
     Parameters
     ----------
     agreements : tuple of Agreement
-        For each thing that varied: the weight of each loss from a half to two, half and
-        twice as many neighbours at the same weight times mean degree, the draws of the
-        target.
+        One for each varied setting: the weight of each loss from a half to two, half
+        and twice as many neighbours at the same weight times mean degree, the draws of
+        the target.
     k : int
-        How many of the largest attributions of a row are compared as a set.
+        The number of largest attributions of a row that are compared as a set.
     quantity : Quantity, optional
-        What is explained.
+        The explained quantity.
 
     Examples
     --------
@@ -218,26 +225,26 @@ class ConclusionStability(
 
     @property
     def signs(self) -> float:
-        """The least share of signs that survive."""
+        """The least share of surviving signs over the varied settings."""
         return self._least("signs")
 
     @property
     def weighted_signs(self) -> float:
-        """The least share of Σ|w| whose signs survive."""
+        """The least share of Σ|w| with surviving signs."""
         return self._least("weighted_signs")
 
     @property
     def top(self) -> float:
-        """The least overlap of the k largest."""
+        """The least overlap of the k largest attributions."""
         return self._least("top")
 
     @property
     def ranks(self) -> float:
-        """The least rank correlation."""
+        """The least rank correlation (Kendall's τ)."""
         return self._least("ranks")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each thing that varied, with what breaks each measure most."""
+        """The agreements as a table, with the setting of the least agreement."""
         columns = [f"{measure}_breaks_at" for measure in MEASURES]
         rows = [
             [
@@ -250,12 +257,12 @@ class ConclusionStability(
         return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
 
     def _lines(self) -> list[str]:
-        """A line for each thing that varied."""
+        """A sentence for each varied setting."""
         return [
             f"{x.varied} varied: {in_percent(x.signs)} of signs survive, "
-            f"{in_percent(x.top)} of the {self.k} largest of a row, and ranks agree at "
-            f"{x.ranks:.2f} (Kendall)"
-            + (f"; signs break most at {x.worst['signs']}" if x.signs < 1.0 else "")
+            f"{in_percent(x.top)} of the {self.k} largest of a row, and ranks agree by "
+            f"{x.ranks:.2f} (Kendall's τ)"
+            + (f"; most signs turn at {x.worst['signs']}" if x.signs < 1.0 else "")
             for x in self.agreements
         ]
 
@@ -263,7 +270,7 @@ class ConclusionStability(
         return f"ConclusionStability({'; '.join(map(printable, self._lines()))})"
 
     def document(self) -> Document:
-        """What survives of signs, of the largest and of their order."""
+        """Summarise the agreement of signs, largest features and ranks."""
         rows = [
             [
                 x.varied,
@@ -273,20 +280,20 @@ class ConclusionStability(
             for x in self.agreements
         ]
         share = rounded_percent(self.signs)
-        kept = "All" if self.signs == 1.0 else f"{share} of"
+        subject = "All" if self.signs == 1.0 else f"{share} of"
         head = ("what varies", "signs", "of Σ|w|", f"top {self.k}", "ranks")
         return Document(
-            title=f"{kept} signs survive, whichever setting varies"
+            title=f"{subject} signs survive, whichever setting varies"
             f"{for_quantity(self.quantity)}",
-            subtitle="what is the same in all settings of a line: signs, their share "
-            f"of Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
+            subtitle="agreement over all settings of a line: signs, their share of "
+            f"Σ|w|, the {self.k} largest of a row (Jaccard), ranks (Kendall's τ)",
             blocks=[
                 Table.of(head, rows),
                 *map(Finding, self._lines()),
             ],
             trust=[
-                Finding("each setting was solved for"),
-                Finding("of those between nothing is proved", "not said"),
+                Finding("each setting was solved"),
+                Finding("settings between them are not proved", "not said"),
             ],
             chapters=self._table,
         )
@@ -299,7 +306,7 @@ class ConclusionStability(
 def stability_of(
     best: Optimum, program: Program, k: int, solve: Solve | None
 ) -> ConclusionStability:
-    """See :meth:`propopt.results.Explanation.stability`."""
+    """Compute the result of :meth:`propopt.results.Explanation.stability`."""
     W = best.attributions
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
     support = entry_support(program)
@@ -311,7 +318,7 @@ def stability_of(
         )
     if not agreements:
         raise InvalidInput(
-            "stability: expected a weighted loss beside faithfulness, or a target with "
-            f"draws, got {', '.join(best.weights) or best.method!r}: nothing varies"
+            "stability: expected another weighted loss than faithfulness, or a sampled "
+            f"target, got {', '.join(best.weights) or best.method!r}"
         )
     return ConclusionStability(agreements=agreements, k=top, quantity=best.quantity)

@@ -626,7 +626,11 @@ def test_small_tables_and_what_is_not_given():
     with pytest.raises(InvalidInput, match=r"audit: there is no 'price_of_50'"):
         _ = one["price_of_50"]
     for told, W_given, how in (
-        ("graph: expected one of the 4 rows", W, {"graph": po.graphs.chain_graph(3)}),
+        (
+            "graph: expected a node for each of the 4 rows",
+            W,
+            {"graph": po.graphs.chain_graph(3)},
+        ),
         ("attributions: expected 4 rows × 2", W[:3], {}),
         ("n_neighbors: expected an integer", W, {"n_neighbors": 0}),
         ("base_values: expected one finite", W, {"base": [1.0, 2.0]}),

@@ -168,22 +168,25 @@ def elsewhere():
 
 UNFITTED, ARRAY = po.Explainer(black_box, data=X, kind="slopes"), X.to_numpy()
 FLAT = {"data": numbers(0, 90).to_numpy(), "kind": "contributions", "robustness": 0.1}
-ALONE, SEVERAL = "or the table that it comes from as da", "give two rows or more"
+ALONE, SEVERAL = "or their table as data", "two rows or more without data"
 REFUSED = [
     (lambda: po.graphs.Nearest(n_neighbors=0), "n_neighbors"),
     (lambda: po.graphs.Nearest(n_reference=0), "n_reference"),
     (
         fitting(graph=po.graphs.Nearest(n_reference=1)),
-        "compares rows, and there is one",
+        "got one row, and robustness compares rows",
     ),
     (fitting(robustness=-1.0), "robustness"),
     (fitting(data=None), "expected reference rows"),
     (fitting(scale=[1.0]), "scale"),
-    (fitting(metric="effects", kind="slopes"), "it is of kind='contributions'"),
-    (fitting(contributions="slopes", kind="slopes"), "it is of kind='contributions'"),
+    (fitting(metric="effects", kind="slopes"), "it is for kind='contributions'"),
+    (fitting(contributions="slopes", kind="slopes"), "it is for kind='contributions'"),
     (fitting(kind="gradient"), "kind"),
-    (fitting(**PARTS, law="data"), "Shapley values take none"),
-    (fitting(**PARTS, contributions=np.zeros((N, D))), "those of rows to come are not"),
+    (fitting(**PARTS, law="data"), "Shapley values have no law"),
+    (
+        fitting(**PARTS, contributions=np.zeros((N, D))),
+        "a table has no values for new rows",
+    ),
     (fitting(**PARTS, contributions="lime"), "contributions"),
     (fitting(**PARTS, metric="euclid"), "metric"),
     (of_one_row(), ALONE),
@@ -553,5 +556,5 @@ def test_an_explainer_without_a_part_or_a_weight_is_refused(tmp_path):
     weights = {**reference.weights, "gradient_matching": 0.0}
     free = replace(reference, weights=weights, certificate=None)
     replace(saved, reference=free).save(path)
-    with pytest.raises(InvalidInput, match="the first has to be above zero"):
+    with pytest.raises(InvalidInput, match="expected the first above zero"):
         po.Explainer.load(path, model)

@@ -46,7 +46,7 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
     assert best.labels.features == po.wrap(model, data=named).text_schema.vocabulary
     assert best.units == "output"
     assert "n_neighbors=8" in best.parameters["graph"]
-    assert best.parameters["weight rule"] == "knee of the front"
+    assert best.parameters["weight rule"] == "knee of the trade-off curve"
     if "kind" in settings:  # words of each document add up
         blank = [po.wrap(model, data=[x]).of_document(x).document for x in DOCUMENTS]
         empty = [x.without(np.zeros(x.n_words, bool)) for x in blank]

@@ -213,7 +213,7 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     assert lines[9] == "2 others, on average certain in 100 % of rows"
     proof = " ".join(lines[10:])
     delta = 0.05 * np.sqrt((best.attributions**2).sum(axis=1).mean())
-    assert f"what moving one row by {delta:.3g} costs in faithfulness" in proof
+    assert f"the cost of moving one row by {delta:.3g}" in proof
     assert "not known" in proof
     half = str(po.solve(objective()).certain()).splitlines()[0]
     share = (BEST.certain().budget ** 2 < OPTIMUM * SIGN_PRICES).mean()

@@ -231,15 +231,13 @@ def test_standard_errors_are_taken_off():
         expected = (s * W > reach) & (s * PHI > reach) & (s * far > reach)
         np.testing.assert_array_equal(sampled.sign, expected)
         assert sampled.notes == (
-            f"{factor:.3g} standard errors of sampled values are taken off",
+            f"{factor:.3g} standard errors of sampled values are subtracted",
         )
         # with changes by δ they add up
         both = parts(contributions=None, standard_errors=se, **fields).clear(0.3)
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
-    assert parts().clear().notes == (
-        "the target error is not known, and not taken off",
-    )
+    assert parts().clear().notes == ("the target error is not known and not included",)
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
     noise = 0.4 * RNG.normal(size=(8, N, D))

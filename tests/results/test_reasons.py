@@ -95,7 +95,7 @@ def test_a_reason_is_clear_as_its_direction_and_place_are(groups, towards):
         elif low == high:
             assert said.startswith("clear;") or ", clear;" in said
         else:
-            assert f"direction clear, place {ordinal(low)} to {ordinal(high)};" in said
+            assert f"direction clear, rank {ordinal(low)} to {ordinal(high)};" in said
     # and no change of the row that keeps its sum turns one
     A, rng = SUMS if groups else np.eye(D), np.random.default_rng(2)
     side = 1.0 if towards == "higher" else -1.0
@@ -199,7 +199,7 @@ def test_what_is_sampled_is_said_and_less_is_clear():
     )
     reasons = drawn.reasons()
     assert reasons.source == "estimated contributions"
-    assert reasons.notes == ("2.36 standard errors of sampled values are taken off",)
+    assert reasons.notes == ("2.36 standard errors of sampled values are subtracted",)
     assert reasons.clear.sum() < parts(PHI).reasons().clear.sum()
     bases = {one.sentence: one.basis for one in reasons.document().trust}
     assert bases[reasons.notes[0]] == "estimated"
@@ -218,8 +218,12 @@ def test_files_have_the_same_reasons(tmp_path):
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
-    "reasons: these are slopes.*gives contributions$": lambda: SLOPES.reasons(),
-    "reasons: these are slopes.* scales": lambda: SLOPES.scaled([1.0] * D).reasons(),
+    "reasons: expected contributions, got slopes.*gives contributions$": lambda: (
+        SLOPES.reasons()
+    ),
+    "reasons: expected contributions, got slopes.* scales": lambda: SLOPES.scaled(
+        [1.0] * D
+    ).reasons(),
     "groups: 'a': no feature 'z'": lambda: parts().reasons(groups={"a": ["z"]}),
     "row: there is no row 9": lambda: parts().reasons(rows=[9]),
     "row: there is no row 'p' am": lambda: parts().reasons().sheet("p"),
