@@ -61,14 +61,14 @@ _ROUNDS: Final = 6
 """Rows that are added where the first ones leave more."""
 
 _HEAVY: Final = 1e3
-"""Weight of Σ λ = 1 beside an equation of typical size."""
+"""Weight of the equation Σ λ = 1, relative to equations of typical size."""
 
 _COPIES: Final = 2000
 """Rows of a weighted background, which is one with repeated rows."""
 
 
 def mixture_of(
-    read: SumOfProducts,
+    structure: SumOfProducts,
     points: Points,  # (N, D)
     V: Attributions,
     good: Indices,  # rows that add up, at which it may be fitted
@@ -80,32 +80,32 @@ def mixture_of(
         return None
     at = good[np.unique(np.linspace(0, len(good) - 1, N_FITTED).astype(np.intp))]
     few, aim = points[at], V[at]
-    each = len(read.values) * (1 if isinstance(read, Boxes) else _PRODUCTS)
+    each = len(structure.values) * (1 if isinstance(structure, Boxes) else _PRODUCTS)
     count = min(N_POOL_ROWS, max(int(_WORK / max(each, 1)), 40))
     spread = np.unique(np.linspace(0, len(observed) - 1, count).astype(np.intp))
     others = np.setdiff1d(np.arange(len(observed)), spread)[: 2 * count]
     rows = np.concatenate([observed[spread], made_up])
 
     def alone(rows: Points) -> Array:  # the values against each row, as vectors
-        return shapley_against(read, Game(rows)).alone(few).reshape(len(rows), -1)
+        return shapley_against(structure, Game(rows)).alone(few).reshape(len(rows), -1)
 
-    found = _Fit(rows, alone(rows), aim.ravel())
-    if found.left > _ENOUGH and len(others):
-        found = found.with_rows(observed[others], alone(observed[others]))
+    fit = _Fit(rows, alone(rows), aim.ravel())
+    if fit.left > _ENOUGH and len(others):
+        fit = fit.with_rows(observed[others], alone(observed[others]))
     for _ in range(_ROUNDS):
-        before = found.left
+        before = fit.left
         if before <= _ENOUGH:
             break
-        found = found.with_better(alone, observed)
-        if found.left > 0.98 * before:
+        fit = fit.with_better(alone, observed)
+        if fit.left > 0.98 * before:
             break
-    keep = found.weights > 0.5 / _COPIES
-    rows, weights = found.rows[keep], found.weights[keep]
+    keep = fit.weights > 0.5 / _COPIES
+    rows, weights = fit.rows[keep], fit.weights[keep]
     copies = np.repeat(rows, _copies_of(weights), axis=0)
-    values = shapley_against(read, Game(copies)).values(points)
+    values = shapley_against(structure, Game(copies)).values(points)
     size = float(np.linalg.norm(V[good]))
-    left = float(np.linalg.norm(V[good] - values[good])) / size
-    return Mixture(rows, weights / weights.sum(), values, left)
+    missed = float(np.linalg.norm(V[good] - values[good])) / size
+    return Mixture(rows, weights / weights.sum(), values, missed)
 
 
 def _copies_of(weights: Array) -> Indices:
@@ -119,7 +119,7 @@ def _copies_of(weights: Array) -> Indices:
 
 @final
 class _Fit:
-    """Least squares over the simplex of rows that are known so far."""
+    """Least squares over the simplex of the current rows."""
 
     def __init__(self, rows: Points, S: Array, aim: Array) -> None:
         self.rows, self.S, self.aim = rows, S, aim
@@ -151,8 +151,8 @@ class _Fit:
         heavy = self.rows[np.argsort(-self.weights)[:_HEAVIEST]]
         moved = [heavy.mean(axis=0)]
         for column in range(observed.shape[1]):
-            own = observed[:, column]
-            cells = np.unique(own[~np.isnan(own)])
+            values = observed[:, column]
+            cells = np.unique(values[~np.isnan(values)])
             at = np.unique(np.linspace(0, len(cells) - 1, _CELLS).astype(np.intp))
             for cell in cells[at] if len(cells) else cells:
                 others = heavy.copy()
@@ -173,14 +173,14 @@ def centres_of(observed: Points, counts: tuple[int, ...]) -> Points:
     """Cluster centres as summaries of tables have them, and at observed values."""
     from sklearn.cluster import KMeans
 
-    found = [np.zeros((0, observed.shape[1]))]
+    parts = [np.zeros((0, observed.shape[1]))]
     if np.isnan(observed).any():
-        return found[0]
+        return parts[0]
     for count in counts:
         if len(np.unique(observed, axis=0)) <= count:
             continue
         fitted = KMeans(n_clusters=count, random_state=0, n_init=10).fit(observed)
         centres = np.asarray(fitted.cluster_centers_, dtype=np.float64)
         nearest = np.abs(observed[None] - centres[:, None]).argmin(axis=1)
-        found += [centres, np.take_along_axis(observed, nearest, axis=0)]
-    return np.concatenate(found)
+        parts += [centres, np.take_along_axis(observed, nearest, axis=0)]
+    return np.concatenate(parts)

@@ -363,7 +363,7 @@ class Explanation(
         """The estimated relative error for the true target; NaN if unknown."""
         return math.nan if self.target is None else self.target.relative
 
-    def measured(self, objective: Objective | PropertyLoss) -> Explanation:
+    def measured(self, losses: Objective | PropertyLoss) -> Explanation:
         """This explanation with the values of more losses.
 
         If one of its losses has another value under the same name, its weights and

@@ -318,7 +318,7 @@ def stability_of(
         )
     if not agreements:
         raise InvalidInput(
-            "stability: expected another weighted loss than faithfulness, or a sampled "
+            "stability: nothing varies; expected a second weighted loss, or a sampled "
             f"target, got {', '.join(best.weights) or best.method!r}"
         )
     return ConclusionStability(agreements=agreements, k=top, quantity=best.quantity)

@@ -136,7 +136,7 @@ def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
     assert table["row"].tolist() == [0, 0, 0, 1, 1]
     assert table["rank"].tolist() == [1, 2, 3, 1, 2]
     assert table["clear"].tolist() == [False, False, True, False, False]
-    assert "x0: +2, direction clear, place 1st to 2nd" in reasons.words
+    assert "x0: +2, direction clear, rank 1st to 2nd" in reasons.words
     assert reasons.shares == (0.0, 0.0, 1.0)
     head, said = reasons.sheet(2).splitlines()
     assert head == "Row 2: reasons for a higher output, in units of the output"

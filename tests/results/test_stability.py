@@ -62,7 +62,7 @@ def test_one_of_twelve_signs_flips_with_the_golden_weight():
     assert names.split()[-3:] == ["top", "2", "ranks"]
     assert robust.split()[3:5] == ["92", "%"]  # 11 of 12
     assert smooth.split()[3:5] == [f"{least:.0f}", "%"]
-    assert "signs break most at weight × 2" in " ".join(breaks)
+    assert "most signs turn at weight × 2" in " ".join(breaks)
     even = po.GradientMatching(np.ones((3, 2)))
     calm = po.solve(even + po.PairwiseRobustness(po.graphs.chain_graph(3))).stability()
     lines = str(calm).splitlines()

@@ -1,10 +1,10 @@
-"""What a baseline is asked and answers; the gradient; documents one by one.
+"""Baselines: requests, findings, the gradient, and documents one by one.
 
 Any baseline on documents: each by itself, as a function of its words. A document is a
 row of d words, each present or absent
 (:class:`propopt.functions.texts.DocumentFunction`), and the background of methods that
-have one is the document without any word. What they say of its words is put into a
-table of all words, in which words that are not in a document have 0.
+have one is the document without any word. Attributions of its words are put into a
+table of all words, with 0 for words that are not in a document.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Request:
     function: Function  # f, as the user gave it
     # (N, D): X; in a categorical column the codes of the function's schema
     points: Points
-    labels: Labels  # the names that came with X
-    rng: np.random.Generator  # where every draw comes from
-    # is told how many points were finished; may be a fraction
+    labels: Labels  # the names of X
+    rng: np.random.Generator  # the source of all draws
+    # reports the number of finished points, which may be a fraction
     advance: Callable[[float], None] = lambda _: None
 
     @cached_property
@@ -90,7 +90,7 @@ class Request:
         return np.where(self.categorical, 0.0, self.feature_units(relative))
 
     def row_seeds(self) -> list[int]:
-        """One 32-bit seed per point, of the generator and its place alone."""
+        """One 32-bit seed per point, from the generator and the position only."""
         return [int(seed) for seed in self.rng.integers(2**32, size=len(self.points))]
 
     @property
@@ -100,51 +100,57 @@ class Request:
 
 
 _UNLIMITED: Final = ("precision", "max_evaluations")
-"""Settings that are not told where they are not given."""
+"""Settings that are shown only if they are given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """What a method says of the points of a request; of a document, its words."""
+    """The attributions of a method for a request, with details."""
 
     attributions: Attributions  # (N, D): one attribution vector per point
-    # (N, D): of a method that samples, where it knows them
-    standard_errors: Array | None = None
-    base_value: Values | None = None  # (N,): what they are added to, and what that
-    prediction: Values | None = None  # gives, of methods that explain f(x) less a base
-    details: Mapping[str, Array] = field(default_factory=dict)  # what it knows besides
+    standard_errors: Array | None = None  # (N, D): of methods that sample
+    base_value: Values | None = None  # (N,): the base of contributions
+    prediction: Values | None = None  # (N,): f(x), of contributions
+    details: Mapping[str, Array] = field(default_factory=dict)
 
 
 def _of_documents(
-    function: TextFunction, documents: Sequence[TextDocument], found: Sequence[Findings]
+    function: TextFunction,
+    documents: Sequence[TextDocument],
+    findings: Sequence[Findings],
 ) -> Findings:
-    """What is said of each, as one: of all words (N, V), and numbers (N,)."""
-    placed = partial(function.text_schema.in_columns, documents)
+    """Combine findings of single documents, over all words (N, V)."""
+    as_table = partial(function.text_schema.in_columns, documents)
 
-    def numbers(own: Sequence[Array | None]) -> Array:
-        return np.array([np.nan if x is None else x[0] for x in own])
+    def numbers(arrays: Sequence[Array | None]) -> Array:
+        return np.array([np.nan if x is None else x[0] for x in arrays])
 
     errors = None
-    if any(one.standard_errors is not None for one in found):
-        pairs = [(one.standard_errors, one.attributions) for one in found]
-        errors = placed([np.zeros_like(w) if own is None else own for own, w in pairs])
-    base = numbers([one.base_value for one in found])
-    prediction = numbers([one.prediction for one in found])
-    known = not np.isnan([base, prediction]).all()
-    names = [k for one in found for k, x in one.details.items() if x.ndim == 1]
+    if any(one.standard_errors is not None for one in findings):
+        pairs = [(one.standard_errors, one.attributions) for one in findings]
+        errors = as_table(
+            [
+                np.zeros_like(w) if errors_of_words is None else errors_of_words
+                for errors_of_words, w in pairs
+            ]
+        )
+    base = numbers([one.base_value for one in findings])
+    prediction = numbers([one.prediction for one in findings])
+    has_totals = not np.isnan([base, prediction]).all()
+    names = [k for one in findings for k, x in one.details.items() if x.ndim == 1]
     return Findings(
-        attributions=placed([one.attributions for one in found]),
+        attributions=as_table([one.attributions for one in findings]),
         standard_errors=errors,
-        base_value=base if known else None,
-        prediction=prediction if known else None,
-        details={k: numbers([one.details.get(k) for one in found]) for k in names},
+        base_value=base if has_totals else None,
+        prediction=prediction if has_totals else None,
+        details={k: numbers([one.details.get(k) for one in findings]) for k in names},
     )
 
 
 def request_of_document(
     function: TextFunction, document: TextDocument, rng: np.random.Generator
 ) -> Request:
-    """What a method is asked of one document: a row of ones, and draws of its own."""
+    """The request for one document: a row of ones, and a separate generator."""
     at = function.of_document(document)
     return Request(
         function=at,
@@ -155,7 +161,7 @@ def request_of_document(
 
 
 def effect_of_the_word(request: Request) -> Findings | None:
-    """What LIME says of a document of one word: its effect; None of other documents.
+    """The LIME coefficient of a document of one word: its effect; else None.
 
     The word is deleted in all samples but the first, which is the document itself, so
     that the fit has f without it as intercept, and its effect as slope.
@@ -167,13 +173,13 @@ def effect_of_the_word(request: Request) -> Findings | None:
 
 
 MANY_EVALUATIONS: Final = 10_000
-"""Evaluations from which a few are timed before; of others it is seen meanwhile."""
+"""Evaluations from which the cost is measured and announced before."""
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]
-"""Slopes, or parts of the output: what packages give, and what is comparable."""
+"""Units of attributions: slopes, or parts of the output as in packages."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # methods compare their own settings
+@dataclass(frozen=True, kw_only=True, eq=False)  # methods define their own equality
 class Baseline(ABC):
     """A method that explains a function at given points.
 
@@ -211,7 +217,7 @@ class Baseline(ABC):
             The points. A DataFrame reaches the function as a DataFrame, and its names
             are kept in the result. Of a :class:`~propopt.functions.TextFunction` a list
             or Series of texts, each of which is explained as a function of which of its
-            words are kept, beside the text without any: attributions are in units of
+            words are present, against the empty text: attributions are in units of
             the output, and 0 for words that are not in a document.
         rng : int, numpy.random.Generator or None
             A seed, or a generator, which is then advanced. None is seed 0: a result
@@ -258,15 +264,15 @@ class Baseline(ABC):
     def _explanation(
         self, request: Request, findings: Findings, evaluations: int, seconds: float
     ) -> Explanation:
-        """What was found, with what it was asked."""
+        """The explanation with the findings of a request."""
         missing = np.isnan(request.points)
-        told = {
+        fields = {
             "parameters": self.parameters,
             "units": self.units,
             **request.function.metadata(request.points),
         }
         if isinstance(request.function, TextFunction):
-            told = {"parameters": self._texts_parameters(), "units": "output"}
+            fields = {"parameters": self._texts_parameters(), "units": "output"}
         return Explanation(
             attributions=read_array(
                 findings.attributions, f"{self.method} of X", ndim=2
@@ -281,44 +287,44 @@ class Baseline(ABC):
             quantity=request.function.quantity,
             evaluations=evaluations,
             seconds=seconds,
-            **told,
+            **fields,
         )
 
     def _of_texts(
         self, function: TextFunction, X: object, of: Request, progress: bool | None
     ) -> Findings:
-        """Each document by itself, with a generator of its own."""
+        """Explain each document by itself, with a separate generator."""
         documents = function.documents_of(X)
-        asked = [request_of_document(function, x, of.rng) for x in documents]
-        found = []
-        with self._announced(asked, progress):
-            for request in asked:
+        requests = [request_of_document(function, x, of.rng) for x in documents]
+        findings = []
+        with self._announced(requests, progress):
+            for request in requests:
                 has_words = request.points.shape[1] > 0
                 none = Findings(attributions=np.zeros((1, 0)))
-                found.append(self._words(request) if has_words else none)
+                findings.append(self._words(request) if has_words else none)
                 of.advance(1)
-        return _of_documents(function, documents, found)
+        return _of_documents(function, documents, findings)
 
     def _texts_refusal(self) -> str | None:
-        """Why these settings have no meaning for documents; None if they have."""
+        """The reason why these settings cannot explain documents, or None."""
         return None
 
     def _texts_parameters(self) -> dict[str, Parameter]:
-        """The settings that have a meaning for documents."""
+        """The settings that apply to documents, as plain values."""
         return self.parameters
 
     def _words(self, request: Request) -> Findings:
-        """What is said of a document: the request has one row, of ones."""
+        """The findings for a document: a request with one row of ones."""
         return self._findings(request)
 
     @property
     def units(self) -> Units:
-        """What the attributions of numbers are: slopes, unless a method says other."""
+        """The units of attributions of numbers: slopes by default."""
         return "gradient"
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The settings as plain values; a table is named by its shape and digest."""
+        """The settings as plain values, with tables as shape and digest."""
         return dict(self._plain_settings)
 
     @cached_property
@@ -332,31 +338,31 @@ class Baseline(ABC):
     def _announced(
         self, requests: list[Request], progress: bool | None
     ) -> AbstractContextManager[None]:
-        """Say what is going to be evaluated, where that is known and takes long."""
-        asked = [request for request in requests if request.points.shape[1] > 0]
-        expected = sum(map(self._expected, asked))
+        """Announce the number of evaluations, if it is known and large."""
+        nonempty = [request for request in requests if request.points.shape[1] > 0]
+        expected = sum(map(self._expected, nonempty))
         if expected == 0:
             return nullcontext()
-        longest = max(asked, key=lambda request: request.points.shape[1])
-        at, calls = longest.function, sum(map(self._expected_calls, asked))
+        longest = max(nonempty, key=lambda request: request.points.shape[1])
+        at, calls = longest.function, sum(map(self._expected_calls, nonempty))
         cost = Cost(expected, math.inf)
         if expected >= MANY_EVALUATIONS:
             cost = cost_of(at, longest.points, longest.labels, expected, calls)
         return cost.announced(self.method, at.calls, progress)
 
     def _expected(self, request: Request) -> int:
-        """How many evaluations a method makes, or 0 where it does not know before."""
+        """The number of evaluations of a method, or 0 if unknown before."""
         del request
         return 0
 
     def _expected_calls(self, request: Request) -> int:
-        """In how many calls it makes them, at least."""
+        """The least number of calls for these evaluations."""
         del request
         return 1
 
     @abstractmethod
     def _findings(self, request: Request) -> Findings:
-        """The attributions of the request's points, and what is known of them."""
+        """The attributions of the points of a request, with details."""
 
 
 def _plain(value: Any) -> Parameter:

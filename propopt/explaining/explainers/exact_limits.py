@@ -44,13 +44,13 @@ from propopt.results.explanation import Parameter
 
 
 LEAST_STEP: Final = 0.02
-"""|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
+"""Least |v_j|, relative to the distance of the outermost bins, that is divided by."""
 
 
-def found_limits(
+def findings_of_limits(
     limits: Limits, subject: LimeSubject, request: Request, units: PackageUnits
 ) -> Findings:
-    """Limits in the units that were asked for, and what is known of the surrogates."""
+    """The findings for limits, in the requested units, with details."""
     values = subject.function.value_at(subject.points, subject.labels)
     law, errors = subject.law, limits.standard_errors
     details = {
@@ -205,8 +205,8 @@ class ExactLime(Baseline):
         """The settings as plain values; a law by its name and its kernel width."""
         law = self.law
         if isinstance(law, TextLaw):
-            told = {"bandwidth": law.bandwidth, "n_samples": self.n_samples}
-            return {"law": "TextLaw", **told}
+            settings = {"bandwidth": law.bandwidth, "n_samples": self.n_samples}
+            return {"law": "TextLaw", **settings}
         if isinstance(law, LimeLaw):
             width = self._with_width(law).kernel_width
             return super().parameters | {
@@ -233,12 +233,12 @@ class ExactLime(Baseline):
                 stacklevel=3,
             )
         request.advance(len(request.points))
-        return found_limits(limits, subject, request, self.units)
+        return findings_of_limits(limits, subject, request, self.units)
 
     def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""
-        function, points, own = request.function, request.points, self.data
-        rows = points if own is None else same_columns(own, request)
+        function, points, background = request.function, request.points, self.data
+        rows = points if background is None else same_columns(background, request)
         if isinstance(self.law, LimeLaw):
             law = self._with_width(self.law)
         elif isinstance(self.law, TextLaw):
@@ -261,7 +261,7 @@ class ExactLime(Baseline):
             points=points,
             labels=request.labels,
             reference=rows,
-            has_table=own is not None,
+            has_table=background is not None,
             draws=self._draws(request),
         )
 
@@ -282,7 +282,7 @@ class ExactLime(Baseline):
         )
 
     def _words(self, request: Request) -> Findings:
-        """What LIME on texts tends to, estimated where f is not read."""
+        """Limits of LIME on texts, estimated if they are not exact."""
         at, law = request.function, self.law
         assert isinstance(law, TextLaw), "see _texts_refusal"
         assert isinstance(at, DocumentFunction), "see Baseline"

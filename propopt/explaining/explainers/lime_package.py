@@ -40,19 +40,16 @@ TEXT_WIDTH: Final = 25.0
 
 
 PackageFit: TypeAlias = tuple[Values, float, float]
-"""Coefficients (D,), the intercept, and R² of its own fit.
-
-Words as they first come; 0 for what it leaves out.
-"""
+"""Coefficients (D,), with 0 for omitted columns, the intercept, and the local R²."""
 
 
 def package_fit(
     explainer: Any,
-    asked: Any,
+    instance: Any,
     values_of: Callable[[Any], Values],
     n_columns: int,
     n_samples: int,
-    n_kept: int | None = None,
+    n_selected: int | None = None,
 ) -> PackageFit:
     """One run of an explainer of the package at a row, or a text of D words.
 
@@ -66,15 +63,15 @@ def package_fit(
         return np.stack([1.0 - values, values], axis=1)
 
     fit = explainer.explain_instance(
-        asked,
+        instance,
         answers,
         labels=(1,),
-        num_features=n_columns if n_kept is None else n_kept,
+        num_features=n_columns if n_selected is None else n_selected,
         num_samples=n_samples,
     )
     coefficients = np.zeros(n_columns)
-    for place, coefficient in fit.as_map()[1]:  # words as they first come
-        coefficients[place] = coefficient
+    for position, coefficient in fit.as_map()[1]:  # words as they first come
+        coefficients[position] = coefficient
     return coefficients, float(fit.intercept[1]), float(fit.score)
 
 
@@ -85,15 +82,15 @@ def package_run(
     n_samples: int,
     kernel_width: float,
     seed: int,
-    n_kept: int | None = None,
+    n_selected: int | None = None,
 ) -> PackageFit:
     """One run of ``LimeTextExplainer``."""
     explainer = require("lime.lime_text").LimeTextExplainer(
         kernel_width=kernel_width,
-        feature_selection="none" if n_kept is None else "auto",
+        feature_selection="none" if n_selected is None else "auto",
         random_state=seed,
     )
-    return package_fit(explainer, text, values_of, n_words, n_samples, n_kept)
+    return package_fit(explainer, text, values_of, n_words, n_samples, n_selected)
 
 
 # ---- The baseline
@@ -105,13 +102,13 @@ class LimePackage(Baseline):
     """Tabular LIME as the ``lime`` package computes it (Ribeiro et al. 2016).
 
     Samples are drawn from the background, f is regressed on them by ridge regression
-    with the package's kernel, and all D slopes are kept, in the order of the columns.
+    with the package's kernel, and all D slopes are returned in the order of columns.
     A category's slope is that of "same category as the point", a difference of outputs.
     Needs ``pip install "propopt[baselines]"``. The package takes no missing numbers;
     :class:`Lime` does.
 
-    Each point is explained by a fresh explainer with a seed of its own, which depends
-    on ``rng`` and on the point's position. Given ``data``, the attributions of
+    Each point is explained by a new explainer with a seed that depends on ``rng`` and
+    on the position of the point. Given ``data``, the attributions of
     a point therefore do not change when later points are added or removed.
 
     ``details`` has ``intercept`` (N,) and ``r2`` (N,), the package's local score.
@@ -169,8 +166,8 @@ class LimePackage(Baseline):
             object.__setattr__(self, "data", checked_background(self.data))
 
     def _texts_refusal(self) -> str | None:
-        asked = (self.discretize, self.units)
-        if asked != (True, "output") or self.data is not None:
+        settings = (self.discretize, self.units)
+        if settings != (True, "output") or self.data is not None:
             return (
                 "discretize, units and data are about tables; of documents leave "
                 "them out"
@@ -194,14 +191,19 @@ class LimePackage(Baseline):
         text, words = document.text, document.words
         same = function.text_schema.rule == PatternWords()
         if not same:
-            words = tuple(f"word{place}" for place in range(at.n_words))
+            words = tuple(f"word{position}" for position in range(at.n_words))
             text = " ".join(words)
 
         def values(texts: Iterable[str]) -> Values:
             if same:
                 return function.texts_value(texts)
-            kept = (set(text.split()) for text in texts)
-            bits = np.array([[word in own for word in words] for own in kept])
+            retained = (set(text.split()) for text in texts)
+            bits = np.array(
+                [
+                    [word in words_of_text for word in words]
+                    for words_of_text in retained
+                ]
+            )
             return function.texts_value(document.each(bits))
 
         coefficients, intercept, score = package_run(

@@ -31,36 +31,43 @@ from propopt.results.explanation import Parameter
 
 
 def local_fit(
-    near: Neighbourhood, values: Array, first: int, ridge: float, fit_intercept: bool
+    neighbourhood: Neighbourhood,
+    values: Array,
+    first: int,
+    ridge: float,
+    fit_intercept: bool,
 ) -> dict[str, Array]:
     """Minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀz_s)² + ridge ‖w‖².
 
-    Slopes, and what is known of them, at consecutive points from ``first`` on, all at
-    once; values (n, S). Without ``fit_intercept`` b is 0.
+    Slopes and details for consecutive points from ``first`` on; values (n, S). Without
+    ``fit_intercept`` b is 0.
     """
-    weights, n_samples = near.weights, values.shape[1]
+    weights, n_samples = neighbourhood.weights, values.shape[1]
     if weights is None:
-        weights = np.ones(near.samples.shape[:-1])
+        weights = np.ones(neighbourhood.samples.shape[:-1])
     nothing = ~weights.any(axis=1)
     if nothing.any():
         raise InvalidInput(
             f"lime at point {first + int(nothing.argmax())}: the weights of all "
             f"{n_samples} samples vanish; use a larger kernel_width or bandwidth"
         )
-    centre, mean = np.zeros_like(near.origin), np.zeros(len(near.origin))
+    centre, mean = (
+        np.zeros_like(neighbourhood.origin),
+        np.zeros(len(neighbourhood.origin)),
+    )
     if fit_intercept:
         # It takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃ would
         # lose the digits of a small ε in those of x.
         shares = weights / weights.sum(axis=1, keepdims=True)
-        centre = np.einsum("ns,nsd->nd", shares, near.regressors)
+        centre = np.einsum("ns,nsd->nd", shares, neighbourhood.regressors)
         mean = np.einsum("ns,ns->n", shares, values)
-        design = near.regressors - centre[:, None]
+        design = neighbourhood.regressors - centre[:, None]
     else:
-        design = near.origin[:, None] + near.regressors
-    design /= near.units[:, None]
+        design = neighbourhood.origin[:, None] + neighbourhood.regressors
+    design /= neighbourhood.units[:, None]
     targets = values - mean[:, None] if fit_intercept else values
-    root_ridge = math.sqrt(ridge) / near.units + near.is_constant
-    fits = Regressions(design, targets, near.weights, root_ridge)
+    root_ridge = math.sqrt(ridge) / neighbourhood.units + neighbourhood.is_constant
+    fits = Regressions(design, targets, neighbourhood.weights, root_ridge)
     lost = fits.undetermined
     if lost.any():
         n = int(lost.argmax())
@@ -69,14 +76,14 @@ def local_fit(
             f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
             "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
         )
-    residuals, slopes = fits.residuals, fits.slopes / near.units
-    intercept = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
+    residuals, slopes = fits.residuals, fits.slopes / neighbourhood.units
+    intercept = mean - np.einsum("nd,nd->n", neighbourhood.origin + centre, slopes)
     return {
-        "slopes": slopes * near.contrast,
+        "slopes": slopes * neighbourhood.contrast,
         "intercept": intercept if fit_intercept else mean,
         "r2": _r2(values, residuals, weights),
         "effective_samples": _kish(weights),
-        "standard_errors": fits.errors / near.units * near.contrast,
+        "standard_errors": fits.errors / neighbourhood.units * neighbourhood.contrast,
     }
 
 
@@ -110,10 +117,12 @@ def around_texts(
         bits, weights = law.draw(len(row), n_samples, rng)
         if first_row:
             bits[0], weights[0] = True, 1.0
-        kept = bits.astype(np.float64)[None]
+        regressors = bits.astype(np.float64)[None]
         zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
-        near = Neighbourhood(kept, kept, weights[None], zeros, ones, ones)
-        yield slice(n, n + 1), near
+        neighbourhood = Neighbourhood(
+            regressors, regressors, weights[None], zeros, ones, ones
+        )
+        yield slice(n, n + 1), neighbourhood
 
 
 FITTED_TOGETHER: Final = Budget(2**19)
@@ -133,8 +142,8 @@ class Lime(Baseline):
     gaussian draws and no kernel, the fit tends to SmoothGrad of the same scale as S
     grows (Stein's lemma). For the ``lime`` package see :class:`LimePackage`.
 
-    A category is kept with probability 1/2 and else drawn from its frequencies p in the
-    function's schema. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is given as
+    A category is retained with probability 1/2, else drawn by its frequencies p in the
+    schema of the function. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is given as
     β (1 − p_{c_n}), and in ‖ε_s‖² another category counts 1. For a model that is linear
     in indicators, without interactions, this tends to f(x) − Σ_c p_c f(x with c), which
     is what gradients have: β is f at c_n less its mean over the other categories.
@@ -170,7 +179,7 @@ class Lime(Baseline):
         ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
         δ.
     kernel_width : float or None
-        None: all weights are one; with a law, those of its own width.
+        None: all weights are one; with a law, the width of the law.
     ridge : float
         Penalty on the slopes, not on the intercept; it competes with Σ_s π_s, which
         grows with S.
@@ -180,8 +189,9 @@ class Lime(Baseline):
         Whether ``scale`` and ``kernel_width`` are in units of the standard deviations
         of the function's schema, see :func:`propopt.wrap` and its ``data``.
     law : LimeLaw, TextLaw or None
-        How samples are drawn, coded as bits and weighted, in place of ``scale``. Of
-        documents a TextLaw: words are deleted, and f is regressed on which are kept.
+        How samples are drawn, coded as bits and weighted, in place of ``scale``. For
+        documents a TextLaw: words are deleted, and f is regressed on the bits of
+        retained words.
     first_row : bool
         With a law: whether the point itself is the first of the S samples.
 
@@ -242,16 +252,16 @@ class Lime(Baseline):
     @property
     def parameters(self) -> dict[str, Parameter]:
         """The settings that have a meaning, as plain values; a law in words."""
-        told = super().parameters
+        settings = super().parameters
         if self.law is None:
             left_out = {"law", "first_row"}
         else:
             left_out = {"scale", "distribution", "relative", "kernel_width"}
             if isinstance(self.law, TextLaw):
-                told |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
+                settings |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
             else:
-                told["law"] = repr(self._law(self.law))
-        return {name: told[name] for name in told if name not in left_out}
+                settings["law"] = repr(self._law(self.law))
+        return {name: settings[name] for name in settings if name not in left_out}
 
     def _expected(self, request: Request) -> int:
         return len(request.points) * self.n_samples
@@ -260,12 +270,12 @@ class Lime(Baseline):
         self._check_size(request.points.shape[1])
         blocks = []
         settings = self.ridge, self.fit_intercept
-        for rows, near in self._neighbourhoods(request):
-            values = request.value(near.samples)
-            for part, nearer in near.parts(FITTED_TOGETHER):
+        for rows, neighbourhood in self._neighbourhoods(request):
+            values = request.value(neighbourhood.samples)
+            for part, part_of_rows in neighbourhood.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
-                blocks.append(local_fit(nearer, values[part], first, *settings))
-            request.advance(len(near.samples))
+                blocks.append(local_fit(part_of_rows, values[part], first, *settings))
+            request.advance(len(neighbourhood.samples))
         joined = {
             name: np.concatenate([block[name] for block in blocks])
             for name in blocks[0]

@@ -137,7 +137,7 @@ class SmoothedGradients(Sampler):
     def of(
         cls, method: SmoothGrad, request: Request, draws: DrawPlan
     ) -> SmoothedGradients:
-        """As many as are asked for, or as a precision takes."""
+        """Sample as many as requested, or as the precision requires."""
         mean, squares = np.zeros((2, *request.points.shape))
         empty = cls(method, request, mean, squares, 0)
         return empty.extended(empty.cost.first(draws)).enough(draws)
@@ -167,10 +167,10 @@ class SmoothedGradients(Sampler):
             mean.shape, request.rng, units=units, split=True
         ):
             samples = request.gradient(request.points[rows, None] + draws)
-            own, new = samples.mean(axis=1), samples.shape[1]
-            shift = own - mean[rows]
+            means, new = samples.mean(axis=1), samples.shape[1]
+            shift = means - mean[rows]
             part = new / (count[rows] + new)
-            squares[rows] += ((samples - own[:, None]) ** 2).sum(axis=1)
+            squares[rows] += ((samples - means[:, None]) ** 2).sum(axis=1)
             squares[rows] += shift**2 * count[rows] * part
             mean[rows] += shift * part
             count[rows] += new
@@ -260,12 +260,14 @@ def aggregate(
 
 
 def _common_units(parts: Sequence[Explanation]) -> Units:
-    """The units that all have."""
+    """The common units; raises if they differ."""
     methods = {part.units: part.method for part in parts}
     if len(methods) != 1:
-        told = " and ".join(f"{units!r} ({name})" for units, name in methods.items())
+        units_by_method = " and ".join(
+            f"{units!r} ({name})" for units, name in methods.items()
+        )
         raise InvalidInput(
-            f"explanations: expected all in one unit, got {told}; bring them to one by "
+            f"explanations: expected all in one unit, got {units_by_method}; bring them to one by "
             "their units= or scaled"
         )
     return next(iter(methods))

@@ -53,7 +53,7 @@ BackgroundLike: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
 
 
 N_ROWS: Final = 100
-"""Rows of X, where nothing else is said."""
+"""Default number of background rows of X."""
 
 
 NO_WORDS: Final = "the text without any word"
@@ -110,22 +110,25 @@ def checked_background(background: object) -> Array | pd.DataFrame:
 def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
     """The background as an array (B, D), refused if its columns are not those of X."""
     n_features, labels = request.points.shape[1], request.labels
-    array, own = request.function.read(background, "data")
+    array, names = request.function.read(background, "data")
     if array.shape[1] != n_features:
         raise InvalidInput(
             f"data: expected {n_features} features as in X, got {array.shape[1]}"
         )
-    if None not in (own.features, labels.features) and own.features != labels.features:
+    if (
+        None not in (names.features, labels.features)
+        and names.features != labels.features
+    ):
         raise InvalidInput(
             f"data: expected the columns of X, {labels.features}, in that order; "
-            f"got {own.features}"
+            f"got {names.features}"
         )
     return array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OfBackground(Baseline):
-    """A method that replaces features that are not known by those of other rows."""
+    """A method with a background that supplies values of unknown features."""
 
     data: BackgroundLike = N_ROWS
 
@@ -138,8 +141,8 @@ class OfBackground(Baseline):
         return f"data: of documents it is {NO_WORDS}; leave it out"
 
     def _texts_parameters(self) -> dict[str, Parameter]:
-        told = {k: x for k, x in self.parameters.items() if k != "units"}
-        return {**told, "data": NO_WORDS}
+        settings = {k: x for k, x in self.parameters.items() if k != "units"}
+        return {**settings, "data": NO_WORDS}
 
 
 # ---- Shapley values as the ``shap`` package has them, without the package
@@ -168,10 +171,9 @@ class Shap(OfBackground):
     v(S) = mean over the background rows b of f(x on S, b elsewhere)
 
     The numbers are those of the explainers of the ``shap`` package, orders drawn by the
-    same seeds too, but for rounding, and the package is not needed: f is asked for all
-    subsets of a point at once, and never twice for a row in which nothing has changed.
-    The completeness gap is reported and never raised: it is of the order of the
-    rounding of f.
+    same seeds too, up to rounding, and the package is not needed: f is evaluated for
+    all subsets of a point in one call, and never twice for an unchanged row. The
+    completeness gap is reported: it is of the order of the rounding of f.
 
     ================================ ====== ==========================================
     ``base_value``                   (N,)   v(∅), the mean of f over the background
@@ -187,7 +189,7 @@ class Shap(OfBackground):
         What a missing feature is replaced by; the cost grows with B. Rows of a table,
         such as the one that the model was fitted on; so many rows of X, drawn by
         ``rng``; or one row, the column means of X and its most frequent categories.
-        Values may be missing, as in X: a feature is then known to be missing.
+        Values may be missing, as in X.
     units : {"output", "gradient"}
         ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
         background, which is comparable with gradients. Where x_j equals r_j to
@@ -332,8 +334,8 @@ class _Game:
         """φ from all subsets of what plays, in Gray's order: the first comes most."""
         playing = self.playing
         n, values = len(playing), np.zeros(len(self.point))
-        place = np.arange(2**n)
-        gray = place ^ (place >> 1)
+        subsets = np.arange(2**n)
+        gray = subsets ^ (subsets >> 1)
         step = np.log2(gray[1:] ^ gray[:-1]).astype(np.intp)
         worth = np.empty(2**n)
         worth[gray] = self.worths(playing[step])
@@ -354,7 +356,7 @@ class _Game:
         return values / (2 * n_orders)
 
     def worths(self, features: Indices) -> Values:
-        """v(∅), and v after each feature came, or went if it was there: (T + 1,)."""
+        """The values v(∅), and v after each feature is added or removed (T + 1,)."""
         inside = np.zeros(len(self.point), bool)
         differs, last = self.differs, self.empty
         worths = [last.mean(keepdims=True)]
@@ -364,13 +366,13 @@ class _Game:
             subsets = np.zeros((len(some), len(inside)), bool)
             subsets[np.arange(len(some)), some] = True
             subsets = inside ^ np.logical_xor.accumulate(subsets, axis=0)
-            changed = differs[:, some].T  # (T, B): of other rows f is known
+            changed = differs[:, some].T  # (T, B): other rows are unchanged
             step, row = np.nonzero(changed)
             mixed = np.where(subsets[step], self.point, self.background[row])
-            known = np.vstack([last, np.empty(changed.shape)])
-            known[1:][changed] = self.request.value(mixed)
+            values = np.vstack([last, np.empty(changed.shape)])
+            values[1:][changed] = self.request.value(mixed)
             latest = np.where(changed, np.arange(1, 1 + len(some))[:, None], 0)
-            now = np.take_along_axis(known, np.maximum.accumulate(latest), axis=0)
+            now = np.take_along_axis(values, np.maximum.accumulate(latest), axis=0)
             worths.append(now.mean(axis=1))
             inside, last = subsets[-1], now[-1]
         return np.concatenate(worths)
@@ -404,7 +406,7 @@ _TREE_ROWS: Final = 4096
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactShap(OfBackground):
-    """Exact Shapley values of models that are read as sums of products.
+    """Exact Shapley values of models that are sums of products.
 
     .. math::
 
@@ -416,11 +418,11 @@ class ExactShap(OfBackground):
     packages. Trees and their sums are counted as :class:`TreeShap` does. Kernel
     machines with a gaussian kernel, polynomials, splines, linear and additive models,
     and all else that ``function.products_in(D)`` gives, are integrals of polynomials
-    over the share of features that is known, found by as many nodes as are exact.
-    A column without a factor has exactly zero.
+    over the share of known features, computed with as many nodes as are exact. A column
+    without a factor has exactly zero.
 
-    Of documents it takes every model that is read as a function of which words are
-    kept (:func:`propopt.lime.text_limits` says so); the background is the text without
+    For documents, models have to be functions of the set of words
+    (:func:`propopt.lime.text_limits` lists them); the background is the text without
     any word.
 
     ============================ ====== ==============================================
@@ -464,13 +466,13 @@ class ExactShap(OfBackground):
         """Of whatever is read as a function of sets of words, as trees are."""
         at = request.function
         assert isinstance(at, DocumentFunction), "see Baseline"
-        read = checked_subsets(at.function, at.document)
-        if isinstance(read, Reason):
+        words = checked_subsets(at.function, at.document)
+        if isinstance(words, Reason):
             raise InvalidInput(
-                f"{self.method}: {read.reason}; of any model "
+                f"{self.method}: {words.reason}; of any model "
                 "Shap(algorithm='permutation') samples Shapley values"
             )
-        phi = word_shapley(read)[None]
+        phi = word_shapley(words)[None]
         ends = request.value(np.array([request.points[0], np.zeros(at.n_words)]))
         return Findings(attributions=phi, base_value=ends[1:], prediction=ends[:1])
 
@@ -482,21 +484,22 @@ class ExactShap(OfBackground):
         step, is_right = _TREE_ROWS if isinstance(read, Boxes) else _ROWS, False
         for start in range(0, len(phi), step):
             some = slice(start, start + step)
-            own = phi[some] = exact.values(request.points[some])
+            phi_of_rows = phi[some] = exact.values(request.points[some])
             # they add up to what was read, which is thus compared with the function
-            terms = abs(mean) + np.abs(own).sum(axis=1)
+            terms = abs(mean) + np.abs(phi_of_rows).sum(axis=1)
             if not (
-                is_right or checked.is_confirmed(f[some], mean + own.sum(axis=1), terms)
+                is_right
+                or checked.is_confirmed(f[some], mean + phi_of_rows.sum(axis=1), terms)
             ):
                 self._believed(checked.at(request.points, request.labels))
                 is_right = True
-            request.advance(len(own))
+            request.advance(len(phi_of_rows))
         return Findings(
             attributions=phi, base_value=np.full(len(phi), mean), prediction=f
         )
 
     def _believed(self, read: SumOfProducts | Reason) -> SumOfProducts:
-        """What a function was read as; refused if it was not, or wrongly."""
+        """The structure of a function; raises with the reason if there is none."""
         if isinstance(read, Reason):
             raise InvalidInput(f"{self.method}: {read.reason}; {_OF_ANY}")
         return read
@@ -504,7 +507,7 @@ class ExactShap(OfBackground):
     def _against(
         self, read: SumOfProducts, request: Request
     ) -> tuple[BoxShapley | ProductShapley, float]:
-        """Values against the background, and its mean: kept if it is a table."""
+        """The Shapley values for the background, and its mean, cached for tables."""
         last = _LAST.get(self)
         if last is not None and last.serves(read, request):
             return last.exact, last.mean
@@ -512,8 +515,8 @@ class ExactShap(OfBackground):
         exact = shapley_against(read, Game(background))
         mean = float(request.value(background).mean())
         if not isinstance(self.data, int | str):
-            asked = weakref.ref(request.function), request.labels.features
-            _LAST[self] = _Last(*asked, read, exact, mean)
+            key = weakref.ref(request.function), request.labels.features
+            _LAST[self] = _Last(*key, read, exact, mean)
         return exact, mean
 
     def _read(self, request: Request) -> CheckedStructure:
@@ -522,7 +525,7 @@ class ExactShap(OfBackground):
 
 
 class _Last(NamedTuple):
-    """What an explainer was last asked for, and made once for its background."""
+    """The cached game of the last function of an explainer."""
 
     function: weakref.ref[Function]
     features: tuple[str, ...] | None  # names of the columns of X
@@ -555,16 +558,16 @@ class TreeShap(ExactShap):
     with neither draws nor packages. It takes all models that are read as boxes
     (``function.boxes``): scikit-learn's trees, forests and boosting, LightGBM, XGBoost,
     CatBoost, and pipelines, votes and sums of these, with categories and missing
-    values. Tables are made once for a function and a background, and are kept for the
-    last three that were asked: rows of a second call cost only themselves, and boosted
-    trees cost the same whatever the number of background rows. Of a boosted classifier
-    that is the margin or the log-odds, not the probability. A column that no tree asks
-    for has exactly zero.
+    values. Tables are computed once for a function and a background and cached for the
+    last three: a second call costs only its rows, and the cost of boosted trees does
+    not depend on the number of background rows. A boosted classifier is explained in
+    its margin or log-odds, not its probability. A column without splits has exactly
+    zero.
 
-    Of documents it takes every model that is read as a function of which words are kept
-    (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,
-    and linear models. The background is the text without any word. The result has the
-    fields that :class:`ExactShap` lists.
+    For documents, models have to be functions of the set of words
+    (:func:`propopt.lime.text_limits` lists them): trees on words, and linear models.
+    The background is the text without any word. The result has the fields of
+    :class:`ExactShap`.
 
     Parameters
     ----------

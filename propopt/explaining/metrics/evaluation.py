@@ -162,12 +162,12 @@ def evaluate_rows(
     index = pd.RangeIndex(len(points)) if labels.points is None else labels.points
     frames = {}
     for name, method in _rows(methods).items():
-        found: Any = method
+        attributions: Any = method
         if isinstance(method, Baseline):
-            found = method.explain(f, X, rng=seed)
+            attributions = method.explain(f, X, rng=seed)
         elif callable(method):
-            found = method(X)
-        W = attributions_of(found, points, labels)
+            attributions = method(X)
+        W = attributions_of(attributions, points, labels)
         values = {
             column: measured(metric, method, W) for column, metric in columns.items()
         }
@@ -179,11 +179,11 @@ def _rows(methods: AllMeasured) -> Mapping[str, Measured]:
     if isinstance(methods, Mapping):
         return methods
     pairs: list[tuple[str, Measured]] = []
-    for place, method in enumerate(methods, start=1):
+    for number, method in enumerate(methods, start=1):
         if isinstance(method, Baseline):
             pairs.append((method.method, method))
         else:
-            explanation = explanation_of(method, f"method {place}")
+            explanation = explanation_of(method, f"method {number}")
             pairs.append((explanation.method, explanation))
     return _named(pairs, "methods")
 

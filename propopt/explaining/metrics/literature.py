@@ -191,8 +191,12 @@ class CompletenessGap(FaithfulnessMetric):
         return None if self.data is None else BACKGROUND_OF_TEXTS
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
-        own = self.data
-        rows = mean_point(task)[None] if own is None else same_columns(own, task)
+        background = self.data
+        rows = (
+            mean_point(task)[None]
+            if background is None
+            else same_columns(background, task)
+        )
         change = task.value(task.points) - task.value(rows).mean()
         gap: Array = np.abs(attributions.sum(axis=1) - change)
         return gap if self.units == "absolute" else quotient(gap, np.abs(change))
@@ -293,7 +297,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         if read_count(self.n_samples, "n_samples") < 2:
             raise InvalidInput("n_samples: expected at least 2, got 1")
         if self.baseline is not None:
-            object.__setattr__(self, "baseline", _own(self.baseline))
+            object.__setattr__(self, "baseline", _checked_baseline(self.baseline))
 
     def _texts_refusal(self) -> str | None:
         return None if self.baseline is None else BACKGROUND_OF_TEXTS
@@ -333,7 +337,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         return baseline
 
 
-def _own(baseline: ArrayLike | pd.Series[Any]) -> Array | pd.Series[Any]:
+def _checked_baseline(baseline: ArrayLike | pd.Series[Any]) -> Array | pd.Series[Any]:
     """A checked copy, with the names that a Series has."""
     checked = read_array(baseline, "baseline", ndim=1)
     if isinstance(baseline, pd.Series):

@@ -1,4 +1,4 @@
-"""Metrics, the methods that they measure, and draws near each point."""
+"""Metrics, the methods that they measure, and draws around each point."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def attributions_of(
     explanation: object, points: Points, labels: Labels
 ) -> Attributions:
     """W (N, D) in the order of X, refused if it is of other points or features."""
-    found = read_attributions(
+    imported = read_attributions(
         *(explanation, "attributions", labels, points.shape), saved=Explanation.load
     )
-    attributions = found.values
+    attributions = imported.values
     if attributions.shape != points.shape:
         raise InvalidInput(
             f"attributions: expected the shape of X, {points.shape}, got "
@@ -101,7 +101,7 @@ def read_present(
 
 
 def refuse_documents(metric: str, X: object) -> None:
-    """Refuse texts where points near a point are asked for."""
+    """Refuse documents, because the metric needs noise on numbers."""
     if is_documents(X):
         raise InvalidInput(
             f"{metric}: it adds noise to numbers, and words of documents are present "
@@ -367,7 +367,7 @@ class FaithfulnessMetric(Metric):
         X: object,
         rng: np.random.Generator,
     ) -> Array:
-        """Each document by itself, as a function of which of its words are kept."""
+        """One number per document, as a function of its set of words."""
         reason = self._texts_refusal()
         if reason is not None:
             raise InvalidInput(f"{self.name}: {reason}")
@@ -390,7 +390,7 @@ class FaithfulnessMetric(Metric):
         """The number of each row."""
 
 
-# ---- Draws near each point
+# ---- Draws around each point
 
 
 Statistic: TypeAlias = Callable[[slice, Array], Array]
