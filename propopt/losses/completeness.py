@@ -139,7 +139,7 @@ class Completeness:
 
     def _check_weights(self, weights: Array, in_other_order: bool) -> None:
         if not weights.any():
-            raise InvalidInput("weights: all are zero, so nothing adds up")
+            raise InvalidInput("weights: all are zero, so there is no sum")
         if weights.ndim == 1:
             return
         if len(weights) != len(self.total) or in_other_order:

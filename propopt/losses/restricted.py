@@ -394,7 +394,7 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
     for loss in losses:
         kinds = Squared | Absolute if isinstance(loss.map, Identity) else Squared
         if not isinstance(loss.map, Identity | OverEntries):
-            return f"{loss.name} is no sum over entries and differences of entries"
+            return f"{loss.name} is not a sum over entries and their differences"
         if not isinstance(loss.penalty, kinds):
             return f"{loss.name} is neither squared nor sparsity"
     return None

@@ -281,7 +281,7 @@ class MaxDifferenceRobustness(PropertyLoss):
             raise InvalidInput(f"norm: expected 'l2', 'l1' or 'linf', got {norm!r}")
         if read_graph(graph).n_edges == 0:
             raise InvalidInput(
-                "graph: has no edges, so there is no difference to bound"
+                "graph: expected at least one edge, got a graph without edges"
             )
         self.graph = graph
         self.aggregate = aggregate

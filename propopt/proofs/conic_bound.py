@@ -478,7 +478,7 @@ class CustomProgram:
         if self.problem.is_mixed_integer():
             raise InvalidInput(
                 "subject_to: integer variables make the program nonconvex; "
-                "nothing could be proved about its solution"
+                "its solution could not be certified"
             )
         for parameter in self.problem.parameters():
             if parameter.value is None:
@@ -606,5 +606,5 @@ def certify_custom(
     solved = Solved(program.problem, clarabel_options(_ACCURACY))
     proof = program.certificate(array, values, solved)
     if isinstance(proof, Reason):
-        raise Refused(f"certify: nothing can be proved: {proof.reason}")
+        raise Refused(f"certify: no proof: {proof.reason}")
     return proof

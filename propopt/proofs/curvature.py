@@ -159,7 +159,7 @@ def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         if isinstance(loss.penalty, Squared):
             if type(loss.map) not in _NOUNS:
-                return f"{loss.name} is none of W itself, over points or over features"
+                return f"{loss.name} is not a loss of W itself, over points or features"
             nouns.append(_NOUNS[type(loss.map)])
     for noun in dict.fromkeys(nouns):
         if nouns.count(noun) > 1:

@@ -91,7 +91,7 @@ class ExactFront:
     def of(
         cls, optima: Sequence[Any], loss: str, solve: Callable[..., Any] | None = None
     ) -> ExactFront | Reason:
-        """That through optima which differ in the weight of one loss.
+        """Make the front through optima that differ in the weight of one loss.
 
         Where they are too far apart, or not exact enough, and a solver is given, others
         are solved for the front alone.

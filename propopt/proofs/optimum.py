@@ -193,7 +193,7 @@ def refuse_contradiction(best: Optimum) -> None:
 
 
 def _most_above(certificate: Certificate, best: Optimum) -> float:
-    """How far a lower bound may exceed the value if constraints are violated.
+    """The largest excess of a lower bound over the value with violated constraints.
 
     L(W) = F(W) + Σ μ (loss(W) − limit) is at least its minimum, so a lower bound
     exceeds the value by at most the violation of limits, or totals, times their

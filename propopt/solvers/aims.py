@@ -269,7 +269,7 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
     rest = tuple(t for t in case.objective.terms if t[1] not in losses)
     if not any(weight for weight, _ in rest):
         raise InvalidInput(
-            "aim: all losses of the objective have shares, so nothing is left to "
+            "aim: all losses of the objective have shares, so no loss is left to "
             "minimise"
         )
     limits, words = [], []
@@ -277,8 +277,8 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
         limit = case.ends.limit(loss.name, share)
         if share == 1.0 and limit > 0.0:
             raise Refused(
-                f"{loss.name}: 100 % smaller than at the other end is reached in "
-                "the limit alone; ask for less, such as '-99%'"
+                f"{loss.name}: 100 % smaller than at the other end is only a "
+                "limit; give less, such as '-99%'"
             )
         limits.append(Bound(loss, max(limit, 0.0)))
         words.append(f"{loss.name} {100.0 * share:g} % smaller")

@@ -145,7 +145,7 @@ def without_totals(program: Program) -> Program | Reason:
     """The program of V without the constraint, or the reason for none."""
     totals = Totals.of(program.bounds)
     if totals is None:
-        return Reason("no constraint says what rows add up to")
+        return Reason("no constraint fixes row sums")
     reduced = totals.program(program)
     for loss in reduced.all_losses:
         sees_totals = isinstance(loss.map, OverFeatures) and loss.has_target

@@ -73,7 +73,7 @@ _PACKAGES: Mapping[str, str] = {
 
 
 def missing_backend(backend: str) -> str | None:
-    """Why a backend that an extra installs is not there; None for any other."""
+    """The reason why a backend of an extra is missing; None for others."""
     if backend not in _PACKAGES:
         return None
     import cvxpy as cp
@@ -149,14 +149,14 @@ def _backend_refusal(backend: str, kind: ProgramClass) -> str | None:
     conic = SOLVER_MAP_CONIC.get(backend)
     cones = conic is not None and cp.SOC in conic.SUPPORTED_CONSTRAINTS
     if kind == "SOCP" and not cones:
-        return f"{backend} cannot treat second-order cones; CLARABEL can"
+        return f"{backend} does not support second-order cones; CLARABEL does"
     if kind == "QP" and not cones and backend not in SOLVER_MAP_QP:
-        return f"{backend} cannot treat squared losses; CLARABEL can"
+        return f"{backend} does not support squared losses; CLARABEL does"
     return None
 
 
 def too_large_refusal(program: Program) -> str | None:
-    """Why the conic program does not fit into memory; None if it does."""
+    """The reason why the conic program exceeds memory; None if it does not."""
     n_points, n_features = program.shape
     rows = sum(loss.map.flat_rows(program.shape) for loss in program.all_losses)
     n_bytes = BYTES_PER_ROW * (rows + n_points * n_features)
@@ -273,8 +273,8 @@ class _Compiled(Prepared):
 
     def _stopped(self, reason: str) -> SolverFailure:
         return SolverFailure(
-            f"{self._backend} stopped without an answer ({reason}); another solver "
-            "may do, such as solver='CLARABEL' or solver='SCS'"
+            f"{self._backend} stopped without an answer ({reason}); try another "
+            "solver, such as solver='CLARABEL' or solver='SCS'"
         )
 
     def _solution(self, unit: float) -> Solution:

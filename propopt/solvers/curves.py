@@ -197,7 +197,7 @@ class ShiftedSystem:
             return w
         raise SolverFailure(
             f"conjugate gradients did not converge in {self.most_steps} steps: the "
-            "graph is badly scaled, perhaps; the spectral solver may do"
+            "graph may be badly scaled; try solver='spectral'"
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
@@ -806,7 +806,7 @@ class _KrylovSpaces(Curve):
         if steps > self._most_steps:
             raise SolverFailure(
                 f"Lanczos did not converge in {steps} steps: the graph is badly "
-                "scaled, as the precision of a kernel is; the spectral solver may do"
+                "scaled, like the precision of a kernel; try solver='spectral'"
             )
         spaces = self._spaces
         for_each_column(

@@ -70,7 +70,7 @@ def solve_custom(
     if isinstance(certificate, Reason):
         parameters[NOT_PROVED] = certificate.reason
         warnings.warn(
-            f"{backend}: nothing is proved of these attributions: {certificate.reason}",
+            f"{backend}: no proof of these attributions: {certificate.reason}",
             UncertifiedWarning,
             stacklevel=3,
         )

@@ -206,7 +206,7 @@ class Term:
                 return cls(1.0, loss.penalty, other, None, None)
 
     def adjoint(self, Y: Array) -> Attributions:
-        """The adjoint AᵀY."""
+        """The adjoint AᵀY of the term."""
         return Y if self.transpose is None else np.asarray(self.transpose @ Y)
 
 

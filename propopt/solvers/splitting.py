@@ -405,9 +405,9 @@ def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
         smooth = isinstance(loss.penalty, Squared)
         kinked = isinstance(loss.map, Identity | OverPoints) and not loss.has_target
         if not (smooth or kinked):
-            return f"{loss.name} is not squared, nor of W or its differences alone"
+            return f"{loss.name} is neither squared nor a loss of W or its differences"
         if isinstance(loss.map, ImplicitOverPoints):
-            return f"{loss.name} has a graph whose edges are not stored"
+            return f"{loss.name} has a graph without stored edges"
     return None
 
 

@@ -1,4 +1,4 @@
-"""From an objective to a certified explanation, by the solver that takes it."""
+"""Tasks: from an objective to a certified explanation, by a suitable solver."""
 
 from __future__ import annotations
 
