@@ -362,7 +362,7 @@ class Function(ABC):
     def margin_boxes(self) -> Boxes | None:
         """The score behind the values as a sum of boxes; None if it is none.
 
-        For boosted trees with a probability, a count or any other output behind a link
+        For boosted trees with a probability, a count or any other output with a link
         it is their sum before the link; without a link it is :attr:`boxes`.
         """
         return self.boxes

@@ -82,7 +82,7 @@ _SELECTS: Final = "sklearn.RFE", "sklearn.RFECV"
 
 
 def as_estimator(model: Any) -> Any:
-    """The estimator that predicts, behind searches, thresholds and frozen wrappers.
+    """The estimator that predicts, inside searches, thresholds and frozen wrappers.
 
     A pipeline of imblearn becomes one of scikit-learn without samplers. Native boosters
     get the methods of an estimator. Any other model is returned unchanged.
@@ -183,7 +183,7 @@ class FittedModel:
 
     @property
     def core(self) -> Any:
-        """The estimator that predicts at the end, behind all steps and stacks."""
+        """The estimator that predicts at the end, after all steps and stacks."""
         return self._opened[1]
 
     def behind_steps(self, scores: Callable[[Any], Array]) -> Callable[[Any], Array]:

@@ -28,9 +28,9 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
-    behind_columns,
     exact_boxes,
     read_by_others,
+    rest_of_pipeline,
     scale_of_target,
 )
 from propopt.structures.scores import Link, Network
@@ -44,7 +44,7 @@ def exact_network(model: Any) -> Network | None:
         *before, final = fitted.steps
         maps = [*map(step_map, before), exact_network(final)]
         networks = [network for network in maps if network is not None]
-        # one map behind another, the first innermost
+        # one map after another, the first innermost
         return reduce(Chain, networks) if len(networks) == len(maps) else None
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
@@ -84,7 +84,7 @@ def exact_products(
     if boxes is not None:
         return boxes
     if type(model) is Pipeline:
-        model, view = behind_columns(model, view)
+        model, view = rest_of_pipeline(model, view)
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)

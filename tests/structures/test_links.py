@@ -158,15 +158,6 @@ def test_what_cannot_be_afforded_is_sampled_with_its_error():
     assert "orders of the features" in best.parameters["contributions"]
 
 
-def test_values_add_up():
-    function = po.wrap(boosted(Y > 0), output="probability", data=X)
-    link, (points, _) = linked_of(function).linked, function.read(X)
-    phi = LinkedShapley(link, Game(points[:25])).values(points[60:70])
-    base = function.value(X.iloc[:25]).mean()
-    rest = function.value(X.iloc[60:70]) - base - phi.sum(axis=1)
-    assert np.abs(rest).max() < 1e-13
-
-
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("name", ["logistic", "Gaussian", "pipeline"])
 def test_probabilities_of_additive_scores(name, labels):

@@ -262,7 +262,7 @@ def test_enumerated_added_and_none():
     assert_means(none, np.full(8, 2.0), masks(3))
 
 
-# ---- Shapley values from means over sizes, against all orders, all sets and ``shap``
+# ---- Shapley values from means over sizes, against all orders
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 9])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_values_are_those_of_all_sets(d, seed):
@@ -278,18 +278,6 @@ def test_values_add_up_to_the_text_less_the_empty_text(d):
     ends = f.value(np.array([np.ones(d), np.zeros(d)]))
     total = word_shapley(f).sum()
     assert total == pytest.approx(ends[0] - ends[1], abs=1e-10)
-
-
-@pytest.mark.slow  # to import it takes seconds
-def test_values_are_those_of_the_package():
-    shap = pytest.importorskip("shap")
-    f = drawn(8, 20, seed=5)
-    explainer = shap.explainers.ExactExplainer(
-        lambda bits: f.value(np.asarray(bits) > 0.5),
-        shap.maskers.Independent(np.zeros((1, 8))),
-    )
-    result = explainer(np.ones((1, 8)), silent=True).values[0]
-    np.testing.assert_allclose(word_shapley(f), result, atol=1e-10)
 
 
 # ---- sets of one size

@@ -274,7 +274,7 @@ class Exponentials(Family):
 @final
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """Factors with the value ``missing`` at NaN, as behind an imputer."""
+    """Factors with the value ``missing`` at NaN, as after an imputer."""
 
     factors: ClosedFactors
     missing: Array  # (U,): the values at NaN

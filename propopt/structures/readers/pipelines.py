@@ -1,4 +1,4 @@
-"""The input columns of a model behind the steps of a pipeline, by their source columns.
+"""The input columns of a model after the steps of a pipeline, by their source columns.
 
 Transformations of columns are never copied: the steps of the model themselves are
 evaluated.
@@ -139,7 +139,7 @@ class ColumnView:
     def through(
         self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
     ) -> ColumnView:
-        """The view behind a step, with given sources of its columns."""
+        """The view after a step, with given sources of its columns."""
         start = self.start.copy()
         for source in sources:
             if source.kind == "steps":  # others may be refused
@@ -225,18 +225,18 @@ StepRule: TypeAlias = Callable[[Any, ColumnView], Sources | None]
 
 
 def rising(_step: Any, view: ColumnView) -> Sources:
-    """Sources behind steps that are nondecreasing in each column."""
+    """Sources after steps that are nondecreasing in each column."""
     return tuple(_monotone(source, straight=False) for source in view.sources)
 
 
 def rescaled(step: Any, view: ColumnView) -> Sources:
-    """Sources behind scalers: affine, unless they clip."""
+    """Sources after scalers: affine, unless they clip."""
     clipped = bool(getattr(step, "clip", False))
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
 
 
 def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
-    """The source behind a nondecreasing map of a column."""
+    """The source after a nondecreasing map of a column."""
     if not source.is_nondecreasing:
         return source
     straight = straight and source.kind != "rising"
@@ -244,7 +244,7 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
 
 
 def powers(step: Any, view: ColumnView) -> Sources:
-    """Sources behind power transformers; Yeo-Johnson has a kink in the slope at 0."""
+    """Sources after power transformers; Yeo-Johnson has a kink in the slope at 0."""
     return _all_curved(view, (0.0,) if step.method == "yeo-johnson" else ())
 
 
@@ -254,7 +254,7 @@ def _all_curved(view: ColumnView, kinks: Sequence[float] = ()) -> Sources:
 
 
 def splines(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind splines: several curves of each column, with kinks at knots."""
+    """Sources after splines: several curves of each column, with kinks at knots."""
     if any(source.kind in ("steps", "codes") for source in view.sources):
         return None
     n_each = step.n_features_out_ // len(view.sources)
@@ -269,12 +269,12 @@ def splines(step: Any, view: ColumnView) -> Sources | None:
 def _curved(
     source: ColumnSource, knots: Sequence[float], view: ColumnView, k: int
 ) -> ColumnSource:
-    """The source behind an arbitrary map of column k, with kinks at its knots."""
+    """The source after an arbitrary map of column k, with kinks at its knots."""
     column, kinks = source.column, tuple(knots)
     match source.kind:
         case "steps" | "codes":
             return source
-        case "straight" if kinks:  # knots behind scalers, in units of the table
+        case "straight" if kinks:  # knots after scalers, in units of the table
             points = np.tile(view.start, (2, 1))
             points[:, column] = 0.0, _FAR
             zero, far = table_numbers(view.transform(points))[:, k].tolist()
@@ -291,12 +291,12 @@ _FAR: Final = 2.0**60
 
 
 def binned(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind ordinal bins; None for indicators."""
+    """Sources after ordinal bins; None for indicators."""
     return rising(step, view) if step.encode == "ordinal" else None
 
 
 def imputed(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind an imputer: imputed columns, then indicators of missing values."""
+    """Sources after an imputer: imputed columns, then indicators of missing values."""
     if not pd.isna(step.missing_values):
         return None  # it replaces another number than NaN
     if class_name_of(step) == "sklearn.MissingIndicator":  # constant for all numbers
@@ -314,7 +314,7 @@ def imputed(step: Any, view: ColumnView) -> Sources | None:
 
 
 def one_hot(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind a one-hot encoder: one for each category that is not dropped."""
+    """Sources after a one-hot encoder: one for each category that is not dropped."""
     encoded = _encoded(step, view)
     if encoded is None:
         return None
@@ -343,7 +343,7 @@ def _encoded(step: Any, view: ColumnView) -> Sources | None:
 def encoded_as(
     source: ColumnSource, categories: Any, others: bool = True
 ) -> ColumnSource | None:
-    """The source of a column behind an encoder of some categories."""
+    """The source of a column after an encoder of some categories."""
     if source.kind != "same":
         return source if source.kind in ("codes", "steps") else None
     numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
@@ -352,7 +352,7 @@ def encoded_as(
 
 
 def function(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind a function transformer: a ufunc, or a function without effect."""
+    """Sources after a function transformer: a ufunc, or a function without effect."""
     if step.func is None:
         return view.sources
     if isinstance(step.func, np.ufunc) and not step.kw_args:
@@ -385,32 +385,32 @@ def _chosen(sources: Sources, is_retained: Any) -> Sources:
     return tuple(s for s, retain in zip(sources, is_retained, strict=True) if retain)
 
 
-def behind(step: Any, view: ColumnView) -> ColumnView | None:
-    """The view behind a step, or None if its columns depend on several columns each."""
+def view_after(step: Any, view: ColumnView) -> ColumnView | None:
+    """The view after a step, or None if its columns depend on several columns each."""
     step = as_step(step)
     if is_passthrough(step):
         return view
     if type(step) is Pipeline:
         current: ColumnView | None = view
         for _, part in step.steps:
-            current = None if current is None else behind(part, current)
+            current = None if current is None else view_after(part, current)
         return current
     sources = _sources(step, view)
     return None if sources is None else view.through(step.transform, sources)
 
 
 def _sources(step: Any, view: ColumnView) -> Sources | None:
-    """The sources of the columns behind a step; None if there is no rule for it."""
+    """The sources of the columns after a step; None if there is no rule for it."""
     step = as_step(step)
     if is_passthrough(step) or type(step) is Pipeline:
-        inner = behind(step, view)
+        inner = view_after(step, view)
         return None if inner is None else inner.sources
     rule = STEPS.get(class_name_of(step))
     return None if rule is None else rule(step, view)
 
 
 def _in_parts(step: Any, view: ColumnView) -> Sources | None:
-    """Sources behind a ColumnTransformer: those of each transformer for its columns."""
+    """Sources after a ColumnTransformer: those of each transformer for its columns."""
     parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":

@@ -21,7 +21,12 @@ from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
-from propopt.structures.readers.pipelines import ColumnView, ModelOutput, behind, floats
+from propopt.structures.readers.pipelines import (
+    ColumnView,
+    ModelOutput,
+    floats,
+    view_after,
+)
 from propopt.structures.readers.tree_nodes import (
     TreeScore,
     at_most_in_single,
@@ -127,7 +132,7 @@ def _histogram_boosting(
         plain = model.loss not in ("gamma", "poisson")
         score = TreeScore.of(output, 1, is_value=plain)
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
-    model_view = view if encoder is None else behind(encoder, view)
+    model_view = view if encoder is None else view_after(encoder, view)
     if score is None or model_view is None:
         return None
     trees = [_histograms_tree(stage[score.column], score.factor) for stage in rounds]

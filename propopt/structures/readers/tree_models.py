@@ -24,9 +24,9 @@ from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import (
     ColumnView,
     ModelOutput,
-    behind,
     floats,
     plain_array,
+    view_after,
 )
 from propopt.structures.readers.tree_nodes import TreeScore
 
@@ -65,7 +65,7 @@ _OF_MEMBERS: Final = {
 
 
 def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
-    rest, rest_view = behind_columns(model, view)
+    rest, rest_view = rest_of_pipeline(model, view)
     if rest is not model.steps[-1][1]:
         return Reason(
             f"{type(rest.steps[0][1]).__name__} may combine several columns of the "
@@ -74,10 +74,10 @@ def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
     return ModelSum((Part(1.0, rest, output, rest_view),))
 
 
-def behind_columns(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
-    """Rest of a pipeline behind steps that keep columns apart, and its input view."""
+def rest_of_pipeline(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
+    """Rest of a pipeline after steps that keep columns apart, and its input view."""
     for index, (_, step) in enumerate(model.steps[:-1]):
-        step_view = behind(step, view)
+        step_view = view_after(step, view)
         if step_view is None:
             return Pipeline(model.steps[index:]), view
         view = step_view

@@ -449,7 +449,7 @@ class _TreeRewriter:
         cuts: Array,  # (T,): the largest numbers with inputs up to these
         gap: Array,  # (2,): numbers more than the first, up to the last, are missing
     ) -> None:
-        """Test numbers behind a nondecreasing map."""
+        """Test numbers after a nondecreasing map."""
         if len(gap):
             self._put_around_gap(nodes, column, missing, ends, cuts, gap)
             return
@@ -499,7 +499,7 @@ class _TreeRewriter:
         ends: Array,  # (m − 1,): the jumps of the map, increasing
         seen: Array,  # (m,): the input value up to each end, and beyond the last
     ) -> None:
-        """Test numbers behind a map that is constant between ends."""
+        """Test numbers after a map that is constant between ends."""
         self.feature[nodes] = column
         for node in nodes.tolist():
             left = self.goes_left(node, np.append(seen, missing))

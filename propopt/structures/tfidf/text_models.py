@@ -1,4 +1,4 @@
-"""Sums of trees behind a vectoriser, and exact structures of text models."""
+"""Sums of trees after a vectoriser, and exact structures of text models."""
 
 from __future__ import annotations
 

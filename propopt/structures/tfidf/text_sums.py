@@ -1,4 +1,4 @@
-"""Linear models behind a vectoriser, and sums of text models."""
+"""Linear models after a vectoriser, and sums of text models."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ class TextLinear:
 def read_text_linear(
     vectoriser: Vectoriser, output: ModelOutput
 ) -> TextLinear | Reason | None:
-    """The linear structure behind counts or tf-idf, with or without a norm."""
+    """The linear structure after counts or tf-idf, with or without a norm."""
     try:
         row = linear_row(vectoriser.rest, output)
     except UNREADABLE as error:

@@ -56,7 +56,7 @@ class Vectoriser:
     idf: Array | None
     norm: str | None  # the norm by which features are divided
     chosen: Indices | None = None  # (F,): the features that are passed on; None for all
-    rest: Any = None  # the model behind it; None for a vectoriser alone
+    rest: Any = None  # the model after it; None for a vectoriser alone
 
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
@@ -171,21 +171,24 @@ def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
     return replace(vectoriser, sublinear=sublinear, idf=idf, norm=tfidf.norm)
 
 
-def _with_steps(vectoriser: Vectoriser, behind: list[Any]) -> Vectoriser | Reason:
+def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | Reason:
     """The vectoriser with the steps before its last norm, and the rest as its model."""
     counted = (
         type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
     )
-    if counted and behind and type(behind[0]) is TfidfTransformer:
-        vectoriser, behind = _with_tfidf(vectoriser, behind[0]), behind[1:]
-    norms = [k for k, step in enumerate(behind) if takes_norm(step)]
+    if counted and later_steps and type(later_steps[0]) is TfidfTransformer:
+        vectoriser, later_steps = (
+            _with_tfidf(vectoriser, later_steps[0]),
+            later_steps[1:],
+        )
+    norms = [k for k, step in enumerate(later_steps) if takes_norm(step)]
     n_before = norms[-1] + 1 if norms else 0
-    for step in behind[:n_before]:
+    for step in later_steps[:n_before]:
         result = _before_norm(vectoriser, step)
         if isinstance(result, Reason):
             return result
         vectoriser = result
-    steps = [(f"step {k}", step) for k, step in enumerate(behind[n_before:])]
+    steps = [(f"step {k}", step) for k, step in enumerate(later_steps[n_before:])]
     rest = Pipeline(steps) if len(steps) > 1 else dict(steps).get("step 0")
     return replace(vectoriser, rest=rest)
 
