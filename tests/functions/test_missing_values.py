@@ -139,7 +139,7 @@ REFUSED = [
     (po.wrap(LINEAR, data=COMPLETE).value, X, TAKES_NONE),
     (po.wrap(LINEAR, data=COMPLETE).gradient, X, TAKES_NONE),
     (ADDED.value, HALF, "row 0, where 'b' is missing"),
-    (SUM.gradient, HALF.to_numpy(), r"in 'x1', .* by wrap\(model, data=X_train\)"),
+    (SUM.gradient, HALF.to_numpy(), r"in 'x1', .* table: wrap\(model, data=X_train\)"),
     (ADDED.value, INFINITE, "infinite"),
     (TOLD.value, INFINITE, "column 'a', row 1: .* got inf"),
 ]

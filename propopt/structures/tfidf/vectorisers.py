@@ -177,10 +177,8 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
         type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
     )
     if counted and later_steps and type(later_steps[0]) is TfidfTransformer:
-        vectoriser, later_steps = (
-            _with_tfidf(vectoriser, later_steps[0]),
-            later_steps[1:],
-        )
+        vectoriser = _with_tfidf(vectoriser, later_steps[0])
+        later_steps = later_steps[1:]
     norms = [k for k, step in enumerate(later_steps) if takes_norm(step)]
     n_before = norms[-1] + 1 if norms else 0
     for step in later_steps[:n_before]:
