@@ -389,7 +389,7 @@ def test_a_booster_that_answers_otherwise_is_asked_no_more(fails):
             raise TypeError("frames alone")
         return np.nextafter(model.booster_.predict(points), np.inf)
 
-    direct.ask = ask
+    direct.call = ask
     points, labels = function.read(NUMBERS)
     for _ in range(3):
         expected = model.predict(NUMBERS)
