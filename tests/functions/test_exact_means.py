@@ -266,7 +266,7 @@ def test_a_constant_model_is_believed_but_for_rounding():
     checked = CheckedStructure.of(function, POINTS.shape[1])
     assert checked.at(POINTS, Labels()) is function.boxes
     off = replace(
-        checked, structure=function.boxes.scaled(1.0 + 1e-10), expected_missing=None
+        checked, structure=function.boxes.scaled(1.0 + 1e-10), compared_missing=None
     )
     with pytest.warns(InexactBoxesWarning, match="which is constant"):
         assert isinstance(off.at(POINTS, Labels()), Reason)
