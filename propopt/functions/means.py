@@ -177,10 +177,10 @@ def _difference(
         return None
     worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
     size = span or float(np.abs(values).max()) or 1.0
-    what = "the sum of its trees" if isinstance(structure, Boxes) else "its exact form"
+    form = "the sum of its trees" if isinstance(structure, Boxes) else "its exact form"
     scale = "the range of f" if span > 0.0 else "f, which is constant,"
     return (
-        f"{function!r}: {what} differs from its values by {errors[worst] / size:.2g} "
+        f"{function!r}: {form} differs from its values by {errors[worst] / size:.2g} "
         f"of {scale} in row {labels.row(worst)!r} of those compared; allowed are "
         f"{allowed[worst] / size:.0e}"
     )

@@ -69,7 +69,7 @@ def refuse_text_model(model: FittedModel) -> None:
     if vectorisers:
         raise InvalidInput(
             f"model: {model.name} begins with {name_of(vectorisers[0])}, which takes "
-            "texts; give wrap some: wrap(model, data=texts), with a list or Series"
+            "texts; give wrap a list or Series of them, wrap(model, data=texts)"
         )
 
 

@@ -1,1 +1,1 @@
-"""What fitted models are made of; it knows nothing of functions and explanations."""
+"""The structure of fitted models, independent of functions and explanations."""

@@ -57,10 +57,10 @@ class Boxes(SumOfProducts):
             packed = np.packbits(self.holding(points[rows]), axis=1)
             every = np.full((1, packed.shape[1]), 255, np.uint8)
             packed = np.concatenate([packed, every])
-            for some in BATCH_BUDGET.blocks(len(self.values), 16 * n_points):
-                contained = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
+            for block in BATCH_BUDGET.blocks(len(self.values), 16 * n_points):
+                contained = np.bitwise_and.reduce(packed[self.paths[block]], axis=1)
                 contained = np.unpackbits(contained, axis=1, count=n_points)
-                values[rows] += self.values[some] @ contained
+                values[rows] += self.values[block] @ contained
         return values
 
     def deduplicate(self) -> Self:

@@ -299,15 +299,15 @@ class BoxTables:
             # a temporary table, or every background row for every row: by measured
             # costs in nanoseconds; both give the same digits
             if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows:
-                for some in _within(rest, batch.stop, 16 << p):
-                    tables = np.empty((some.stop - some.start) * (2 << p))
-                    self.make(batch, some, tables)
-                    _look_up(phi, lacking, *batch.members_of(some), tables)
+                for block in _within(rest, batch.stop, 16 << p):
+                    tables = np.empty((block.stop - block.start) * (2 << p))
+                    self.make(batch, block, tables)
+                    _look_up(phi, lacking, *batch.members_of(block), tables)
                 continue
             for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
-                for some in _within(rest, batch.stop, _PAIR_BYTES * n_pairs):
-                    self._visit(phi[:, rows], lacking[:, rows], batch, some)
+                for block in _within(rest, batch.stop, _PAIR_BYTES * n_pairs):
+                    self._visit(phi[:, rows], lacking[:, rows], batch, block)
 
     def _compiled(
         self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
@@ -327,15 +327,15 @@ class BoxTables:
         assert visit is not None, "all kernels are compiled together"
         words, masks = self.holding.view(np.uint64), np.empty(n, np.uint64)
         for batch in self.leaves.batches:
-            some = slice(max(batch.start, self.n_tabulated), batch.stop)
-            if some.start >= some.stop:
+            rest = slice(max(batch.start, self.n_tabulated), batch.stop)
+            if rest.start >= rest.stop:
                 continue
             # as above, with the costs of the compiled kernels
             table = (16 << batch.p) + 4 * self.n_rows
             visits = n * (40 + self.n_rows // 5)
             if batch.p <= TABLE_SETS and table < visits:
                 size = 2 << batch.p
-                for block in _within(some.start, some.stop, 8 * size):
+                for block in _within(rest.start, rest.stop, 8 * size):
                     paths, owner = batch.members_of(block)
                     n_boxes = block.stop - block.start
                     tables = np.empty(n_boxes * size)
@@ -344,10 +344,10 @@ class BoxTables:
                     which = start * batch.p, paths, owner, lacking, start * size
                     look_up(n_boxes, n, *which, tables, *scratch)
                 continue
-            n_boxes = some.stop - some.start
-            paths, owner = batch.members_of(some)
+            n_boxes = rest.stop - rest.start
+            paths, owner = batch.members_of(rest)
             sizes = n_boxes, batch.p, n, self.n_rows, words.shape[1]
-            scale = self.leaves.values[some] / self.total
+            scale = self.leaves.values[rest] / self.total
             counts = _NOTHING if self.counts is None else self.counts
             room = np.empty(384 * words.shape[1], np.uint64)
             visit(
@@ -363,16 +363,16 @@ class BoxTables:
         )
         return _words(inside, position.reshape(paths.shape))
 
-    def make(self, batch: BoxBatch, some: slice, tables: Array) -> None:
+    def make(self, batch: BoxBatch, block: slice, tables: Array) -> None:
         """Fill in the tables A and B of boxes of a batch."""
         p = batch.p
         if (compiled := kernel("tables")) is not None:
             words, counts = self.holding.view(np.uint64), self.counts
-            scale = self.leaves.values[some] / self.total
+            scale = self.leaves.values[block] / self.total
             n_cells = (16 if p < 16 else 24) << p
             compiled(
-                *(some.stop - some.start, p, self.n_rows, words.shape[1]),
-                *(counts is not None, words, batch.members_of(some)[0], scale),
+                *(block.stop - block.start, p, self.n_rows, words.shape[1]),
+                *(counts is not None, words, batch.members_of(block)[0], scale),
                 *(_NOTHING if counts is None else counts, _GAINS, tables),
                 *(np.empty(64 * words.shape[1], np.uint64), np.empty(n_cells)),
             )
@@ -380,8 +380,8 @@ class BoxTables:
         tables = tables.reshape(-1, 2, 1 << p)
         sizes = np.bitwise_count(np.arange(1 << p))
         row_bytes = 8 * max(4 << p, self.n_rows)
-        for local in _CACHE_BUDGET.blocks(some.stop - some.start, row_bytes):
-            chosen = slice(some.start + local.start, some.start + local.stop)
+        for local in _CACHE_BUDGET.blocks(block.stop - block.start, row_bytes):
+            chosen = slice(block.start + local.start, block.start + local.stop)
             words = self._patterns(batch.members_of(chosen)[0])
             first = np.arange(len(words))[:, None] << p
             index = (words + first).ravel()
@@ -425,7 +425,7 @@ class BoxTables:
         box, point = box[new], point[new]
         m = missing[box, point]
         q = np.bitwise_count(m).astype(np.intp)
-        before = q[:, None] - ((m[:, None] & bits) != 0)  # one less with u
+        before = q[:, None] - ((m[:, None] & bits) != 0)  # minus one for u in m
         A, B = np.zeros(n_cells), np.zeros((n_cells, p))
         for s in range(p + 1):
             A += Z[s] * _GAINS[p - s][q]

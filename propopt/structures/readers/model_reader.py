@@ -1,4 +1,4 @@
-"""The interface of the file of a library: what it provides for each class of models."""
+"""The interface of a library's file: the rules for each class of its models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MarginRule(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelReader:
-    """The rules for a class of models that its methods alone do not provide.
+    """The rules for a class of models, in addition to its methods.
 
     The file of a library has a mapping from names such as ``xgboost.XGBClassifier`` to
     readers, and ``READERS`` of ``structures/fitted_model.py`` a line for the file. A

@@ -1,1 +1,1 @@
-"""Fitted pipelines from texts to numbers, read as functions of sets of words."""
+"""Fitted pipelines from texts to numbers, as exact functions of sets of words."""

@@ -200,25 +200,26 @@ class TextTrees:
         same_side |= (low < 0.0) & (high > 0.0) & (self._without[paths.node] == most)
         decided = (least == most) & (same_side | (n_left == 0))
         parts = [replace(paths, node=least).take(decided)]
-        # of words each of which is enough: "one at least" is 1 − Π (1 − z)
-        none = ~decided & (n_left > 2) & (fewest > 0.0) & (one == most)
-        if none.any():
-            still_open, rank = none[path], np.cumsum(none) - 1
-            some = paths.take(none)
-            without = some.further(rank[path[still_open]], 2 * word[still_open])
+        # if any single word suffices: "at least one" is 1 − Π (1 − z)
+        suffices = ~decided & (n_left > 2) & (fewest > 0.0) & (one == most)
+        if suffices.any():
+            still_open, rank = suffices[path], np.cumsum(suffices) - 1
+            parents = paths.take(suffices)
+            without = parents.further(rank[path[still_open]], 2 * word[still_open])
             parts += [
-                replace(without, node=least[none]),
-                replace(some, node=most[none]),
-                replace(without, node=most[none], sign=-some.sign),
+                replace(without, node=least[suffices]),
+                replace(parents, node=most[suffices]),
+                replace(without, node=most[suffices], sign=-parents.sign),
             ]
-        # the most frequent word of others
-        others = np.flatnonzero(~decided & ~none)
+        # for the other paths, the most frequent word
+        others = np.flatnonzero(~decided & ~suffices)
         order = np.lexsort([-np.abs(count), path])
         first = order[np.searchsorted(path, others)]
-        rises, last, some = count[first] > 0.0, n_left[others] == 1, paths.take(others)
+        rises, last = count[first] > 0.0, n_left[others] == 1
+        parents = paths.take(others)
         for is_retained, more, less in ((0, least, most), (1, most, least)):
             node = np.where(rises, more[others], less[others])
-            here = replace(some, node=np.where(last, node, some.node))
+            here = replace(parents, node=np.where(last, node, parents.node))
             literals = 2 * word[first] + is_retained
             parts.append(here.further(np.arange(len(others)), literals))
         return TreePaths.together(parts)
