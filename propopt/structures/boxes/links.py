@@ -31,7 +31,7 @@ from propopt.structures.subsets.sets import shapley_of_coalitions
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkedScores:
-    """A link of scores that are sums of boxes, or additive: h(m_1(x), ..., m_K(x))."""
+    """A link h(m_1(x), …, m_K(x)) of scores that are sums of boxes, or additive."""
 
     scores: tuple[SumOfProducts, ...]
     link: Link
