@@ -31,8 +31,7 @@ GROWTH: Final = 8
 """The largest growth of rows from one timed call to the next."""
 
 APART: Final = 3.0
-"""A call this many times as long as the shortest separates the cost of rows from
-that of calls."""
+"""A call this many times as long as the shortest separates rows from calls in cost."""
 
 TRIAL_PATIENCE: Final = 30.0
 """The most seconds for all timed calls, if their cost is proportional to rows."""

@@ -27,8 +27,7 @@ from propopt.tables.schema import TableSchema
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)
-"""The step that balances the truncation error, ~ step², and the rounding error, ~ ε
-/ step."""
+"""Balances the truncation error, ~ step², and the rounding error, ~ ε / step."""
 
 FLAT = (
     "every central difference is exactly zero: the function is piecewise constant here "

@@ -35,8 +35,7 @@ DOUBLE: Final = float(np.finfo(np.float64).eps)
 SINGLE: Final = float(np.finfo(np.float32).eps)
 
 SHORT_BITS: Final = 12
-"""Numbers of so few bits, such as 0.25 and 130, give no information on the
-precision."""
+"""Numbers of so few bits, such as 0.25 and 130, do not show their precision."""
 
 MOST_DIGITS_LOST: Final = 1e3
 MOST_CHANGE: Final = 1e-2

@@ -169,8 +169,7 @@ def read_class(labels: list[Any], target: Target) -> int:
 
 
 Call: TypeAlias = tuple[Callable[[Any], object], str]
-"""A prediction function of a table, and the output that it returns: for log-odds it
-may be a margin."""
+"""A prediction function of tables, and its output: for log-odds maybe a margin."""
 
 
 def call_of(model: FittedModel, output: str) -> Call:

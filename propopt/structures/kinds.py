@@ -14,8 +14,7 @@ PREDICTION_METHODS: Final = ("decision_function", "predict", "predict_proba")
 """Methods that determine what a model predicts."""
 
 UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""Errors that reading a model raises if its library stores it differently than
-expected."""
+"""Errors raised by a model that its library stores differently than expected."""
 
 
 def class_name(kind: type) -> str:

@@ -27,8 +27,7 @@ class Link(ABC):
 
 
 Pullback: TypeAlias = Callable[[Array], Array]
-"""A map from cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n,
-D)."""
+"""From cotangents (n, k) to products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
 
 
 class Network(ABC):

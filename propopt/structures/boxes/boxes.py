@@ -19,8 +19,7 @@ from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
 
 
 DOUBLE_TOLERANCE: Final = 1e-9
-"""Allowed difference between a sum in float64 and the model, relative to the range
-of f."""
+"""Allowed difference of sums in float64 from the model, relative to the range of f."""
 
 SINGLE_TOLERANCE: Final = 2e-5
 """The same tolerance for models that add up in float32."""

@@ -20,8 +20,7 @@ from propopt.structures.products.sums import ranks
 
 
 _FEW: Final = 2**19
-"""Pairs of sets and points compared in one array; more are compared column by
-column."""
+"""Pairs of sets and points compared in one array; more go column by column."""
 
 
 @final

@@ -18,12 +18,10 @@ from propopt.base.arrays import Array, Indices, Mask
 
 
 NARROW_INTERVAL: Final = 0.1
-"""An interval of length h about m is narrow if h (1 + |m|) is below this: series are
-accurate there."""
+"""Series are accurate if h (1 + |m|) is below, for an interval of length h about m."""
 
 FAR_INTERVAL: Final = -20.0
-"""Intervals below this are far in the tail: distribution functions have too few
-digits there."""
+"""Below this, in the tail, distribution functions have too few digits."""
 
 
 def log_mass(low: Array, high: Array) -> Array:

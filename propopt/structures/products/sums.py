@@ -58,8 +58,7 @@ def ranks(parts: Iterable[NDArray[Any]]) -> Indices:
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
-"""Allowed difference between a model and its sum of products, relative to the range
-of f."""
+"""Allowed difference of sums of products from a model, relative to the range of f."""
 
 _FACTORS_AT_ONCE: Final = 8192
 """Factors that are multiplied in one batch, which stays in the processor's cache."""
@@ -77,8 +76,7 @@ FactorNumbers: TypeAlias = Indices | slice
 """Some of the factors, by their indices."""
 
 Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
-"""A function from n positions in a column to two measures, such as means and
-contrasts, (U, n)."""
+"""From n positions in a column to two measures, as means and contrasts, (U, n)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -311,8 +311,7 @@ class _Splits:
 
 
 _Pending: TypeAlias = tuple[Mask, tuple[int, ...]]
-"""The outcomes of a split at the levels that reach a node, and the columns of these
-levels."""
+"""The outcomes of a split at the levels that reach a node, and their columns."""
 
 
 def _is_low(feature: _Saved) -> bool:

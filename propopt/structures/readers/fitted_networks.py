@@ -31,8 +31,7 @@ from propopt.structures.scores import Link, Network
 
 
 LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
-"""A function that gives the link from the K scores of a fitted model to an output;
-None if there is none."""
+"""Gives the link from the K scores of a model to an output; None if there is none."""
 
 
 def one_score(_model: Any, output: ModelOutput, _n_scores: int) -> Link:

@@ -12,8 +12,7 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
 TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
-"""Reads an output of a fitted model in a view as a sum of trees; None if it is not
-exact."""
+"""Gives an output of a model in a view as a sum of trees; None if it is none."""
 
 
 class MarginRule(NamedTuple):

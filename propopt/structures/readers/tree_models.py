@@ -53,8 +53,7 @@ class ModelSum:
 
 
 SumRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], ModelSum | Reason]
-"""From a model, an output and its input view to the sum of inner models, or a
-reason."""
+"""From a model, an output and its view to the sum of inner models, or a reason."""
 
 _OF_MEMBERS: Final = {
     "decision_function": "margin",

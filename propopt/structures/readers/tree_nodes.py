@@ -194,8 +194,7 @@ def _widened(single: Any) -> Array:
 
 
 Numbers: TypeAlias = Callable[[Any], Array]
-"""The conversion of a library from its input table to numbers and codes in float64,
-(n, M)."""
+"""From a library's input table to numbers and codes in float64, (n, M)."""
 
 FARTHEST: Final = 1e100
 """The largest number at which steps are evaluated; they might overflow beyond."""

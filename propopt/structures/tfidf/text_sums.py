@@ -354,8 +354,7 @@ _RULES: Final[Mapping[str, RowRule]] = {
     "sklearn.BernoulliNB": _bernoulli,
     "sklearn.Pipeline": _pipeline,
 }
-"""Rules by class, never used for subclasses; other models by their members or
-scores."""
+"""Rules by class, never used for subclasses; other models use members or scores."""
 
 
 _LONGEST: Final = 4e9
