@@ -159,7 +159,7 @@ class Function(ABC):
         >>> X = pd.DataFrame({"colour": ["red", "blue"]})
         >>> f = po.wrap(lambda table: table["colour"].str.len(), data=X)
         >>> new = pd.DataFrame({"colour": ["green"]})
-        >>> f.taking(X) is f, f.taking(new).read(new)[0]
+        >>> f.with_categories_of(X) is f, f.with_categories_of(new).read(new)[0]
         (True, array([[3.]]))
         """
         del X
