@@ -170,7 +170,7 @@ class Ensemble:
             error=self.error,
             features=self.features,
             row_weights=np.ones(len(new)),
-            usable=self.scheme.usable(len(self.X), self.features),
+            coverage=self.scheme.coverage(len(self.X), self.features),
         )
 
     def _predictions(self, fitted: Patches, new: Array) -> Array:

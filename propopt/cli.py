@@ -1,4 +1,4 @@
-"""The command line: arguments, exit codes and complaints; all work is elsewhere."""
+"""The command line: arguments, exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from propopt.base.text import printable, printable_lines
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130
 _RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
-"""Of several files, the gravest code is returned."""
+"""Exit codes by severity; of several files the most severe one is returned."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
-    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 5: what was found
-    could not be written; 130: interrupted.
+    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 5: results could
+    not be written; 130: interrupted.
     """
     return run_command(_parser, arguments)
 
@@ -44,21 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(
     parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None
 ) -> int:
-    """The exit code of the command that a parser finds, with complaints in words."""
+    """Run the command of the arguments; return its exit code, and print errors."""
     with patient_streams() as (out, _), _termination_interrupts():
         options = parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         try:
             code = _guarded(partial(command, options))
         finally:
-            gc.unfreeze()  # a program that calls main() goes on
-        return gravest([code, _said(out)])
+            gc.unfreeze()  # for a program that continues after main()
+        return gravest([code, _flushed(out)])
 
 
 def _reader() -> Callable[[str, po.problems.Code], po.problems.ProblemFile]:
-    """``read_problem``; among what its rooms import, no cycles are looked for."""
+    """``read_problem``, imported without garbage collection, which would be slow."""
     collects = gc.isenabled()
-    gc.disable()  # else that is a tenth of the time of a check
+    gc.disable()  # it would take a tenth of the time of a check
     try:
         return po.problems.read_problem
     finally:
@@ -68,7 +68,7 @@ def _reader() -> Callable[[str, po.problems.Code], po.problems.ProblemFile]:
 
 
 def check(options: argparse.Namespace) -> int:
-    """``propopt check FILE...``: say whether problem files are valid."""
+    """``propopt check FILE...``: validate problem files."""
     checks = [partial(_check, file, options) for file in options.files]
     return gravest([_guarded(work) for work in checks])
 
@@ -83,7 +83,7 @@ def schema(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """``propopt report RESULT...``: saved results as one page."""
+    """``propopt report RESULT...``: write saved results as one page."""
     from propopt.problems.jobs.job import load_result
     from propopt.results.report.page import write_page
 
@@ -94,12 +94,12 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _run_files(options: argparse.Namespace) -> int:
-    """``propopt sweep|explain|... FILE...``: a job for each file."""
-    if options.resume == _BESIDE:
+    """``propopt sweep|explain|... FILE...``: run the job of each file."""
+    if options.resume == _OUTPUT_FOLDER:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
         raise InvalidInput(
-            f"--resume: {options.resume} is a file; give it before --resume, which "
+            f"--resume: {options.resume} is a file; give files before --resume, which "
             "takes a folder"
         )
     if options.job == "compare":
@@ -113,7 +113,7 @@ def _run_files(options: argparse.Namespace) -> int:
 
         files = [comparison_problem(*files)]
     if any(map(vars(options).get, ("csv", "target", "text"))):
-        files.append(_own_table(options))
+        files.append(_file_of_csv(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
     writers: dict[str, Path] = {}
@@ -136,7 +136,7 @@ def _run_files(options: argparse.Namespace) -> int:
 
 
 def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> int:
-    """``propopt compare OLD.npz NEW.npz``: two explanations that were saved."""
+    """``propopt compare OLD.npz NEW.npz``: compare two saved explanations."""
     if len(archives) != 2 or not all(archives):
         raise InvalidInput(
             "compare: expected two problem files, two .npz files, or one problem file "
@@ -158,18 +158,22 @@ def _check(file: str, options: argparse.Namespace) -> int:
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:
-    """Whether what files name may be imported, which runs it."""
+    """Whether Python objects that files name may be imported, which runs code."""
     code = po.problems.Code
     return code.ALLOWED if options.allow_code else code.REFUSED
 
 
 def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    """One job, by the settings that its command has; errors name the file."""
-    how = {name: getattr(options, name) for name in _SETTINGS if name in options}
+    """Run one job with the options of its command; errors name the file."""
+    run_options = {
+        name: getattr(options, name) for name in _SETTINGS if name in options
+    }
     try:
         with file.source.locating_errors():
-            loud = {"quiet": options.quiet, "verbose": options.verbose}
-            found = file.asked(**how).run(Path(options.output), **loud)
+            verbosity = {"quiet": options.quiet, "verbose": options.verbose}
+            result = file.with_options(**run_options).run(
+                Path(options.output), **verbosity
+            )
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     except ProblemFileError as error:
@@ -177,7 +181,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
         if file.source.files or table in str(error):
             raise
         raise ProblemFileError(f"{table}: {error}") from error
-    is_whole = found is None or file.job.is_whole(found, file)
+    is_whole = result is None or file.job.is_whole(result, file)
     return DONE if is_whole else SOLVER_FAILURE
 
 
@@ -190,32 +194,32 @@ _SETTINGS = (
     "reasons",
     "report",
 )
-_BESIDE: Final = ""
-"""Fits are kept in the folder of the output."""
+_OUTPUT_FOLDER: Final = ""
+"""The value of ``--resume`` for the folder of the output."""
 
 
-def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
-    """A table from the command line, with a network on it."""
+def _file_of_csv(options: argparse.Namespace) -> po.problems.ProblemFile:
+    """A problem file for a CSV of the command line, with a default model."""
     from propopt.problems.file import sections_of_table
 
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
     csv = Path(options.csv)
-    own = sections_of_table(csv, options.target, options.task, options.text)
+    sections = sections_of_table(csv, options.target, options.task, options.text)
     job = {"kind": "contributions"} if options.reasons and options.text is None else {}
-    return po.problems.read_sections(own | {"explain": job}, csv.stem)
+    return po.problems.read_sections(sections | {"explain": job}, csv.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
-    """The code of some work, with a complaint where it fails in a foreseen way."""
+    """The exit code of some work; expected errors are printed."""
     try:
         return work()
     except WriteFailure as error:
         return _complain(error, UNWRITTEN)
     except BaseException as error:
-        # what starts a worker or a module may raise another error in its place
+        # an interrupted start of a worker or module may raise another error
         if _SIGNALS or isinstance(error, KeyboardInterrupt):
-            return _complain(_WHOLE, INTERRUPTED)
+            return _complain(_INTERRUPTED_MESSAGE, INTERRUPTED)
         if isinstance(error, SolverFailure):
             return _complain(error, SOLVER_FAILURE)
         if isinstance(error, PropoptError):
@@ -235,17 +239,17 @@ def _complain(error: object, code: int) -> int:
     return code
 
 
-def _said(out: PatientStream) -> int:
-    """Whether all that was printed has been read, or at least taken."""
+def _flushed(out: PatientStream) -> int:
+    """Flush standard output; the exit code if that fails."""
     out.flush()
     if out.failure is None or isinstance(out.failure, BrokenPipeError):
-        return DONE  # a reader who has seen enough
+        return DONE  # the reader closed the pipe
     return _complain(f"cannot print: {out.failure.strerror}", UNWRITTEN)
 
 
 @contextmanager
 def _termination_interrupts() -> Iterator[None]:
-    """Make SIGTERM what Ctrl-C is: what was finished is written, workers end."""
+    """Treat SIGTERM like Ctrl-C: finished results are written, workers end."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signals
         return
@@ -258,26 +262,26 @@ def _termination_interrupts() -> Iterator[None]:
         _SIGNALS.clear()
 
 
-_WHOLE: Final = "interrupted; files that were written are whole"
+_INTERRUPTED_MESSAGE: Final = "interrupted; written files are complete"
 
 _SIGNALS: Final[list[int]] = []
-"""Those that came during a command."""
+"""Signals that were received during a command."""
 
 
 def _interrupt(number: int, frame: Any) -> NoReturn:
-    """Note the signal, and do what Ctrl-C does."""
+    """Record the signal, and raise KeyboardInterrupt."""
     _SIGNALS.append(number)
     signal.default_int_handler(number, frame)
     raise KeyboardInterrupt  # the handler does
 
 
 def gravest(codes: Sequence[int]) -> int:
-    """The code that several commands end with."""
+    """The most severe of several exit codes."""
     return max(codes, key=_RISING.index)
 
 
 def worker_count(text: str) -> int:
-    """A number of workers from the command line."""
+    """Parse a number of workers."""
     if text.lstrip("-").isdigit() and int(text) != 0:
         return int(text)
     raise argparse.ArgumentTypeError(
@@ -292,14 +296,14 @@ def _row(text: str) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains without acting on the terminal."""
+    """An argument parser that escapes control characters in errors."""
 
     def error(self, message: str) -> NoReturn:
         super().error(printable_lines(message))
 
 
 class _Version(argparse.Action):
-    """Print the version, and which kernels are used; then leave."""
+    """Print the version and the kernels in use, and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from propopt.base.kernels import describe_kernels
@@ -314,7 +318,8 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="propopt",
-        description="Explanations optimized for the properties you choose, with proof.",
+        description="Explanations optimized for the properties you choose, with "
+        "certificates.",
         epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 5 not written, "
         "130 interrupted.",
     )
@@ -322,44 +327,50 @@ def _parser() -> argparse.ArgumentParser:
         "--version",
         action=_Version,
         nargs=0,
-        help="show the version, and which kernels are used",
+        help="show the version and the kernels in use",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    subs = {name: commands.add_parser(name, help=told) for name, told in _HELP.items()}
+    subs = {name: commands.add_parser(name, help=text) for name, text in _HELP.items()}
     for name, sub in subs.items():
         if name in ("schema", "report"):
             continue
         count: Any = {"explain": "*", "audit": 1}.get(name, "+")
-        told = "YAML problem file"
+        text = "YAML problem file"
         if name == "compare":
-            told = "the old version and the new one: problem files, or saved .npz files"
-        sub.add_argument("files", nargs=count, metavar="FILE", help=told)
+            text = "the old and the new version: problem files, or saved .npz files"
+        sub.add_argument("files", nargs=count, metavar="FILE", help=text)
         sub.add_argument(
             "--allow-code",
             action="store_true",
-            help="import the Python objects that files name, which runs their modules",
+            help="import Python objects that files name, which runs code",
         )
         if name == "check":
             continue
         sub.set_defaults(command=_run_files, job=name)
         sub.add_argument(
-            "-o", "--output", default="results", metavar="DIR", help="default: results"
+            "-o",
+            "--output",
+            default="results",
+            metavar="DIR",
+            help="folder of the output files (default: results)",
         )
         sub.add_argument(
-            "--report", action="store_true", help="write a page of what is found"
+            "--report", action="store_true", help="write a page of the result"
         )
-        sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
         sub.add_argument(
-            "-v", "--verbose", action="store_true", help="print tables and settings"
+            "-q", "--quiet", action="store_true", help="print only warnings"
+        )
+        sub.add_argument(
+            "-v", "--verbose", action="store_true", help="print tables and settings too"
         )
         sub.add_argument(
             "--resume",
             nargs="?",
-            const=_BESIDE,
+            const=_OUTPUT_FOLDER,
             metavar="DIR",
-            help="behind files: leave what is finished, and keep fits of minipatches, "
-            "to go on from them, in DIR (default: the folder of the output)",
+            help="continue an interrupted run, and save finished fits in DIR (default: "
+            "the folder of the output); give it after the files",
         )
     for name in ("sweep", "interactions"):
         subs[name].add_argument(
@@ -368,31 +379,30 @@ def _parser() -> argparse.ArgumentParser:
             dest="n_jobs",
             type=worker_count,
             metavar="N",
-            help="workers",
+            help="number of workers, or -1 for all processors",
         )
     subs["sweep"].add_argument(
-        "--solver", metavar="NAME", help="instead of the one in the file"
+        "--solver", metavar="NAME", help="use this solver instead of that of the file"
     )
     subs["explain"].add_argument(
         "--reasons",
         action="store_true",
-        help="the largest contributions of each row towards a decision, and whether "
-        "they are clear: sheets, and a CSV",
+        help="also report the largest contributions of each row towards a decision",
     )
     table = add_table_arguments(
-        subs["explain"], "a table of your own, and a network that learns it"
+        subs["explain"], "a CSV instead of a problem file, with a default model"
     )
     table.add_argument(
         "--text",
         metavar="COLUMN",
-        help="a column of documents, to be explained word by word",
+        help="column of documents, which are explained word by word",
     )
     subs["lime"].add_argument(
         "--rows",
         nargs="+",
         type=_row,
         metavar="N",
-        help="numbers of rows of the table, from 0, instead of those of the file",
+        help="row numbers of the table, from 0, instead of those of the file",
     )
     subs["audit"].formatter_class = argparse.RawDescriptionHelpFormatter
     subs["audit"].epilog = _AUDIT_FILE
@@ -401,7 +411,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=os.path.abspath,
         metavar="ATTRIBUTIONS",
-        help="a .csv or .npz of numbers, instead of the one in the file",
+        help="a .csv or .npz with attributions, instead of that of the file",
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)
@@ -409,32 +419,36 @@ def _parser() -> argparse.ArgumentParser:
         "files", nargs="+", metavar="RESULT", help="a saved result (.npz)"
     )
     subs["report"].add_argument(
-        "-o", "--output", default="report.html", metavar="PAGE", help="a file"
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="PAGE",
+        help="the page (default: report.html)",
     )
     subs["report"].set_defaults(command=report)
     return parser
 
 
 _AUDIT_FILE = """\
-FILE may have three lines; paths are from where it lies:
+FILE needs three lines; paths are relative to its folder:
 
   data: {csv: customers.csv, target: Churn}
   model: {booster: model.txt}       # by LightGBM's save_model
   audit: {attributions: shap.csv, output: log_odds, data: rows.csv}
 
-Leave output out for regressions. data names the background rows that the numbers were
-made with; leave it out for path-dependent values.
+Omit output for regressions. data has the background rows of the attributions; omit it
+for path-dependent values.
 """
 
 _HELP = {
-    "sweep": "solve problem files; write what is found",
-    "explain": "one explanation with stated defaults",
-    "lime": "what LIME tends to at rows, and what it hides",
-    "interactions": "how much features matter jointly",
-    "audit": "whether attributions from elsewhere are right",
-    "compare": "what changed between two versions: OLD NEW, or a file that says so",
-    "check": "check problem files without running them",
-    "report": "write a page of saved results",
+    "sweep": "explanations for many weights of the losses",
+    "explain": "one explanation, with defaults",
+    "lime": "exact limits of LIME, and a diagnosis",
+    "interactions": "interactions of features, with intervals",
+    "audit": "check attributions from other packages",
+    "compare": "changes between two versions of a model",
+    "check": "validate problem files without running them",
+    "report": "write saved results as a page",
     "schema": "print the JSON Schema of problem files",
 }
 
@@ -442,13 +456,15 @@ _HELP = {
 def add_table_arguments(
     sub: argparse.ArgumentParser, title: str
 ) -> argparse._ArgumentGroup:
-    """The options of a table of the user's own."""
+    """Add the options of a CSV of the user."""
     table = sub.add_argument_group(title)
     table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
-    table.add_argument("--target", metavar="COLUMN", help="the column to learn")
+    table.add_argument(
+        "--target", metavar="COLUMN", help="the column that the model learns"
+    )
     table.add_argument(
         "--task",
         choices=("classification", "regression"),
-        help="by default classification if the target is text or has two values",
+        help="default: classification if the target is text or has two values",
     )
     return table

@@ -1,4 +1,4 @@
-"""Explanations of inputs that come later: posterior means of Gaussian processes."""
+"""Explanations of new inputs: posterior means of Gaussian processes."""
 
 from typing import TYPE_CHECKING
 

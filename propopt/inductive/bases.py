@@ -1,13 +1,13 @@
 """Eigenbases of similar features, and of kernel matrices.
 
-Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. All else knows Q = V
-diag(ς) Vᵀ by its eigenvalues and by three actions of V (:class:`FeatureBasis`).
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. :class:`FeatureBasis`
+represents Q = V diag(ς) Vᵀ by its eigenvalues and three products with V.
 
 Pixels of images as features: a feature is a channel, a row and a column, V = I_C ⊗
 V_row ⊗ V_col. An image M (H, W) of rotated features is V_rowᵀ M V_col: O(D (H + W))
 instead of D², and nothing of size D² is formed.
 
-Eigenbases of kernel matrices, that rotate a few columns without being formed. K = Q T
+Eigenbases of kernel matrices rotate a few columns without being formed. K = Q T
 Qᵀ with T tridiagonal and Q a product of Householder reflectors, and T = S diag(κ) Sᵀ.
 Columns are rotated by Qᵀ, then by Sᵀ: for fewer columns than points this
 is cheaper than to form U = Q S, which takes 40 % of a whole eigendecomposition.
@@ -34,7 +34,7 @@ from propopt.losses.graphs.points import Graph
 from propopt.losses.linear_algebra import is_symmetric, reflected, tridiagonalised
 
 
-# ---- Similar features: the eigenbasis in which the features of an explanation decouple
+# ---- Eigenbases of similar features
 
 
 class FeatureBasis(ABC):
@@ -47,24 +47,24 @@ class FeatureBasis(ABC):
     @property
     @abstractmethod
     def eigenvalues(self) -> Array:
-        """The ς_j ≥ 0, shape (D,); exactly zero where smoothness says nothing."""
+        """Eigenvalues ς_j ≥ 0, shape (D,); exactly zero if smoothness has no effect."""
 
     @abstractmethod
     def rotate(self, rows: Array) -> Array:
-        """``rows @ V`` for rows (..., D)."""
+        """The product ``rows @ V`` for rows (..., D)."""
 
     @abstractmethod
     def unrotate(self, rows: Array) -> Array:
-        """``rows @ V.T`` for rows (..., D)."""
+        """The product ``rows @ V.T`` for rows (..., D)."""
 
     @abstractmethod
     def unrotate_variances(self, variances: Array) -> Array:
-        """diag(V diag(s) Vᵀ) for each row s of ``variances`` (..., D)."""
+        """Variances diag(V diag(s) Vᵀ) for each row s of ``variances`` (..., D)."""
 
     @final
     @property
     def n_features(self) -> int:
-        """D."""
+        """The number D of features."""
         return len(self.eigenvalues)
 
 
@@ -95,14 +95,14 @@ def require_room(n_features: int) -> None:
     )
 
 
-# ---- Pixels of images as features: eigenbases that are products of rows and columns
+# ---- Pixels of images as features
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True)
 class GridFeatures(FeatureBasis):
-    """Pixels with their up to four neighbours, by cosine transforms.
+    """Pixels joined to up to four neighbours, by cosine transforms.
 
     The basis of ``Smoothness(shape.pixel_graph())``: Q = 2M with the Laplacian M of a
     grid is diagonal in the DCT-II of each channel (Strang 1999), with eigenvalues ς_ab
@@ -147,7 +147,7 @@ class GridFeatures(FeatureBasis):
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class KroneckerFeatures(FeatureBasis):
-    """Pixels whose similarity is that of their rows times that of their columns.
+    """Pixels with similarities that are products over rows and columns.
 
     The basis of 2 tr(W K_s⁻¹ Wᵀ) with K_s = I_C ⊗ K_row ⊗ K_column (Tadesse et al.
     2024, Eq. 9): its eigenvectors are products of theirs, with ς_ab = 2/(ρ_a γ_b).
@@ -182,14 +182,14 @@ class KroneckerFeatures(FeatureBasis):
     def of_kernels(
         cls, row_kernel: object, column_kernel: object, channels: int = 1
     ) -> KroneckerFeatures:
-        """From kernel matrices K_row (H, H) and K_column (W, W); O(H³ + W³).
+        """The basis of kernel matrices K_row (H, H) and K_column (W, W), in O(H³ + W³).
 
         Parameters
         ----------
         row_kernel, column_kernel : array
-            How similar rows are, and how similar columns are.
+            Similarities of rows, and of columns.
         channels : int
-            C; channels are not similar to one another.
+            C; different channels are not similar.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class KroneckerFeatures(FeatureBasis):
 
 
 def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:
-    """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
+    """``down @ M @ across.T`` for every image M of the rows, by blocks."""
     turned = np.empty(rows.shape)
     images, products = _images(rows, shape), _images(turned, shape)
     for part in BATCH_BUDGET.blocks(len(images), 8 * shape.n_features):
@@ -243,14 +243,14 @@ def _cosines(count: int) -> Array:
     return np.asarray(fft.idct(np.eye(count), norm="ortho", axis=0))
 
 
-# ---- Independent features, and those of any graph or kernel; what ``features`` may be
+# ---- Independent features, and features of any graph or kernel
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True)
 class IndependentFeatures(FeatureBasis):
-    """No feature is similar to another: V = I, and smoothness is zero.
+    """Features without similarities: V = I, and smoothness is zero.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class IndependentFeatures(FeatureBasis):
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class DenseFeatures(FeatureBasis):
-    """An eigenbasis that is stored, D² numbers; see the two constructors.
+    """An eigenbasis that is stored in D² numbers; see the two constructors.
 
     Parameters
     ----------
@@ -316,8 +316,7 @@ class DenseFeatures(FeatureBasis):
         """The basis of :class:`propopt.Smoothness`, Q = 2M with the Laplacian M."""
         require_room(graph.n_nodes)
         values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
-        # one zero per component of the graph comes out as rounding: it is a zero, and
-        # a constant along it is free
+        # the zero of each component of the graph has rounding, which is removed
         rounding = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
         return cls(np.where(values <= 10 * rounding, 0.0, values), vectors)
 
@@ -347,7 +346,7 @@ class DenseFeatures(FeatureBasis):
 
 
 def read_features(features: object, n_features: int) -> FeatureBasis:
-    """The basis of a graph, an image's grid, a kernel matrix, None, or itself."""
+    """The basis of a graph, an image shape, a kernel matrix or None."""
     match features:
         case None:
             basis: FeatureBasis = IndependentFeatures(n_features)
@@ -366,13 +365,13 @@ def read_features(features: object, n_features: int) -> FeatureBasis:
     return basis
 
 
-# ---- Eigenbases of kernel matrices, that rotate a few columns without being formed
+# ---- Eigenbases of kernel matrices
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KernelEigenbasis:
-    """K = U diag(κ) Uᵀ, with U = Q S."""
+    """The eigenbasis of K = U diag(κ) Uᵀ, with U = Q S."""
 
     eigenvalues: Array  # (n,): κ ≥ 0, ascending
     reflectors: Array  # (n − 1, n − 1): of Q below its first row and column
@@ -381,7 +380,7 @@ class KernelEigenbasis:
 
     @classmethod
     def of(cls, matrix: Array) -> KernelEigenbasis:
-        """That of a positive semidefinite matrix, which is overwritten; O(n³)."""
+        """The eigenbasis of a positive semidefinite matrix, which is overwritten."""
         reflectors, diagonal, off_diagonal, tau = tridiagonalised(matrix)
         values, vectors = la.eigh_tridiagonal(diagonal, off_diagonal)
         return cls(
@@ -393,17 +392,17 @@ class KernelEigenbasis:
 
     @cached_property
     def vectors(self) -> Array:
-        """U, eigenvectors in columns; formed once, O(n³)."""
+        """Eigenvectors U in columns, formed once in O(n³)."""
         return self._reflected(self.tridiagonal, "N")
 
     def rotate(self, columns: Array) -> Array:
-        """Uᵀ times columns (n, m)."""
+        """The product of Uᵀ and columns (n, m)."""
         if 2 * columns.shape[1] >= len(self.eigenvalues):
             return self.vectors.T @ columns
         return self.tridiagonal.T @ self._reflected(columns, "T")
 
     def _reflected(self, columns: Array, transpose: Literal["N", "T"]) -> Array:
-        """Q or Qᵀ times columns (n, m)."""
+        """The product of Q or Qᵀ and columns (n, m)."""
         turned = np.array(columns, order="F")
         if len(self.tau) == 0:
             return turned
@@ -418,7 +417,7 @@ def eigenbasis(matrix: Array) -> tuple[Array, Array]:
 
 
 def nonnegative(eigenvalues: Array) -> Array:
-    """Eigenvalues in ascending order; those negative by rounding are zeros."""
+    """Ascending eigenvalues, with negative rounding set to zero."""
     if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0):
         raise InvalidInput(
             "kernel: its matrix is not positive semidefinite (smallest eigenvalue "

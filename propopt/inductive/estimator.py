@@ -1,4 +1,4 @@
-"""The inductive explainer, with the conventions of scikit-learn."""
+"""The inductive explainer, a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from propopt.tables.imported import aligned, read_attributions
 from propopt.tables.schema import ColumnScale
 
 
-# ---- Where draws come from
+# ---- Sources of randomness
 
 
 RandomSource: TypeAlias = int | np.random.Generator | np.random.RandomState | None
-"""What ``random_state`` may be."""
+"""Types of ``random_state``."""
 
 
 def read_random_state(random_state: object) -> np.random.Generator:
@@ -60,7 +60,7 @@ def read_random_state(random_state: object) -> np.random.Generator:
         ) from None
 
 
-# ---- What is observed at the inputs: gradients, given or computed, or other targets
+# ---- Targets at the inputs: gradients, given or computed, or other values
 
 
 def read_targets(
@@ -73,7 +73,7 @@ def read_targets(
 ) -> tuple[Attributions, Labels]:
     """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names."""
     n_given = sum(source is not None for source in (y, gradients, function))
-    if n_given == 0:  # the first words are those of scikit-learn
+    if n_given == 0:  # begins like the message of scikit-learn
         raise InvalidInput(
             "fit: requires y to be passed, but the target y is None; give y, or either "
             "gradients or function="
@@ -96,7 +96,7 @@ def read_targets(
 def read_gradients(
     source: object, X: Any, labels: Labels, shape: tuple[int, ...]
 ) -> Attributions:
-    """Gradients at X, given or from a function; names are put in the order of X."""
+    """Gradients at X, given or from a function, with columns in the order of X."""
     if isinstance(source, Function):
         source = source.gradient(X if is_frame(X, "X") else np.asarray(X))
     G = aligned(source, labels, "gradients", "X")
@@ -106,13 +106,17 @@ def read_gradients(
 
 
 def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
-    """Names of rows and of targets: those of X, unless y is of other things.
+    """Names of rows and targets: those of X, unless y has other targets.
 
-    These differ in number from the columns of X, and none is called like one.
+    Targets are others if their number differs and they share no name with columns of X.
     """
-    found = read_attributions(y, "gradients")
-    values, own = found.values, found.labels
-    names = None if own.columns == tuple(range(values.shape[1])) else own.features
+    imported = read_attributions(y, "gradients")
+    values, target_labels = imported.values, imported.labels
+    names = (
+        None
+        if target_labels.columns == tuple(range(values.shape[1]))
+        else target_labels.features
+    )
     shared = set(names or ()) & set(labels.features or ())
     if values.shape[1] == shape[1] or shared:
         return labels
@@ -123,24 +127,24 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
     raise InvalidInput(f"gradients: expected shape {shape} as X, got {G.shape}")
 
 
-# ---- The estimator: targets at N inputs, and explanations of others
+# ---- The estimator
 
 
 # scikit-learn's classes have no types
 @final
 @suggests_arguments
 class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Explanations of inputs that come later, from gradients at those that are known.
+    """Explain new inputs from gradients at observed inputs by a Gaussian process.
 
-    After Tadesse et al. 2024, Eq. 5-9. The posterior mean E(x) of a Gaussian process
-    that has seen gradients at N inputs. It is exactly the row that x gets when it is
-    appended to these inputs, without a gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r
-    KernelRobustness + w_s Smoothness is minimized over all N + 1 rows (Proposition 1):
-    weights mean the same here as in :func:`propopt.solve`.
+    The explanation E(x) is the posterior mean given gradients at N inputs (Tadesse et
+    al. 2024, Eq. 5-9). It equals the row of x if x is appended to these inputs without
+    a gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r KernelRobustness + w_s Smoothness is
+    minimized over all N + 1 rows (Proposition 1). So weights have the same meaning as
+    in :func:`propopt.solve`.
 
     In the eigenbasis of the features, with ς_j the eigenvalues of smoothness, p_j = 1 +
     w_s ς_j, λ = 2 w_r, κ = k(X, x)/λ and A_j = K/λ + I/p_j: the kriging mean m_j =
-    κᵀA_j⁻¹ ĝ_j/p_j and variance v_j = k(x, x)/λ − κᵀA_j⁻¹κ (both changed where a
+    κᵀA_j⁻¹ ĝ_j/p_j and variance v_j = k(x, x)/λ − κᵀA_j⁻¹κ (both modified if a
     constant is integrated out) give E_j = m_j/(1 + w_s ς_j v_j), of variance v_j/(1 +
     w_s ς_j v_j).
 
@@ -152,31 +156,33 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         w_s ≥ 0, weight of :class:`propopt.Smoothness`; above zero it needs
         ``features``.
     features : Graph, ImageShape, FeatureBasis, array (D, D) or None
-        Which features are similar: a graph, with the loss Smoothness(graph), a kernel
-        matrix K_s, with the loss 2 tr(W K_s⁻¹ Wᵀ), or the shape of images, with
-        Smoothness(shape.pixel_graph()), of which no matrix is formed.
+        Similar features: a graph, with the loss Smoothness(graph); a kernel matrix K_s,
+        with the loss 2 tr(W K_s⁻¹ Wᵀ); or the shape of images, with
+        Smoothness(shape.pixel_graph()) and without forming a matrix.
     kernel : {"gaussian", "matern"} or scikit-learn kernel
         k; Matérn with ν = 5/2.
     lengthscale : float, optional
-        Of a kernel given by name; by default the median distance of different points.
+        Length scale of a kernel given by name; by default the median distance of
+        distinct points.
     mean : {"per_feature", "none", "common"}
-        The constant that robustness does not see, w_n − c: one for each feature (as
+        The constant c that robustness subtracts from w_n: one for each feature (as
         ``KernelRobustness(K)``), none (as ``KernelRobustness(K, mean="none")``), or the
-        same number for all features (the paper's μ).
+        same number for all features (μ of the paper).
     jitter : float
-        Added to the diagonal of K, new points included. K may be singular, so that zero
-        is safe.
+        Added to the diagonal of K, also for new points. Zero is possible, as K may be
+        singular.
     inducing : InducingRule, array (M, D) or None
-        Inputs that carry the prior where there are many observations; None is all.
+        Inducing inputs for many observations; None uses all observations.
     scale : "std", None, mapping or array (D,)
-        What columns are divided by before distances are measured; None leaves them as
-        they are. Where ``function`` has a schema, categories are one-hot over √2, see
+        Scales that columns are divided by in distances; None does not scale. If
+        ``function`` has a schema, categories are one-hot over √2, see
         :meth:`propopt.functions.TableSchema.coordinates`.
     optimize : {"marginal_likelihood", "leave_one_out"} or None
-        Fit the kernel's hyper-parameters and the positive weights to the gradients,
-        starting from those given and from two other places; needs ``inducing=None``.
+        Criterion to fit the kernel's hyper-parameters and the positive weights to the
+        gradients, from the given and two other starting points; needs
+        ``inducing=None``.
     random_state : int, numpy.random.Generator, RandomState or None
-        For inducing inputs; None is seed 0.
+        Seed for inducing inputs; None is seed 0.
 
     Attributes
     ----------
@@ -185,11 +191,11 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     kernel_ : scikit-learn kernel
         The kernel in use.
     inducing_inputs_ : array (M, C)
-        Z, where distances are measured: columns divided by ``scale``.
+        Z, in scaled coordinates.
     n_features_in_ : int
         D.
     feature_names_in_ : array (D,)
-        Names of the columns, where X has some.
+        Names of the columns, if X has names.
 
     Examples
     --------
@@ -252,26 +258,26 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         gradients: object = None,
         function: object = None,
     ) -> Self:
-        """Condition on targets at the rows of X, which are gradients as a rule.
+        """Condition the Gaussian process on gradients, or other targets, at X.
 
         Parameters
         ----------
         X : array or DataFrame (N, D)
             The inputs.
         y : array, DataFrame or Explanation (N, T), optional
-            Targets in rows: ∇f(x_n), or attributions of T ≠ D things that are not the
-            columns of X, such as groups of them; ``features`` then speaks of these.
+            Targets in rows: ∇f(x_n), or attributions of T ≠ D other features, such as
+            groups of columns; ``features`` then refers to these.
         gradients : array, DataFrame or Explanation (N, D), optional
-            ∇f(x_n), in rows, instead of y: of another shape than X they are refused.
+            ∇f(x_n), in rows, instead of y; they must have the shape of X.
         function : Function, optional
             f, instead of its gradients.
 
-        Rows and columns that have names are put in the order of X.
+        Named rows and columns are sorted in the order of X.
 
         Raises
         ------
         InvalidInput
-            If an argument or a parameter cannot be used.
+            If an argument or a parameter is invalid.
         """
         self._has_schema = isinstance(function, Function) and (
             function.schema is not None
@@ -284,7 +290,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         prior = self._tuned(self._prior(points, values), rule)
         self._inputs, self._targets = inputs, targets
         self._process = process = prior.condition(rule, rng)
-        process.under(prior.weights)  # refuses a singular system before it is asked
+        process.with_weights(prior.weights)  # refuses a singular system
         self.robustness_, self.smoothness_ = prior.weights
         self.kernel_ = prior.kernel.function
         self.inducing_inputs_ = process.state.inducing
@@ -302,17 +308,17 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_std: bool = False,
         gradients: object = None,
     ) -> Explanation:
-        """Explain each new input by itself, given the inducing inputs.
+        """Explain each new input independently, given the inducing inputs.
 
         Parameters
         ----------
         X_new : array or DataFrame (m, D)
-            New inputs. Each is appended alone: others at the same time change nothing.
+            New inputs. Explanations do not depend on the other new inputs.
         return_std : bool
-            Also give ``details["standard_deviation"]`` (m, D), that of the posterior.
+            Also compute ``details["standard_deviation"]`` (m, D) of the posterior.
         gradients : array (m, D), Function or None
-            Gradients at the new inputs, to be used as further observations of unit
-            variance, each for its own input.
+            Gradients at the new inputs, as additional observations of unit variance,
+            each for the same input only.
 
         Returns
         -------
@@ -322,7 +328,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If an argument cannot be used.
+            If an argument is invalid.
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
@@ -336,10 +342,10 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_std: bool = False,
         gradients: object = None,
     ) -> list[Explanation]:
-        """Explain new inputs under many weights, from one eigendecomposition.
+        """Explain new inputs for many weights, from one eigendecomposition.
 
-        Each costs O(M·m·D) for m new inputs, as much as one product of matrices.
-        Inducing inputs stay those that :meth:`fit` chose.
+        Each costs O(M·m·D) for m new inputs, like one product of matrices. Inducing
+        inputs are those of :meth:`fit`.
 
         Parameters
         ----------
@@ -351,7 +357,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         list of Explanation
-            One per pair, in order.
+            One for each pair, in order.
 
         Examples
         --------
@@ -366,18 +372,15 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         start = time.perf_counter()
         points, rotated, labels = self._read(X_new, gradients)
         pairs = [read_weights(pair, self._process.basis) for pair in weights]
-        answers = self._process.answers(points, rotated, pairs, return_std)
+        results = self._process.explanations(points, rotated, pairs, return_std)
         seconds = (time.perf_counter() - start) / max(1, len(pairs))
         return [
             self._explanation(W, pair, labels, seconds, details)
-            for pair, (W, details) in zip(pairs, answers, strict=True)
+            for pair, (W, details) in zip(pairs, results, strict=True)
         ]
 
     def predict(self, X: object) -> Array:
-        """Attributions of each row of X by itself: those of :meth:`explain`, plain.
-
-        X (m, D), gives (m, D).
-        """
+        """Attributions (m, D) of rows X (m, D) as an array, see :meth:`explain`."""
         check_is_fitted(self)
         self._validate(X, reset=False, skip_check_array=self._has_schema)
         return np.array(self.explain(X).attributions)
@@ -389,19 +392,19 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state: RandomSource = None,
         gradients: object = None,
     ) -> Array:
-        """Attributions from the posterior, shape (n_samples, m, D).
+        """Draw attributions from the posterior, shape (n_samples, m, D).
 
-        Features of one input vary together, as the posterior of that input says;
-        different inputs are drawn independently, so that samples are no functions of x.
+        Features of one input are correlated, by the posterior of that input. Different
+        inputs are drawn independently, so that samples are not functions of x.
 
         Parameters
         ----------
         X_new, gradients
             As for :meth:`explain`.
         n_samples : int
-            How many.
+            Number of samples.
         random_state : int, numpy.random.Generator, RandomState or None
-            Where draws come from; None is seed 0.
+            Seed of the draws; None is seed 0.
         """
         count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
         check_is_fitted(self)
@@ -420,14 +423,14 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _tuned(self, prior: Prior, rule: InducingRule | None) -> Prior:
-        """The prior that ``optimize`` finds; the given one where that is None."""
+        """The prior after ``optimize``; the given one if that is None."""
         criterion = read_criterion(self.optimize)
         if criterion is None:
             return prior
         if rule is not None:
             raise InvalidInput(
-                "optimize: needs inducing=None; optimize on a part of the points, then "
-                "give the result"
+                "optimize: needs inducing=None; optimize on some of the points, then "
+                "pass the result"
             )
         return tuned(prior, criterion)
 
@@ -438,7 +441,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _read(
         self, X_new: object, gradients: object
     ) -> tuple[Points, Array | None, Labels]:
-        """Where new inputs lie, their rotated gradients, names of what they get."""
+        """Coordinates of new inputs, their rotated gradients, and names of targets."""
         points, labels = self._inputs.read(X_new, "X_new")
         basis, rotated = self._process.basis, None
         if basis.n_features != self._inputs.n_features:
@@ -471,18 +474,18 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _validate(self, X: object, **how: bool) -> None:
-        """Have scikit-learn set or compare ``n_features_in_`` and names of columns."""
+        """Set or compare ``n_features_in_`` and names of columns by scikit-learn."""
         if sp.issparse(X):
-            return  # refused where tables are read
+            return  # refused later
         # scikit-learn refuses names of which only some are text
         is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
         table: Any = np.asarray(X) if len(is_text) == 2 else X
         try:
-            # NaN is refused by what reads X
+            # NaN is refused later
             validate_data(self, table, ensure_all_finite="allow-nan", **how)
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             if isinstance(error, TypeError) and isinstance(table, np.ndarray):
-                raise  # as scikit-learn's checks of estimators ask
+                raise  # as scikit-learn's estimator checks require
             raise InvalidInput(f"X: {error}") from None
 
     def __sklearn_tags__(self) -> Any:

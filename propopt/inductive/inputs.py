@@ -1,4 +1,4 @@
-"""Inputs, their distances and kernels, and which of them carry the prior."""
+"""Inputs, their distances and kernels, and rules for inducing inputs."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from propopt.tables.frames import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 
 
-# ---- How inputs are read, and where they lie for the kernel
+# ---- Inputs and their coordinates
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a fit remembers of its table: columns, and units of distances."""
+    """Columns and scales of the table of a fit."""
 
-    n_features: int  # D, how many attributions an input gets
+    n_features: int  # D, the number of attributions of an input
     names: tuple[str, ...] | None
-    # (D,): what columns are divided by, 0 for those that have no part in distances
+    # (D,): divisors of columns; 0 removes a column from distances
     sizes: Array | None
-    # of DataFrames, whose categories are one-hot over √2, and their units
+    # of DataFrames with categories, which are one-hot over √2, and their scales
     schema: TableSchema | None = None
     scale: ColumnScale = None
 
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        """Where the rows lie, and the names of rows and features."""
+        """Coordinates of the rows, and names of rows and features."""
         if self.schema is not None:
             points, labels = self.schema.encode(X, what)
             _refuse_missing(points, what)
@@ -51,35 +51,33 @@ class Inputs:
                 f"{points.shape[1]}"
             )
         if differ(labels.features, self.names):
-            raise InvalidInput(
-                f"{what}: its columns are not those of fit, in that order"
-            )
+            raise InvalidInput(f"{what}: expected the columns of fit, in that order")
         _refuse_missing(points, what)
         return self.coordinates(points), Labels(
             labels.points, labels.features or self.names
         )
 
     def coordinates(self, points: Points) -> Points:
-        """Numbers where they lie for the kernel."""
+        """Points in scaled coordinates."""
         return points if self.sizes is None else per_scale(points, self.sizes)
 
 
 def _refuse_missing(points: Points, label: str) -> None:
-    """Distances with missing numbers are none of points: no kernel is definite."""
+    """Refuse missing numbers, for which no kernel is positive definite."""
     absent = np.isnan(points)
     if absent.any():
         raise InvalidInput(
             f"{label}: numbers are missing (NaN) in {int(absent.any(axis=1).sum())} of "
-            f"{len(points)} rows, and no kernel is positive definite between such "
-            "rows; impute them (sklearn.impute.SimpleImputer(add_indicator=True)), or "
-            "take po.Explainer, which takes them as they are"
+            f"{len(points)} rows, for which no kernel is positive definite; "
+            "impute them (sklearn.impute.SimpleImputer(add_indicator=True)), or use "
+            "po.Explainer, which takes missing numbers"
         )
 
 
 def read_inputs(
     X: Any, function: object, scale: ColumnScale
 ) -> tuple[Inputs, Points, Labels]:
-    """The columns of X, as the function takes them if one is given; and X, read."""
+    """Columns of X, by the schema of a function with one; coordinates and names."""
     if isinstance(function, Function) and function.schema is not None:
         schema = function.schema
         inputs = Inputs(len(schema.names), None, None, schema, scale)
@@ -91,18 +89,18 @@ def read_inputs(
     return inputs, inputs.coordinates(points), labels
 
 
-# ---- Distances of points, right where they are small, and fast where features are many
+# ---- Distances, exact for close points and fast for many features
 
 
 _MANY_FEATURES = 64
-"""From here on, products of matrices are faster than differences of all pairs."""
+"""From this number on, matrix products are faster than differences of pairs."""
 
 _CANCELS = 1e-3
-"""Below this part of ‖x‖² + ‖z‖², a squared distance is computed from differences."""
+"""Squared distances below this share of ‖x‖² + ‖z‖² use differences."""
 
 
 def cross_distances(X: Points, Z: Points) -> Array:
-    """‖x − z‖ for all rows, shape (n, m), right to 12 figures or more; exact zeros."""
+    """Distances ‖x − z‖ (n, m), exact to 12 digits or more; zeros are exact."""
     if X.shape[1] < _MANY_FEATURES:
         return np.asarray(cdist(X, Z))
     lengths, products = _lengths_and_products(X, Z)
@@ -119,7 +117,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
 
 
 def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
-    """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
+    """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, by blocks of features."""
     lengths, products = np.zeros((2, len(X), len(Z)))
     for features in BATCH_BUDGET.blocks(X.shape[1], 32 * len(Z)):
         centre = Z[:, features].mean(axis=0)
@@ -131,9 +129,11 @@ def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
 
 
 def typical_distance(points: Points) -> float:
-    """Their median, by the rule of :func:`propopt.graphs.gaussian_graph`."""
+    """The median distance, as in :func:`propopt.graphs.gaussian_graph`."""
     if len(points) == 1:
-        raise InvalidInput("lengthscale: 1 sample has no distance to others; give one")
+        raise InvalidInput(
+            "lengthscale: 1 sample has no distance to others; give a number"
+        )
     if points.shape[1] < _MANY_FEATURES:
         return median_distance(points)
     thinned = points[:: -(-len(points) // 2000)]
@@ -145,35 +145,35 @@ def _squares(rows: Array) -> Array:
     return np.einsum("nd,nd->n", rows, rows)
 
 
-# ---- Similar inputs: covariances of points, as scikit-learn's kernels give them
+# ---- Covariances of points by scikit-learn kernels
 
 
 _SEARCH = 100.0
-"""A lengthscale is sought within this factor of where it starts."""
+"""Search range of a lengthscale, as a factor of its start."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointKernel:
-    """The kernel between points, with jitter where a point meets itself.
+    """A kernel of points, with jitter for identical points.
 
-    k(x, x') + jitter · [x and x' are the same point, and not only equal]
+    k(x, x') + jitter · [x and x' are the same row, not only equal]
     """
 
-    # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
+    # k; terms that k(X) has only on its diagonal (a WhiteKernel) act like jitter
     function: Any
     jitter: float  # at least zero
-    # whether k depends on distances alone, which are ours then
+    # whether k depends only on distances, which are then computed here
     radial: bool
 
     def matrix(self, X: Points) -> Array:
-        """K of the points X, shape (n, n), jitter included."""
+        """The kernel matrix K (n, n) of points X, with jitter."""
         matrix = self.cross(X, X) if self.radial else _finite(self.function(X))
         matrix[np.diag_indices_from(matrix)] += self.jitter
         return matrix
 
     def cross(self, X: Points, Z: Points) -> Array:
-        """k(x, z) between different points, shape (n, m), without jitter."""
+        """Covariances k(x, z) of different points, (n, m), without jitter."""
         if not self.radial:
             return _finite(self.function(X, Z))
         # a point at 0 and points at r on a line have the covariances k(r)
@@ -182,7 +182,7 @@ class PointKernel:
         return _finite(on_a_line).reshape(apart.shape)
 
     def diagonal(self, X: Points) -> Array:
-        """k(x, x) + jitter, shape (n,)."""
+        """Variances k(x, x) + jitter, shape (n,)."""
         return _finite(self.function.diag(X)) + self.jitter
 
     @property
@@ -192,22 +192,22 @@ class PointKernel:
 
     @property
     def bounds(self) -> Array:
-        """Their limits, logarithms too, shape (len(theta), 2)."""
+        """Logarithms of the bounds of hyper-parameters, shape (len(theta), 2)."""
         return np.asarray(self.function.bounds, dtype=np.float64).reshape(-1, 2)
 
     def at(self, theta: Array) -> PointKernel:
-        """This kernel with other hyper-parameters."""
+        """This kernel with other values of hyper-parameters."""
         return replace(self, function=self.function.clone_with_theta(theta))
 
 
 def read_kernel(
     kernel: object, lengthscale: object, points: Points, jitter: object
 ) -> PointKernel:
-    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn."""
+    """The kernel ``"gaussian"`` or ``"matern"`` (ν = 5/2), or one of scikit-learn."""
     extra = read_nonnegative(jitter, "jitter")
     if isinstance(kernel, Kernel):
-        own = _own(kernel, lengthscale, points)
-        return PointKernel(function=own, jitter=extra, radial=False)
+        copy = _validated_kernel(kernel, lengthscale, points)
+        return PointKernel(function=copy, jitter=extra, radial=False)
     if kernel not in ("gaussian", "matern"):
         raise InvalidInput(
             "kernel: expected 'gaussian', 'matern' or a scikit-learn kernel, got "
@@ -222,11 +222,11 @@ def read_kernel(
     return PointKernel(function=function, jitter=extra, radial=True)
 
 
-def _own(kernel: Any, lengthscale: object, points: Points) -> Any:
-    """A copy of a kernel; refused with a lengthscale, or of other dimensions."""
+def _validated_kernel(kernel: Any, lengthscale: object, points: Points) -> Any:
+    """A copy of a kernel object, after checks of lengthscale and dimensions."""
     if lengthscale is not None:
         raise InvalidInput(
-            "lengthscale: a kernel object has its own; give lengthscale=None"
+            "lengthscale: a kernel object already has one; give lengthscale=None"
         )
     try:
         kernel(points[:1])
@@ -246,14 +246,14 @@ def _finite(values: Any) -> Array:
     return array
 
 
-# ---- Which inputs carry the prior: a few, chosen among many observations
+# ---- Rules for inducing inputs
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """What a rule chooses inducing inputs for: observations, and their kernel.
+    """The observations and the kernel for which a rule chooses inducing inputs.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class Candidates:
     noise : float
         Variance of the least noisy observation in units of the kernel, λ/max_j p_j.
     rng : numpy.random.Generator
-        Where draws come from.
+        Source of random draws.
     """
 
     X: Points
@@ -274,18 +274,18 @@ class Candidates:
 
 
 class InducingRule(ABC):
-    """How inducing inputs are chosen; never more than there are different points."""
+    """A rule that chooses inducing inputs, at most as many as distinct points."""
 
     @abstractmethod
     def select(self, candidates: Candidates, /) -> Points:
-        """Inducing inputs Z, shape (M, D)."""
+        """Choose inducing inputs Z, shape (M, D)."""
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class GivenInputs(InducingRule):
-    """Inducing inputs that are given.
+    """Inducing inputs that the user gives.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class GivenInputs(InducingRule):
 @suggests_arguments
 @dataclass(frozen=True)
 class RandomInputs(InducingRule):
-    """Observed inputs, uniformly at random.
+    """Inducing inputs drawn uniformly from the observed inputs.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class RandomInputs(InducingRule):
     count: int
 
     def select(self, candidates: Candidates, /) -> Points:
-        different = _different(candidates.X)
+        different = _distinct(candidates.X)
         count = min(read_count(self.count, "count"), len(different))
         return different[
             np.sort(candidates.rng.choice(len(different), count, replace=False))
@@ -343,7 +343,7 @@ class KMeansInputs(InducingRule):
     count: int
 
     def select(self, candidates: Candidates, /) -> Points:
-        different = _different(candidates.X)
+        different = _distinct(candidates.X)
         count = read_count(self.count, "count")
         if count >= len(different):
             return different
@@ -360,10 +360,10 @@ class KMeansInputs(InducingRule):
 @suggests_arguments
 @dataclass(frozen=True)
 class FarthestInputs(InducingRule):
-    """Each the observed input farthest from those before it (Gonzalez 1985).
+    """Observed inputs, each the farthest from those before it (Gonzalez 1985).
 
-    The first is the one nearest to the mean. No point is then farther from its nearest
-    inducing input than twice the best possible for so many.
+    The first is the nearest to the mean. The largest distance to the nearest inducing
+    input is then at most twice the smallest possible for their number.
 
     Parameters
     ----------
@@ -390,13 +390,13 @@ class FarthestInputs(InducingRule):
 @suggests_arguments
 @dataclass(frozen=True)
 class GreedyVariance(InducingRule):
-    """Each the observed input whose prior variance the others explain least.
+    """Observed inputs, each with the largest prior variance given those before it.
 
-    This is the pivoted Cholesky factorisation of K; it stops when the trace of what is
-    left, tr(K − Q), is at most ``tolerance`` times the noise λ/max_j p_j. With t = tr(K
-    − Q)/λ, the part t·p_j/2 of the information lost in feature j (Titsias 2009, Eq. 9)
-    is then at most tolerance/2 nats. What a ``WhiteKernel`` adds cannot be explained,
-    so that with one the rule goes on to ``max_count``; use ``jitter`` instead.
+    This is the pivoted Cholesky factorisation of K. It stops when the unexplained trace
+    tr(K − Q) is at most ``tolerance`` times the noise λ/max_j p_j. With t = tr(K −
+    Q)/λ, the term t·p_j/2 of the information lost in feature j (Titsias 2009, Eq. 9) is
+    then at most tolerance/2 nats. The variance of a ``WhiteKernel`` cannot be
+    explained, so that the rule continues to ``max_count``; use ``jitter`` instead.
 
     Parameters
     ----------
@@ -452,5 +452,5 @@ def read_inducing(inducing: object) -> InducingRule | None:
     return GivenInputs(inducing)
 
 
-def _different(X: Points) -> Points:
+def _distinct(X: Points) -> Points:
     return np.unique(X, axis=0)

@@ -1,4 +1,4 @@
-"""The constant of the prior, and normal laws of attributions.
+"""The constant of the prior, and normal distributions of attributions.
 
 A constant has an improper flat prior and is integrated out (universal kriging). It
 enters through s_j = 1ᵀA_j⁻¹1 and r_j = 1ᵀA_j⁻¹y_j, with A_j the covariance of the
@@ -17,27 +17,27 @@ from propopt.base.errors import InvalidInput
 from propopt.inductive.bases import FeatureBasis
 
 
-# ---- The constant of the prior: none, one per feature, or one that all features share
+# ---- The constant of the prior: none, one per feature, or a common one
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalLaws:
-    """Gaussian laws N(m, diag(v) + d dᵀ/s), one per point, in rotated features."""
+    """Normal distributions N(m, diag(v) + d dᵀ/s) of points, in rotated features."""
 
     mean: Array  # (m, D): in the basis V of the features
-    # (m, D) or (m, 1): v ≥ 0; one column where all features have the same
+    # (m, D) or (m, 1): v ≥ 0; one column if all features are equal
     variance: Array
-    # (m, D) or (1, 1): d, how the mean moves with a constant that all features share
+    # (m, D) or (1, 1): d, derivative of the mean by the common constant
     direction: Array = field(default_factory=lambda: np.zeros((1, 1)))
-    # (m, 1) or (1, 1): s > 0, how well that constant is known
+    # (m, 1) or (1, 1): s > 0, precision of that constant
     precision: Array = field(default_factory=lambda: np.ones((1, 1)))
 
     def observe(self, precision: Array, weighted: Array) -> NormalLaws:
-        """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
+        """The distributions given observations y_j = w_j + N(0, 1/q_j) at every point.
 
         With D = 1 + q v: mean (m + v q y)/D, variance v/D, direction d/D, precision
-        s + Σ_j q_j d_j²/D_j, then a step of the shared constant.
+        s + Σ_j q_j d_j²/D_j, then a step of the common constant.
         """
         shrink = 1.0 + precision * self.variance
         direction = self.direction / shrink
@@ -54,7 +54,7 @@ class NormalLaws:
         )
 
     def deviations(self, basis: FeatureBasis) -> Array:
-        """Standard deviation of every attribution, features as they were, (m, D)."""
+        """Standard deviations of attributions of the original features, (m, D)."""
         variance = basis.unrotate_variances(self._full(self.variance))
         shared = basis.unrotate(self._full(self.direction))
         return np.sqrt(variance + shared**2 / self.precision)
@@ -62,12 +62,12 @@ class NormalLaws:
     def draw(
         self, basis: FeatureBasis, n_samples: int, rng: np.random.Generator
     ) -> Array:
-        """(n_samples, m, D); one stream in the order point, sample, feature."""
+        """Draw samples (n_samples, m, D), in the order point, sample, feature."""
         n_points, n_features = self.mean.shape
         normal = rng.standard_normal((n_points, n_samples, n_features + 1))
-        own = np.sqrt(self.variance)[:, None] * normal[..., 1:]
+        independent = np.sqrt(self.variance)[:, None] * normal[..., 1:]
         shared = (self.direction / np.sqrt(self.precision))[:, None] * normal[..., :1]
-        return basis.unrotate(self.mean[:, None] + own + shared).swapaxes(0, 1)
+        return basis.unrotate(self.mean[:, None] + independent + shared).swapaxes(0, 1)
 
     def _full(self, rows: Array) -> Array:
         return np.broadcast_to(rows, self.mean.shape)
@@ -79,19 +79,19 @@ MeanName: TypeAlias = Literal["none", "per_feature", "common"]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constants:
-    """What the observations say of a constant, for each rotated feature."""
+    """Statistics of a constant from the observations, for each rotated feature."""
 
     ones: Array  # (D,) or (1,): s_j = 1ᵀA_j⁻¹1
     targets: Array  # (D,): r_j = 1ᵀA_j⁻¹y_j
 
 
 class Mean:
-    """How the constant of the prior is treated; here there is none."""
+    """A prior without a constant; base of the other treatments."""
 
     def predict(
         self, mean: Array, variance: Array, slope: Array, constants: Constants, /
     ) -> NormalLaws:
-        """The law at m points, from simple kriging and what a constant would change.
+        """The distributions at m points, from simple kriging and the constant.
 
         mean κᵀA⁻¹y (m, D), variance v and slope u = 1 − 1ᵀA⁻¹κ (m, D) or (m, 1).
         """
@@ -99,30 +99,30 @@ class Mean:
         return NormalLaws(mean=mean, variance=variance)
 
     def gain(self, constants: Constants, /) -> float:
-        """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
+        """The decrease of Σ_j y_jᵀA_j⁻¹y_j by the optimal constants."""
         del constants
         return 0.0
 
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
-        """Log determinant that integrating the constants adds to that of T.
+        """The log determinant due to integrating out the constants.
 
-        ``proper`` (D,) is what smoothness alone knows of them; flat where that is zero.
+        ``proper`` (D,) are their prior precisions by smoothness; zero for a flat prior.
         """
         del constants, proper
         return 0.0
 
     def n_flat(self, proper: Array, /) -> int:
-        """How many constants have a flat prior."""
+        """The number of constants with a flat prior."""
         del proper
         return 0
 
     def left_out_cost(
         self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
     ) -> float:
-        """−2 Σ_n log density of observation n given the others, less constants.
+        """−2 Σ_n log density of observation n given the others, up to a constant.
 
-        Of residuals T⁻¹y, leverages diag T⁻¹ and slopes z = T⁻¹h before a constant of
-        effect h is counted; with it C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j.
+        From residuals T⁻¹y, leverages diag T⁻¹ and slopes z = T⁻¹h without a constant
+        of effect h; with it C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j.
         """
         del slope, constants
         return float((residual**2 / leverage - np.log(leverage)).sum())
@@ -131,7 +131,7 @@ class Mean:
 @final
 @dataclass(frozen=True)
 class MeanPerFeature(Mean):
-    """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
+    """One constant for each feature: mean m + b u, b = r/s, variance v + u²/s."""
 
     def predict(
         self, mean: Array, variance: Array, slope: Array, constants: Constants, /
@@ -162,9 +162,9 @@ class MeanPerFeature(Mean):
 @final
 @dataclass(frozen=True, eq=False)
 class CommonMean(Mean):
-    """One constant for all features, pooled over them."""
+    """One common constant for all features."""
 
-    loadings: Array  # (D,): c = Vᵀ1: how the constant shows in each rotated feature
+    loadings: Array  # (D,): c = Vᵀ1: the constant in each rotated feature
 
     def predict(
         self, mean: Array, variance: Array, slope: Array, constants: Constants, /
@@ -210,7 +210,7 @@ class CommonMean(Mean):
 
 
 def read_mean(mean: object, basis: FeatureBasis) -> Mean:
-    """The treatment with this name."""
+    """The treatment of the constant with this name."""
     if mean == "none":
         return Mean()
     if mean == "per_feature":
@@ -223,7 +223,7 @@ def read_mean(mean: object, basis: FeatureBasis) -> Mean:
 
 
 def _loadings(basis: FeatureBasis) -> Array:
-    """Vᵀ1, with exact zeros where smoothness does not see a constant."""
+    """Vᵀ1, with exact zeros if smoothness ignores constants."""
     loadings = basis.rotate(np.ones((1, basis.n_features)))[0]
     roughness = float(loadings**2 @ basis.eigenvalues)  # 1ᵀP1, zero for every graph
     rounding = basis.n_features * np.finfo(float).eps * basis.eigenvalues.max()

@@ -1,4 +1,4 @@
-"""The prior, what it has seen, and lengthscales that account best for it."""
+"""The prior, the posterior for any weights, and optimal hyper-parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from propopt.inductive.posterior import (
 )
 
 
-# ---- A prior with its observations, before one is conditioned on the other
+# ---- Priors and posteriors
 
 
 WeightPair: TypeAlias = tuple[float, float]
@@ -36,28 +36,28 @@ WeightPair: TypeAlias = tuple[float, float]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianProcess:
-    """A conditioned prior whose weights are still free."""
+    """A conditioned prior, for any weights."""
 
     state: Posterior  # inducing inputs and gradients, in one eigenbasis
     basis: FeatureBasis  # V and ς
     mean: Mean  # the constant of the prior
 
-    def under(self, weights: WeightPair) -> WeightedPosterior:
-        """The model under one pair of weights, in O(r·D)."""
+    def with_weights(self, weights: WeightPair) -> WeightedPosterior:
+        """The posterior for one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
         pull = smoothing(self.basis, smoothness)
         posterior = WeightedPosterior(model=self, lam=2.0 * robustness, pull=pull)
         self.state.require_condition(posterior.p, posterior.lam)
         return posterior
 
-    def answers(
+    def explanations(
         self,
         points: Points,
         rotated: Array | None,
         weights: Sequence[WeightPair],
         return_std: bool,
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
-        """Attributions and details of new points under each pair of weights."""
+        """Attributions and details of new points for each pair of weights."""
         shape = len(points), self.basis.n_features
         W = [np.empty(shape) for _ in weights]
         spread = [np.empty(shape) for _ in weights if return_std]
@@ -76,7 +76,7 @@ class GaussianProcess:
         n_samples: int,
         rng: np.random.Generator,
     ) -> Array:
-        """Draws under one pair of weights, shape (n_samples, m, D)."""
+        """Samples for one pair of weights, shape (n_samples, m, D)."""
         samples = np.empty((n_samples, len(points), self.basis.n_features))
         for rows, _, law in self._laws(points, rotated, [weights], n_samples):
             samples[:, rows] = law.draw(self.basis, n_samples, rng)
@@ -89,8 +89,8 @@ class GaussianProcess:
         weights: Sequence[WeightPair],
         copies: int = 1,
     ) -> Iterator[tuple[slice, int, NormalLaws]]:
-        """The law of each block of new points under each pair of weights."""
-        models = [self.under(pair) for pair in weights]
+        """The distribution of each block of new points for each pair of weights."""
+        models = [self.with_weights(pair) for pair in weights]
         n_numbers = max(points.shape[1], self.basis.n_features)
         width = max(len(self.state.inducing), 2 * n_numbers * copies)
         for rows in BATCH_BUDGET.blocks(len(points), 8 * width):
@@ -103,25 +103,25 @@ class GaussianProcess:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedPosterior:
-    """A model under one pair of weights."""
+    """The posterior for one pair of weights."""
 
-    model: GaussianProcess  # the rest
+    model: GaussianProcess  # without weights
     lam: float  # λ = 2 w_r
-    # (D,) or (1,): w_s ς_j: how strongly smoothness draws rotated feature j to zero
+    # (D,) or (1,): w_s ς_j, shrinkage of rotated feature j by smoothness
     pull: Array
 
     @property
     def p(self) -> Array:
-        """1 + w_s ς_j, precision of the observations."""
+        """The precision 1 + w_s ς_j of the observations."""
         return 1.0 + self.pull
 
     @cached_property
     def constants(self) -> Constants:
-        """What the observations say of the constants."""
+        """Statistics of the constants from the observations."""
         return self.model.state.constants(self.p, self.lam)
 
     def before(self, queries: Queries) -> NormalLaws:
-        """Kriging from the inducing inputs, before smoothness acts at new points."""
+        """Kriging from the inducing inputs, without smoothness at new points."""
         state = self.model.state
         return self.model.mean.predict(
             state.weigh_targets(queries.coordinates, self.p, self.lam),
@@ -131,11 +131,11 @@ class WeightedPosterior:
         )
 
     def slope(self, queries: Queries) -> Array:
-        """How kriging moves with a constant, shape (m, D) or (m, 1)."""
+        """The derivative of kriging by a constant, shape (m, D) or (m, 1)."""
         return self.model.state.slope(queries, self.p, self.lam)
 
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
-        """The posterior at each new point alone; rotated (m, D)."""
+        """The posterior at each new point; rotated gradients (m, D)."""
         before = self.before(queries)
         if rotated is None:
             return before.observe(self.pull, np.zeros((1, 1)))
@@ -143,13 +143,13 @@ class WeightedPosterior:
 
 
 def smoothing(basis: FeatureBasis, smoothness: float) -> Array:
-    """w_s ς_j, as one number where it is the same for all features."""
+    """w_s ς_j, as one number if it is equal for all features."""
     pull = smoothness * basis.eigenvalues
     return pull[:1] if (pull == pull[0]).all() else pull
 
 
 def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
-    """A pair of weights that the model can use."""
+    """A validated pair of weights (robustness, smoothness)."""
     if not isinstance(weights, Sequence | np.ndarray) or len(weights) != 2:
         raise InvalidInput(
             f"weights: expected a pair (robustness, smoothness), got {weights!r}"
@@ -157,8 +157,8 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
     robust = read_nonnegative(weights[0], "robustness")
     if robust == 0.0:
         raise InvalidInput(
-            "robustness: expected a weight > 0; with none, the gradients at hand say "
-            "nothing about a new input"
+            "robustness: expected a weight > 0; without it, observed gradients do not "
+            "determine explanations of new inputs"
         )
     smooth = read_nonnegative(weights[1], "smoothness")
     if smooth > 0 and isinstance(basis, IndependentFeatures):
@@ -172,9 +172,9 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prior:
-    """Everything that a fit starts from."""
+    """The inputs of a fit: observations, kernel and weights."""
 
-    points: Points  # (n, C): where the inputs lie
+    points: Points  # (n, C): coordinates of the inputs
     rotated: Attributions  # (n, D): rotated gradients
     basis: FeatureBasis  # V and ς
     mean: Mean  # the constant of the prior
@@ -183,22 +183,22 @@ class Prior:
 
     @property
     def lam(self) -> float:
-        """λ = 2 w_r."""
+        """The noise λ = 2 w_r in units of the kernel."""
         return 2.0 * self.weights[0]
 
     @property
     def pull(self) -> Array:
-        """w_s ς_j, shape (D,) or (1,)."""
+        """The shrinkage w_s ς_j by smoothness, shape (D,) or (1,)."""
         return smoothing(self.basis, self.weights[1])
 
     def exact(self) -> ExactPosterior:
-        """Conditioned on all observations."""
+        """The posterior given all observations."""
         return ExactPosterior.of(self.kernel, self.points, self.rotated)
 
     def condition(
         self, rule: InducingRule | None, rng: np.random.Generator
     ) -> GaussianProcess:
-        """Conditioned on all observations, or on what inducing inputs let through."""
+        """The posterior given all observations, or by inducing inputs."""
         state: Posterior
         if rule is None:
             state = self.exact()
@@ -210,34 +210,34 @@ class Prior:
         return GaussianProcess(state=state, basis=self.basis, mean=self.mean)
 
 
-# ---- Lengthscale and weights that account best for the gradients at hand
+# ---- Optimal hyper-parameters and weights
 
 
 CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
 Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
 
 _WEIGHT_RANGE = (1e-8, 1e8)
-"""Weights are sought in this range, widened to hold those to start from."""
+"""Search range of weights, extended to the starting values."""
 
 _N_RESTARTS, _N_DRAWS, _N_WEIGHTS = 2, 16, 9
-"""Further searches; kernels that are drawn for these to start from; weights that are
-tried with each."""
+"""Additional searches; random kernels for their starts; weights for each kernel."""
 
 
 _SAME = 0.01
-"""Nats: an optimum at an edge has to be better than one that is not."""
+"""Nats by which an optimum at an edge must be better than another."""
 
 _AROUND = np.log(30.0)
-"""Kernels are drawn within this factor of the one that is given."""
+"""Log range of random kernels around the given one."""
 
 
 def tuned(prior: Prior, criterion: Criterion) -> Prior:
-    """The best that three searches find.
+    """The best prior of three searches.
 
-    Over log weights, of which one of zero for smoothness stays, and the kernel's log
-    hyper-parameters, whose steps alone cost an eigendecomposition. Far from the optimum
-    no small step changes the criterion. Two searches therefore start from the best of
-    kernels that are drawn around the given one, each with the best of some weights.
+    They vary log weights (a weight of zero for smoothness is fixed) and the log
+    hyper-parameters of the kernel, whose steps cost an eigendecomposition each. Far
+    from the optimum, small steps do not change the criterion. So two searches start
+    from the best of random kernels around the given one, each with the best of some
+    weights.
     """
     n_weights = 1 + (prior.weights[1] > 0)
     logs = np.log(prior.weights[:n_weights])
@@ -252,29 +252,29 @@ def tuned(prior: Prior, criterion: Criterion) -> Prior:
         return replace(prior, kernel=kernel, weights=(float(np.exp(z[0])), smoothness))
 
     def cost(z: Array) -> float:
-        own = at(z)
-        key = own.kernel.theta.tobytes()
+        tried = at(z)
+        key = tried.kernel.theta.tobytes()
         if key not in latest:
             latest.clear()
-            latest[key] = own.exact()
-        value = criterion(latest[key], own.pull, own.lam, own.mean)
-        return -value / own.rotated.size
+            latest[key] = tried.exact()
+        value = criterion(latest[key], tried.pull, tried.lam, tried.mean)
+        return -value / tried.rotated.size
 
     start = np.concatenate([logs, prior.kernel.theta])
     search = partial(minimize, jac="3-point", bounds=bounds, method="L-BFGS-B")
     others = _screened(cost, prior.kernel.theta, bounds, n_weights)
-    found = [search(cost, z) for z in (start, *others)]
+    optima = [search(cost, z) for z in (start, *others)]
     margin = _SAME / prior.rotated.size
-    best = min(found, key=lambda own: own.fun + margin * at_edge(own.x, bounds).any())
+    best = min(optima, key=lambda end: end.fun + margin * at_edge(end.x, bounds).any())
     edges = at_edge(best.x, bounds)
     if edges.any():
         names = ["robustness", "smoothness"][:n_weights]
         names += ["a parameter of the kernel"] * (len(edges) - n_weights)
-        place = int(edges.argmax())
+        index = int(edges.argmax())
         warnings.warn(
-            f"optimize: {names[place]} ended at {np.exp(best.x[place]):.3g}, an edge "
-            f"of its range; {len(found)} searches found nothing better. The gradients "
-            "may say nothing of it: start elsewhere, or fix it without optimize",
+            f"optimize: {names[index]} ended at {np.exp(best.x[index]):.3g}, an edge "
+            f"of its range; {len(optima)} searches found nothing better. The gradients "
+            "may not determine it: use another start, or fix it without optimize",
             EdgeWarning,
             stacklevel=4,
         )
@@ -282,7 +282,7 @@ def tuned(prior: Prior, criterion: Criterion) -> Prior:
 
 
 def at_edge(z: Array, bounds: Array) -> Mask:
-    """Which of log parameters are at an end of their range, but for a thousandth."""
+    """Mask of log parameters at an end of their range, up to a thousandth."""
     low, high = bounds.T
     return (high > low) & ((z - low < 1e-3) | (high - z < 1e-3))
 
@@ -290,7 +290,7 @@ def at_edge(z: Array, bounds: Array) -> Mask:
 def _screened(
     cost: Callable[[Array], float], theta: Array, bounds: Array, n_weights: int
 ) -> list[Array]:
-    """Where else to start: the best of kernels near the given one, with any weights."""
+    """Other starts: the best of random kernels around the given one, and weights."""
     grids = [
         np.linspace(low, high, _N_WEIGHTS + 2)[1:-1] for low, high in bounds[:n_weights]
     ]
@@ -299,13 +299,13 @@ def _screened(
     steps = rng.uniform(-_AROUND, _AROUND, (_N_DRAWS, len(theta)))
     best = []
     for kernel in np.clip(theta + steps, *bounds[n_weights:].T):
-        tried = [np.concatenate([own, kernel]) for own in weights]
+        tried = [np.concatenate([pair, kernel]) for pair in weights]
         best.append(min((cost(z), tuple(z)) for z in tried))
     return [np.array(z) for _, z in sorted(best)[:_N_RESTARTS]]
 
 
 def read_criterion(optimize: object) -> Criterion | None:
-    """The criterion with this name; None where nothing is to be optimized."""
+    """The criterion with this name; None without optimization."""
     if optimize is None:
         return None
     if optimize == "marginal_likelihood":
@@ -321,8 +321,8 @@ def read_criterion(optimize: object) -> Criterion | None:
 def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
     """Log density of the gradients under the prior, summed over features.
 
-    A constant that smoothness does not see has the flat prior of density one: that is
-    the restricted likelihood, but for a number that depends on n and D alone.
+    A constant that smoothness ignores has a flat prior of density one. This is the
+    restricted likelihood, up to a number that depends only on n and D.
     """
     kappa = state.eigenvalues[:, None]
     spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
@@ -352,7 +352,7 @@ def log_leave_one_out(
 def left_out(
     state: ExactPosterior, pull: Array, lam: float
 ) -> tuple[Array, Array, Array]:
-    """Residual, leverage and slope of every point, O(n² D); no constant is counted."""
+    """Residual, leverage and slope of every point without a constant, O(n² D)."""
     kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
     inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
     slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)

@@ -1,12 +1,12 @@
-"""Posteriors: exact, and by inducing inputs.
+"""Exact posteriors, and sparse ones by inducing inputs.
 
 Rotated feature j has observations y_j = ĝ_j/p_j of variance 1/p_j, p_j = 1 + w_s ς_j,
-and prior covariance K/λ with λ = 2 w_r. With K = U diag(κ) Uᵀ, all that is needed are
+and prior covariance K/λ with λ = 2 w_r. With K = U diag(κ) Uᵀ, it needs only
 sums over i with the factor 1/(p_j κ_i + λ); K⁻¹ is never formed, so K may be singular.
 
 Many observations, few inducing inputs: variational inference (Titsias 2009). The kernel
 matrix K of N observations is replaced by Q = K_xz K_zz⁻¹ K_zx of rank at most M, and
-the law of the inducing values is the best one for that. Q = ΦΦᵀ with
+the distribution of the inducing values is optimal for that. Q = ΦΦᵀ with
 features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated features.
 """
 
@@ -27,29 +27,29 @@ from propopt.inductive.inputs import PointKernel
 from propopt.inductive.means import Constants
 
 
-# ---- Inducing inputs in one eigenbasis, from which every weight is answered
+# ---- Posteriors in one eigenbasis for all weights
 
 
 CACHED_TABLES: Final = Budget(2**21)
-"""Largest table of factors: made, used once and overwritten while it is in cache."""
+"""Largest table of factors, which stays in the cache."""
 
 _WORST_CONDITION = 1e13
-"""Of A_j. Near it, means were right to 2e-7 and deviations to 1e-5."""
+"""Largest condition of A_j; at it, means had errors of 2e-7, deviations of 1e-5."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Queries:
-    """New points, in the coordinates of a :class:`Posterior`."""
+    """New points in the eigenbasis of a :class:`Posterior`."""
 
     # (m, r): their covariances with the inducing inputs, in the eigenbasis
     coordinates: Array
-    remainder: Array  # (m,): what the prior variance is counted from
+    remainder: Array  # (m,): the prior variance that coordinates do not explain
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Posterior(ABC):
-    """A prior that has seen gradients at its inducing inputs."""
+    """A prior given gradients, in the eigenbasis of its inducing inputs."""
 
     kernel: PointKernel
     inducing: Points  # (M, D): the inducing inputs
@@ -63,30 +63,30 @@ class Posterior(ABC):
 
     @abstractmethod
     def variance(self, queries: Queries, p: Array, lam: float) -> Array:
-        """v(x), the variance of simple kriging, shape (m, len(p))."""
+        """The variance v(x) of simple kriging, shape (m, len(p))."""
 
     @abstractmethod
     def constants(self, p: Array, lam: float) -> Constants:
-        """1ᵀA⁻¹1 and 1ᵀA⁻¹y for each rotated feature."""
+        """The statistics 1ᵀA⁻¹1 and 1ᵀA⁻¹y for each rotated feature."""
 
     @final
     def slope(self, queries: Queries, p: Array, lam: float) -> Array:
-        """Of a constant: u = 1 − 1ᵀA⁻¹κ = 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ)."""
+        """Slope by a constant: u = 1 − 1ᵀA⁻¹κ = 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ)."""
         weighted = queries.coordinates * self.ones
         return 1.0 - self.weigh(weighted, p, lam) * p
 
     @final
     def weigh(self, rows: Array, p: Array, lam: float) -> Array:
-        """Σ_i rows_mi / (p_j κ_i + λ), (m, len(p)); equal p_j, as of images, once."""
-        different, place = np.unique(p, return_inverse=True)
-        sums = np.empty((len(rows), len(different)))
-        for columns in self._columns(len(different)):
-            sums[:, columns] = rows @ (1.0 / self.spread(different[columns], lam))
-        return sums[:, place]
+        """Σ_i rows_mi / (p_j κ_i + λ), (m, len(p)); computed once for equal p_j."""
+        distinct, index = np.unique(p, return_inverse=True)
+        sums = np.empty((len(rows), len(distinct)))
+        for columns in self._columns(len(distinct)):
+            sums[:, columns] = rows @ (1.0 / self.spread(distinct[columns], lam))
+        return sums[:, index]
 
     @final
     def weigh_targets(self, rows: Array, p: Array, lam: float) -> Array:
-        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), (m, D): of queries κᵀA⁻¹y."""
+        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), (m, D), which is κᵀA⁻¹y for queries."""
         sums = np.empty((len(rows), self.targets.shape[1]))
         for columns in self._columns(sums.shape[1]):
             sums[:, columns] = rows @ self._shrunk(columns, p, lam)
@@ -94,7 +94,7 @@ class Posterior(ABC):
 
     @final
     def spread(self, p: Array, lam: float) -> Array:
-        """p_j κ_i + λ, shape (r, len(p))."""
+        """The table p_j κ_i + λ, shape (r, len(p))."""
         table = self.eigenvalues[:, None] * p
         table += lam
         return np.asarray(table)
@@ -111,35 +111,35 @@ class Posterior(ABC):
 
     @final
     def require_condition(self, p: Array, lam: float) -> None:
-        """Refuse weights for which A_j is singular to rounding in every feature."""
+        """Refuse weights for which all A_j are numerically singular."""
         mildest = float(p.min())
         largest = float(self.eigenvalues[-1]) * mildest + lam
         smallest = float(self.eigenvalues[0]) * mildest + lam
         if not (smallest > 0 and largest <= _WORST_CONDITION * smallest):
             raise InvalidInput(
-                f"robustness: a weight of {lam / 2:.3g} is lost to rounding beside a "
+                f"robustness: a weight of {lam / 2:.3g} is below the rounding of a "
                 f"kernel with eigenvalues up to {self.eigenvalues[-1]:.3g}; raise the "
                 "weight, or add jitter"
             )
 
 
-# ---- All observations in one eigenbasis of their kernel matrix
+# ---- All observations
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactPosterior(Posterior):
-    """K = U diag(κ) Uᵀ in full: coordinates are Uᵀk(x), the remainder is k(x, x)."""
+    """The exact posterior: coordinates are Uᵀk(x), and the remainder is k(x, x)."""
 
     basis: KernelEigenbasis
 
     @classmethod
     def of(cls, kernel: PointKernel, X: Points, rotated: Attributions) -> Self:
-        """Condition on rotated gradients at all points of X: one eigenbasis, O(n³)."""
+        """Condition on rotated gradients at all points X, in O(n³)."""
         require_memory(
             32.0 * len(X) ** 2,
             f"a Gaussian process of {len(X)} observations",
-            "choose fewer inducing inputs, such as inducing=GreedyVariance(500)",
+            "use inducing inputs, such as inducing=GreedyVariance(500)",
         )
         basis = KernelEigenbasis.of(kernel.matrix(X))
         return cls(
@@ -158,8 +158,7 @@ class ExactPosterior(Posterior):
         )
 
     def variance(self, queries: Queries, p: Array, lam: float) -> Array:
-        # k/λ − κᵀA⁻¹κ: at an observed point this is the difference of numbers near
-        # k/λ, so that a zero may come out as −ε k/λ: it is a zero
+        # k/λ − κᵀA⁻¹κ is zero at observed points, up to rounding of k/λ
         explained = self.weigh(queries.coordinates**2, p, lam) * p
         return np.maximum(queries.remainder[:, None] - explained, 0.0) / lam
 
@@ -169,17 +168,17 @@ class ExactPosterior(Posterior):
         return Constants(ones=lam * p * ones, targets=lam * targets)
 
 
-# ---- Many observations, few inducing inputs: variational inference (Titsias 2009)
+# ---- Few inducing inputs: variational inference (Titsias 2009)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SparsePosterior(Posterior):
-    """Observations at N points, seen through M inducing inputs.
+    """The posterior of N observations by M inducing inputs.
 
-    ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
-    prior variance that no inducing input knows of. Jitter belongs to that part: Q is
-    made of the kernel without it. κ are those of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
+    ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the prior variance
+    that inducing inputs do not explain. It includes jitter, as Q is made of the kernel
+    without it. κ are eigenvalues of ΦᵀΦ, targets are Φᵀĝ and ones Φᵀ1.
     """
 
     projection: Array  # (M, r): φ(x) = k(x, Z) projection
@@ -190,7 +189,7 @@ class SparsePosterior(Posterior):
     def of(
         cls, kernel: PointKernel, X: Points, rotated: Attributions, Z: Points
     ) -> Self:
-        """Condition on rotated gradients at X through Z: one pass over X, O(N M²)."""
+        """Condition on rotated gradients at X by inducing inputs Z, in O(N M²)."""
         require_memory(
             40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
         )
@@ -234,15 +233,15 @@ class SparsePosterior(Posterior):
 
 
 def inverse_root(matrix: Array) -> Array:
-    """R with R Rᵀ = K⁻¹ on the directions that K knows beyond rounding, (M, r)."""
+    """R (M, r) with R Rᵀ = K⁻¹ in directions with eigenvalues above rounding."""
     values, vectors = eigenbasis(matrix)
-    kept = values > len(values) * np.finfo(float).eps * values[-1]
-    if not kept.any():
+    positive = values > len(values) * np.finfo(float).eps * values[-1]
+    if not positive.any():
         raise InvalidInput("kernel: it is zero at all inducing inputs")
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+    return np.asarray(vectors[:, positive] / np.sqrt(values[positive]))
 
 
 def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:
-    # k − ‖φ‖² is never negative but by rounding
+    # k − ‖φ‖² is negative only by rounding
     explained = np.einsum("nr,nr->n", Phi, Phi)
     return np.maximum(kernel.diagonal(X) - explained, 0.0)

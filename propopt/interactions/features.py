@@ -1,4 +1,4 @@
-"""What is left out: features, sets of them, and their names."""
+"""Features, sets of features, and how users name them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from propopt.tables.schema import TableSchema
 
 
 FeatureSets: TypeAlias = NDArray[np.intp]
-"""Sets of one size r, (Q, r): each row the places of its features, ascending."""
+"""Sets of one size r, (Q, r): each row has the indices of its features, ascending."""
 
 FeatureGroups: TypeAlias = Mapping[Hashable, Sequence[Hashable]] | TableSchema
-"""A feature and its columns, for each group; or a schema, whose groups count."""
+"""A mapping from features to their columns, or a schema that groups its columns."""
 
 
 WHOLE: Final[FeatureSets] = np.zeros((1, 0), dtype=np.intp)
-"""The empty set: nothing is left out of the whole predictor."""
+"""The empty set: the predictor with all features."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Features:
-    """M features; columns of one feature are left out, and drawn, together."""
+    """M features; the columns of one feature are left out, and sampled, together."""
 
-    names: tuple[Hashable, ...]  # (M,): as columns are called, or groups of them
-    # (M,): places of the columns of each feature; each column is in one feature
+    names: tuple[Hashable, ...]  # (M,): names of columns, or of groups of columns
+    # (M,): positions of the columns of each feature; each column is in one feature
     columns: tuple[tuple[int, ...], ...]
     column_names: tuple[tuple[Hashable, ...], ...]  # shape (M,)
 
@@ -44,7 +44,7 @@ class Features:
     def of(
         cls, names: Sequence[Hashable], groups: FeatureGroups | None = None
     ) -> Features:
-        """One feature for each column, but one for each group; names (D,)."""
+        """One feature for each group, and one for each other column; names (D,)."""
         if isinstance(groups, TableSchema):
             header = list(groups.header)
             if header != list(names):
@@ -55,23 +55,32 @@ class Features:
             groups = encoded_groups(groups)
         group_of = _group_of({} if groups is None else groups, names)
         members: dict[Hashable, list[int]] = {}
-        for place, name in enumerate(names):
-            members.setdefault(group_of.get(name, name), []).append(place)
+        for position, name in enumerate(names):
+            members.setdefault(group_of.get(name, name), []).append(position)
         indices = tuple(map(tuple, members.values()))
-        own = tuple(tuple(names[place] for place in columns) for columns in indices)
-        return cls(tuple(members), indices, own)
+        column_names = tuple(
+            tuple(names[position] for position in columns) for columns in indices
+        )
+        return cls(tuple(members), indices, column_names)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def columns_of(self, kept: Sequence[bool] | NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Places of the columns of the features that are kept, ascending."""
-        pairs = zip(self.columns, kept, strict=True)
-        indices = sorted(place for own, keep in pairs if keep for place in own)
+    def columns_of(
+        self, included: Sequence[bool] | NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Positions of the columns of the features that are included, ascending."""
+        pairs = zip(self.columns, included, strict=True)
+        indices = sorted(
+            position
+            for columns, is_included in pairs
+            if is_included
+            for position in columns
+        )
         return np.array(indices, dtype=np.intp)
 
     def all_sets(self, order: int) -> FeatureSets:
-        """All sets of so many features, (C(M, order), order)."""
+        """All sets of ``order`` features, (C(M, order), order)."""
         n_features = len(self)
         if order == 2:  # a table of 10^6 pairs without a loop
             return np.stack(np.triu_indices(n_features, 1), axis=1)
@@ -79,7 +88,7 @@ class Features:
         return np.array(sets, dtype=np.intp).reshape(len(sets), order)
 
     def some_sets(self, order: int, n_sets: int) -> FeatureSets:
-        """All sets of so many features, or at most ``n_sets`` drawn with seed 0."""
+        """All sets of ``order`` features, or ``n_sets`` of them drawn with seed 0."""
         n_features, rng = len(self), np.random.default_rng(0)
         if comb(n_features, order) <= n_sets:
             return self.all_sets(order)
@@ -89,7 +98,7 @@ class Features:
 
 
 def pairs_matrix(values: Values, pairs: FeatureSets, n_features: int) -> Array:
-    """Numbers of pairs as a symmetric matrix (M, M); NaN where there is none."""
+    """Values of pairs as a symmetric matrix (M, M); NaN for other pairs."""
     matrix = np.full((n_features, n_features), np.nan)
     first, second = pairs.T
     matrix[first, second] = matrix[second, first] = values
@@ -97,21 +106,25 @@ def pairs_matrix(values: Values, pairs: FeatureSets, n_features: int) -> Array:
 
 
 def encoded_groups(schema: TableSchema) -> dict[Hashable, Sequence[Hashable]]:
-    """Columns that one-hot encode a feature, by its name."""
-    return {own.name: own.members for own in schema.columns if isinstance(own, OneHot)}
+    """Columns that one-hot encode a feature, by the name of the feature."""
+    return {
+        column.name: column.members
+        for column in schema.columns
+        if isinstance(column, OneHot)
+    }
 
 
 def _group_of(
     groups: Mapping[Hashable, Sequence[Hashable]], names: Sequence[Hashable]
 ) -> dict[Hashable, Hashable]:
-    """The group of each column that is in one."""
+    """The group of each column that belongs to one."""
     if not isinstance(groups, Mapping):
         raise InvalidInput(
             "groups: expected a mapping of a feature to its columns, or a TableSchema, "
-            f"got {type(groups).__name__}; groups of rows are those of "
+            f"got {type(groups).__name__}; groups of rows go to "
             "DataSplit(groups=...)"
         )
-    known, group_of = set(names), dict[Hashable, Hashable]()
+    column_names, group_of = set(names), dict[Hashable, Hashable]()
     for group, columns in groups.items():
         user_columns: object = columns
         if (
@@ -123,10 +136,10 @@ def _group_of(
                 f"groups: {group!r}: expected a list of its columns, got {columns!r}"
             )
         for column in columns:
-            if column not in known:
-                near = did_you_mean(column, [str(name) for name in names])
+            if column not in column_names:
+                hint = did_you_mean(column, [str(name) for name in names])
                 raise InvalidInput(
-                    f"groups: {group!r} has the column {column!r}{near}, and the "
+                    f"groups: {group!r} has the column {column!r}{hint}; the "
                     f"columns are {listed(list(names))}"
                 )
             if column in group_of:
@@ -134,61 +147,63 @@ def _group_of(
                     f"groups: {column!r} is in two groups, or twice in one"
                 )
             group_of[column] = group
-    clashes = [name for name in groups if name in known and name not in group_of]
+    clashes = [name for name in groups if name in column_names and name not in group_of]
     if clashes:
         raise InvalidInput(
-            f"groups: {listed(clashes)}: a column of no group is called so too"
+            f"groups: {listed(clashes)}: a group has the name of a column "
+            "outside all groups"
         )
     return group_of
 
 
-# ---- Which sets of features are scored, as a user names them
+# ---- The sets of features that a user names
 
 
 SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
-"""All sets of a size, or some by the names of their features."""
+"""All sets of a size, or some sets by the names of their features."""
 
 
 def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
-    """The places of the features of each set, (Q, r), ascending in each row."""
+    """Indices of the features of each set, (Q, r), ascending in each row."""
     if isinstance(sets, str):
         if sets != "all":
             raise InvalidInput(f"sets: expected 'all' or sets of names, got {sets!r}")
         return features.all_sets(read_order(order, len(features)))
-    own = [_read_set(one, features) for one in _as_list(sets, "sets")]
-    if not own:
+    chosen = [_read_set(members, features) for members in _as_list(sets, "sets")]
+    if not chosen:
         raise InvalidInput("sets: expected at least one set, got none")
-    sizes = sorted({len(one) for one in own})
+    sizes = sorted({len(members) for members in chosen})
     if len(sizes) > 1:
         raise InvalidInput(
-            f"sets: expected sets of one size, got sizes {listed(sizes)}; score them "
-            "one after the other, by interactions()"
+            f"sets: expected sets of one size, got sizes {listed(sizes)}; score each "
+            "size by a call of interactions()"
         )
-    if len(set(own)) < len(own):
-        twice = next(one for k, one in enumerate(own) if one in own[:k])
-        names = tuple(features.names[place] for place in twice)
+    if len(set(chosen)) < len(chosen):
+        repeated = next(
+            members for k, members in enumerate(chosen) if members in chosen[:k]
+        )
+        names = tuple(features.names[position] for position in repeated)
         raise InvalidInput(f"sets: {names!r} appears more than once")
-    return np.array(own, dtype=np.intp)
+    return np.array(chosen, dtype=np.intp)
 
 
 def read_order(order: object, n_features: int) -> int:
-    """How many features sets have, of so many."""
+    """The number of features of a set, at most ``n_features``."""
     size = read_count(order, "order")
     if size > n_features:
         raise InvalidInput(
-            f"order: expected at most {n_features}, of {n_features} feature(s), got "
-            f"{size}"
+            f"order: expected at most {n_features}, the number of features, got {size}"
         )
     return size
 
 
 def _read_set(names: Any, features: Features) -> tuple[int, ...]:
-    own = _as_list(names, "sets: a set")
-    indices = tuple(sorted(_place(name, features) for name in own))
+    members = _as_list(names, "sets: a set")
+    indices = tuple(sorted(_position(name, features) for name in members))
     if not indices:
         raise InvalidInput("sets: expected features in each set, got an empty one")
     if len(set(indices)) < len(indices):
-        raise InvalidInput(f"sets: {tuple(own)!r} names a feature twice")
+        raise InvalidInput(f"sets: {tuple(members)!r} names a feature twice")
     return indices
 
 
@@ -198,25 +213,34 @@ def _as_list(user_values: Any, label: str) -> list[Any]:
     return list(user_values)
 
 
-def _place(name: Hashable, features: Features) -> int:
+def _position(name: Hashable, features: Features) -> int:
     if name in features.names:
         return features.names.index(name)
-    same = [known for known in features.names if str(known) == str(name)]
+    same = [feature for feature in features.names if str(feature) == str(name)]
     hint = (
-        f" (did you mean {same[0]!r}?)"  # a number, where text came
+        f" (did you mean {same[0]!r}?)"  # 1, where a user wrote "1"
         if same
-        else did_you_mean(name, [str(known) for known in features.names])
+        else did_you_mean(name, [str(feature) for feature in features.names])
     )
     raise InvalidInput(
-        f"sets: there is no feature {name!r}{hint}; there are {listed(features.names)}"
+        f"sets: there is no feature {name!r}{hint}; the features are "
+        f"{listed(features.names)}"
     )
 
 
-# ---- Subsets of sets of features, each once
+# ---- Distinct subsets of sets of features
 
 
 def subsets_of(sets: FeatureSets, size: int) -> tuple[FeatureSets, Indices]:
-    """Subsets of sets (q, r) of one size, and which of them each set has."""
+    """Distinct subsets of sets (q, r), and which of them each set contains.
+
+    Returns
+    -------
+    array of int (n_subsets, size)
+        The subsets.
+    array of int (C(r, size), q)
+        Indices of the subsets of each set.
+    """
     n_sets, order = sets.shape
     chosen = np.array(list(combinations(range(order), size)), dtype=np.intp)
     every = sets[:, chosen].swapaxes(0, 1).reshape(len(chosen) * n_sets, size)

@@ -1,4 +1,4 @@
-"""Features that matter jointly, as a graph for the smoothness of attributions."""
+"""A graph of interacting features, for the smoothness of attributions."""
 
 from __future__ import annotations
 
@@ -35,36 +35,37 @@ def interaction_graph(
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
 ) -> SimilarityGraph:
-    """Features that matter jointly are similar, in proportion to their scores.
+    """A graph that joins features which interact, weighted by their scores.
 
     S_jk = (iLOCO_jk − r_jk)₊ / max, so that the strongest pair has 1. Here r_jk is
-    zero, or what a model without interactions would show where that is more. Columns of
-    one feature are joined by 1; the similarity of two features is shared evenly among
-    the pairs of their columns, so that many columns weigh no more than one.
+    zero, or the score that a model without interactions would have where that is
+    larger. Columns of one feature are joined with weight 1. The weight of two features
+    is split evenly among the pairs of their columns, so that the number of columns has
+    no effect.
 
     Parameters
     ----------
     result : InteractionScores
-        Of pairs. Only those whose intervals are above r_jk are joined.
+        Scores of pairs. Only pairs with intervals above r_jk are joined.
     columns : DataFrame, TableSchema or sequence of names, optional
-        The columns of the table that is explained: nodes are in their order. By default
-        they are those of the features of the result, feature by feature; and where
-        these were the columns of an array, in its order.
+        Columns of the explained table, which give the order of the nodes. By default
+        they are the columns of the features of the result, feature by feature, or in
+        the order of the array that it was fitted to.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     adjust : Adjustment
-        As :meth:`InteractionScores.intervals` has it.
+        Correction of the level, see :meth:`InteractionScores.intervals`.
 
     Returns
     -------
     SimilarityGraph
-        With the names of the columns, and the largest score less r as a parameter.
+        With the names of the columns, and the largest iLOCO_jk − r_jk as a parameter.
 
     Raises
     ------
     InvalidInput
-        If the result is none of pairs, if there is no such pair, or if the columns have
-        other names than the features of the result.
+        If the scores are not of pairs, if no pair has such an interval, or if the
+        columns are not those of the features of the result.
 
     Examples
     --------
@@ -99,13 +100,12 @@ def interaction_graph(
     strength = np.where(above, beyond, 0.0)
     if not strength.any():
         raise InvalidInput(
-            f"result: of {len(strength)} pairs none contributes jointly "
-            f"({intervals_in_words(result, level, adjust)}), so that there is nothing "
-            "to join"
+            f"result: none of {len(strength)} pairs clearly interacts "
+            f"({intervals_in_words(result, level, adjust)}); the graph has no edge"
         )
     names = _column_names(columns, result)
-    own = chain.from_iterable(result.columns)
-    n_columns = sum(1 for _ in own) if names is None else len(names)
+    column_names = chain.from_iterable(result.columns)
+    n_columns = sum(1 for _ in column_names) if names is None else len(names)
     members = indices_of_columns(result, names, n_columns, "the graph")
     largest = float(strength.max())
     graph = SimilarityGraph(
@@ -120,21 +120,21 @@ def interaction_graph(
 def _column_names(
     columns: Any, result: InteractionScores
 ) -> tuple[Hashable, ...] | None:
-    """Those given, else those of the result; None of the columns of an array."""
+    """The given names, or those of the result; None for the columns of an array."""
     if isinstance(columns, TableSchema):
         return columns.names
     if columns is not None:
         named = table_labels(columns).columns
         return tuple(columns) if named is None else named
-    own = tuple(chain.from_iterable(result.columns))
-    return None if are_positions(own) else own
+    column_names = tuple(chain.from_iterable(result.columns))
+    return None if are_positions(column_names) else column_names
 
 
 def _joined(members: Sequence[Indices], sets: FeatureSets, weights: Values) -> Sparse:
-    """Zᵀ W Z of columns, with Z = 1/(columns of the feature), and 1 within features."""
+    """Zᵀ W Z for Z = 1/(number of columns of the feature), plus 1 within features."""
     n_features = len(members)
     W = sp.coo_array((weights, tuple(sets.T)), shape=(n_features,) * 2).tocsr()
-    owner = np.repeat(np.arange(n_features), [len(own) for own in members])
+    owner = np.repeat(np.arange(n_features), [len(positions) for positions in members])
     column = np.concatenate(members)
     member = sp.csr_array((np.ones(len(owner)), (owner, column)))
     Z = sp.csr_array(sp.diags_array(1.0 / member.sum(axis=1)) @ member)

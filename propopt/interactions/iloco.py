@@ -1,4 +1,4 @@
-"""The estimator, how it scores, and which sets it screens."""
+"""The estimator of interactions, and screens of sets."""
 
 from __future__ import annotations
 
@@ -39,45 +39,43 @@ from propopt.tables.frames import column_names
 
 
 Scheme: TypeAlias = Minipatches | DataSplit
-"""How predictors without some features are had."""
+"""Ways to fit predictors without some features."""
 
 
-# ---- Which sets are scored where there are too many to score all
+# ---- Screens, if there are too many sets to score all
 
 
 Chosen: TypeAlias = tuple[FeatureSets, int, tuple[str, ...]]
-"""Sets (Q, r), for how many p-values and intervals are corrected, how in words."""
+"""Sets (Q, r), the number of sets to correct for, and notes."""
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """The sets of largest scores, of either sign, in minipatches.
+    """Choose the sets with the largest scores, of either sign, in minipatches.
 
-    Of a split they are chosen by minipatches of its training rows alone, which say
-    nothing of the rows that are judged: intervals are corrected for the chosen sets
-    only. Of minipatches they are chosen by those that are fitted, and of K folds by
-    minipatches of all rows: the rows that choose are judged, too, so that intervals are
-    corrected for all sets there were.
+    For one split, minipatches of the training rows choose the sets, independently of
+    the test rows: intervals are corrected for the chosen sets only. For minipatches,
+    and for K folds by minipatches of all rows, the same rows choose and test: intervals
+    are corrected for all sets.
 
-    Pairs are all looked at. Larger sets are made of the chosen sets of one feature
-    less and any other feature, size by size. With independent features a set has no
-    larger score, in the population, than the sets within it (Little, Zheng & Allen,
-    Proposition 2), so that one is missed only where ``n_sets`` others score more than
-    each set within it.
+    All pairs are scored. Larger sets are built size by size, from chosen sets plus one
+    feature. For independent features, in the population, no set has a larger score than
+    its subsets (Little, Zheng & Allen, Proposition 2). So a set is missed only if
+    ``n_sets`` others score higher than each of its subsets.
 
     Parameters
     ----------
     n_sets : int
-        How many are chosen.
+        Number of chosen sets.
     scheme : Minipatches
-        By which sets are chosen where predictors are fitted for each set.
+        Minipatches that choose the sets for a :class:`DataSplit`.
 
     Raises
     ------
     InvalidInput
-        If ``n_sets`` is no number of sets, or ``scheme`` no minipatches.
+        If ``n_sets`` is not a positive integer, or ``scheme`` not :class:`Minipatches`.
 
     Examples
     --------
@@ -96,44 +94,48 @@ class Screen:
             raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
 
     def choose(self, source: RefitErrors, order: int) -> Chosen:
-        """The sets of a size that are scored, by predictors that will judge them."""
+        """The chosen sets of a size, the number to correct for, and a note."""
         n_all = comb(len(source.features), read_order(order, len(source.features)))
-        judge, apart, label = source, False, "the minipatches that judge them"
-        if isinstance(source, SplitErrors):  # rows that choose are not judged, if apart
-            apart = len(source.folds) == 1
+        source_of_scores, is_independent, label = (
+            source,
+            False,
+            "the minipatches that score them",
+        )
+        if isinstance(source, SplitErrors):
+            is_independent = len(source.folds) == 1
             refits = source.refits
-            judge = self.scheme.fit(
-                refits.on(source.folds[0].training) if apart else refits,
+            source_of_scores = self.scheme.fit(
+                refits.subset(source.folds[0].training) if is_independent else refits,
                 seed=source.plan.seed,
                 n_jobs=source.n_jobs,
                 progress=source.progress,
             )
-            label = f"minipatches of {'the training' if apart else 'all'} rows"
-        sets = _largest(judge, order, self.n_sets)
-        counted = len(sets) if apart else n_all
+            label = f"minipatches of {'the training' if is_independent else 'all'} rows"
+        sets = _largest(source_of_scores, order, self.n_sets)
+        counted = len(sets) if is_independent else n_all
         note = (
-            f"{len(sets):,} of {n_all:,} sets were chosen for their scores in "
-            f"{label}; corrections count {counted:,}"
+            f"{len(sets):,} of {n_all:,} sets were chosen by their scores in "
+            f"{label}; intervals are corrected for {counted:,}"
         )
         return sets, counted, (note,)
 
 
-def _largest(judge: RefitErrors, order: int, n_sets: int) -> FeatureSets:
-    """The sets of largest scores, made of those of one feature less; in their order."""
-    features = judge.features
+def _largest(source: RefitErrors, order: int, n_sets: int) -> FeatureSets:
+    """The sets with the largest scores, built size by size, sorted."""
+    features = source.features
     chosen = features.all_sets(min(order, 2))
     for size in range(min(order, 2), order + 1):
         if size > 2:
             chosen = _extended(chosen, features)
-        scores = np.abs(set_scores(judge, chosen)["estimates"])
-        # the first of equal ones
+        scores = np.abs(set_scores(source, chosen)["estimates"])
+        # ties: the first
         best = np.argsort(-scores, kind="stable")[:n_sets]
         chosen = chosen[np.sort(best)]
     return chosen
 
 
 def _extended(sets: FeatureSets, features: Features) -> FeatureSets:
-    """Each set with each feature that it does not have, once."""
+    """Distinct unions of each set with one more feature."""
     n_sets, n_all = len(sets), len(features)
     every = np.concatenate(
         [np.repeat(sets, n_all, axis=0), np.tile(np.arange(n_all), n_sets)[:, None]], 1
@@ -142,16 +144,16 @@ def _extended(sets: FeatureSets, features: Features) -> FeatureSets:
     return np.unique(np.sort(every[new], axis=1), axis=0)
 
 
-def _predicts_by(scheme: Scheme | None) -> bool:
-    """Whether fitted learners are there after the fit."""
+def _retains_learners(scheme: Scheme | None) -> bool:
+    """Whether the scheme can predict after the fit."""
     return scheme.keep if isinstance(scheme, Minipatches) else scheme is not None
 
 
 def _predicts(model: ILOCO) -> bool:
-    if not _predicts_by(model.scheme):
+    if not _retains_learners(model.scheme):
         raise AttributeError(
-            "ILOCO predicts by the learners of all patches, which were not kept; fit "
-            "with Minipatches(keep=True)"
+            "ILOCO predicts by the learners of all patches, which were not retained; "
+            "fit with Minipatches(keep=True)"
         )
     return True
 
@@ -159,7 +161,7 @@ def _predicts(model: ILOCO) -> bool:
 def _predicts_probabilities(model: ILOCO) -> bool:
     if not is_classifier(model.estimator):
         raise AttributeError(
-            f"{type(model.estimator).__name__} is no classifier: it has no "
+            f"{type(model.estimator).__name__} is not a classifier and has no "
             "probabilities"
         )
     return _predicts(model)
@@ -231,11 +233,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     >>> X = rng.normal(size=(200, 4))
     >>> y = 3 * X[:, 0] * X[:, 1] + X[:, 2]
     >>> scheme = Minipatches(n_patches=1000, columns="bernoulli")
-    >>> found = ILOCO(DecisionTreeRegressor(), scheme).fit(X, y)
-    >>> found.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
+    >>> model = ILOCO(DecisionTreeRegressor(), scheme).fit(X, y)
+    >>> model.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
        feature_1  feature_2
     0          0          1
-    >>> found.interactions([(0, 1, 2)]).order
+    >>> model.interactions([(0, 1, 2)]).order
     3
     """
 
@@ -279,13 +281,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         y : array (N,)
             The target.
         sample_weight : array (N,), optional
-            Of rows, for the fits and for means over rows.
+            Weights of rows, for the fits and for means over rows.
 
         Raises
         ------
         InvalidInput
-            If a table, target, set or setting cannot be used; the message says what
-            would do.
+            If a table, target, set or setting is invalid.
         """
         scheme = self._scheme
         refits = Refits.of(
@@ -297,7 +298,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
         )
         _refuse_one_row(refits.n_rows)
-        if isinstance(self.sets, Screen):  # a set, as those that will be chosen
+        if isinstance(self.sets, Screen):  # any set of that size
             order = read_order(self.order, len(refits.features))
             indices = np.arange(order, dtype=np.intp)[None]
         else:
@@ -306,7 +307,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         self.error_ = refits.error
         if refits.classes is not None:
             self.classes_ = refits.classes
-        self._one_row = refits.on(np.arange(1))  # knows how others are read
+        self._one_row = refits.subset(np.arange(1))  # validates new rows
         self.refit_errors_ = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
@@ -314,7 +315,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        self._quantity = _predicted_of(self.estimator, y)
+        self._quantity = _predicted_quantity(self.estimator, y)
         self.main_effects_ = self.refit_errors_.main_effects(self._quantity)
         self.result_ = self._scored(self._chosen(self.sets, self.order))
         return self
@@ -322,23 +323,22 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     def interactions(
         self, sets: SetChoice | Screen = "all", *, order: int = 2
     ) -> InteractionScores:
-        """Scores of sets of any size, from what is fitted.
+        """Scores of other sets, of any size, from the fitted predictors.
 
-        By minipatches nothing is fitted again; by a split what these sets need and no
-        set before them did.
+        Minipatches need no further fit; a split fits the predictors that are missing.
 
         Parameters
         ----------
         sets : "all", sequence of sequences of names, or Screen
-            All of one size; p-values and intervals are corrected for so many, and for
-            as many as a screen says.
+            Sets of one size; p-values and intervals are corrected for their number, or
+            for that of the screen.
         order : int
-            That size, of ``"all"``.
+            The size of ``"all"`` sets.
 
         Raises
         ------
         InvalidInput
-            If a name is unknown, or no patch sees a set whole or leaves it out.
+            If a name is unknown, or no patch contains a set, or all do.
         """
         check_is_fitted(self, "refit_errors_")
         chosen = self._chosen(sets, order)
@@ -348,10 +348,10 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
     ) -> InteractionScores:
-        """What intervals are for, from new rows: the same predictors, judged on them.
+        """Scores of the same predictors on new rows, which the intervals estimate.
 
-        Of minipatches it is the mean of all patches, and no row is left out of any. It
-        has standard errors of its own, of the new rows.
+        For minipatches the predictor is the mean of all patches. Standard errors are
+        those due to the new rows.
 
         Parameters
         ----------
@@ -360,28 +360,28 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         y : array (n,)
             Their target.
         sets : "all" or sequence of sequences of names
-            All of one size.
+            Sets of one size.
         order : int
-            That size, of ``"all"``.
+            The size of ``"all"`` sets.
 
         Raises
         ------
         InvalidInput
-            If the learners were not kept, which ``Minipatches(keep=True)`` does, or a
-            table, target or set cannot be used.
+            If the learners were not retained by ``Minipatches(keep=True)``, or a table,
+            target or set is invalid.
         """
         check_is_fitted(self, "refit_errors_")
         indices = read_sets(sets, order, self.refit_errors_.features)
         self.refit_errors_.check(indices, self.result_.order)
         table, target = self._one_row.read_rows(X, y)
         _refuse_one_row(len(target))
-        judged = self.refit_errors_.evaluate_on(table, target)
-        main = judged.main_effects(self._quantity)
-        return judged.scores(indices, main, quantity=self._quantity)
+        errors = self.refit_errors_.evaluate_on(table, target)
+        main = errors.main_effects(self._quantity)
+        return errors.scores(indices, main, quantity=self._quantity)
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
-        """What the explained predictor says: of minipatches the mean over all patches.
+        """Predictions for new rows; for minipatches the mean over all patches.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array (n,)
-            Numbers, or the class of largest probability.
+            Numbers, or the classes with the largest probability.
         """
         result = self._predicted(X)
         if not is_classifier(self.estimator):
@@ -411,7 +411,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of predictions, or of a classifier the share that is right.
+        """R² of predictions for new rows, or the accuracy of a classifier.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         y : array (n,)
             Their target.
         sample_weight : array (n,), optional
-            Of rows.
+            Weights of rows.
         """
         of_classes = is_classifier(self.estimator)
         measure = accuracy_score if of_classes else r2_score
@@ -433,12 +433,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         return self.refit_errors_.predict(table)
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
-        """Number and names of columns, as scikit-learn has them."""
+        """Check number and names of columns by scikit-learn."""
         names, seen = column_names(X), X
         if names is None:
             seen = np.asarray(X)
         elif not all(isinstance(name, str) for name in names):
-            seen = np.empty(X.shape)  # its names are those of scores alone
+            seen = np.empty(X.shape)  # scikit-learn refuses such names
         try:
             validate_data(self, seen, reset=reset, skip_check_array=True)
         except ValueError as error:
@@ -461,7 +461,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         return indices, len(indices), ()
 
     def _scored(self, chosen: Chosen) -> InteractionScores:
-        """Scores that a user asked for; of equal rows it is said once."""
+        """Scores of chosen sets, with one warning for sets with equal rows."""
         sets, n_candidates, notes = chosen
         scores = self.refit_errors_.scores(
             sets,
@@ -473,27 +473,27 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         count = int(scores.degenerate.sum())
         if count > 0:
             warnings.warn(
-                f"{count} of {counted_sets(scores, len(scores))} have one score in all "
-                "rows; their intervals are what so many equal rows allow, see cautions",
+                f"{count} of {counted_sets(scores, len(scores))} have the same score "
+                "in all rows; their intervals assume a range of errors, see cautions",
                 DegenerateVarianceWarning,
                 stacklevel=3,
             )
         return scores
 
     def __sklearn_tags__(self) -> Any:
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = own.input_tags.allow_nan
-        tags.input_tags.string = own.input_tags.string
-        if _predicts_by(self.scheme):
-            tags.estimator_type = own.estimator_type
-            tags.classifier_tags = own.classifier_tags
-            tags.regressor_tags = own.regressor_tags
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.string = inner.input_tags.string
+        if _retains_learners(self.scheme):
+            tags.estimator_type = inner.estimator_type
+            tags.classifier_tags = inner.classifier_tags
+            tags.regressor_tags = inner.regressor_tags
         return tags
 
 
-def _predicted_of(estimator: Any, y: Any) -> Quantity:
-    """What is predicted, by the name of a column y; of a pipeline by its last step."""
+def _predicted_quantity(estimator: Any, y: Any) -> Quantity:
+    """The predicted quantity, with the name of y and of the last step of a pipeline."""
     estimator = FittedModel.of(estimator).final
     kind: QuantityKind = "probability" if is_classifier(estimator) else "value"
     name = getattr(y, "name", None)

@@ -15,31 +15,31 @@ from propopt.base.arrays import Array, Mask, Values
 from propopt.base.checks import read_option
 
 
-# ---- Many sets are looked at: p-values and levels that count them
+# ---- Corrections of p-values and levels for many sets
 
 
 Adjustment: TypeAlias = Literal[
     "none", "bonferroni", "holm", "benjamini-hochberg", "benjamini-yekutieli"
 ]
-"""How p-values and intervals count the sets among which one looks.
+"""How p-values and intervals are corrected for the number of sets.
 
-With Bonferroni, all intervals hold together at the level; so they do with Holm, which
-rejects at least as much. Those of Benjamini and Hochberg, and of Benjamini and
-Yekutieli, bound the share of false ones among the sets that are found.
+Bonferroni and Holm give intervals that hold simultaneously at the level; Holm rejects
+at least as many sets. Benjamini and Hochberg, and Benjamini and Yekutieli, bound the
+false discovery rate.
 """
 
 
 def _price(adjust: Adjustment, n_candidates: int) -> float:
-    """By what false discoveries are dearer where p-values depend on each other."""
+    """The factor of Benjamini and Yekutieli for dependent p-values; 1 for Hochberg."""
     if adjust == "benjamini-hochberg":
         return 1.0
     return float((1.0 / np.arange(1, n_candidates + 1)).sum())
 
 
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
-    """p-values (Q,) that may be compared with α.
+    """Adjusted p-values (Q,), to be compared with α.
 
-    Sets of the m candidates that are not among these count as p = 1, as do NaN.
+    The m candidates include sets without a p-value here; these and NaN count as p = 1.
     """
     adjust, m = read_option(adjust, Adjustment, "adjust"), n_candidates
     order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
@@ -63,62 +63,63 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 def interval_alpha(
     p: Values, adjust: Adjustment, n_candidates: int, alpha: float
 ) -> float:
-    """1 − level of each interval, so that all of them together keep α.
+    """1 − level of each interval, such that all of them together have 1 − α.
 
-    With p of the same side, an interval excludes zero where its adjusted p-value is at
-    most α; by Holm's a set may be found whose interval, Bonferroni's, holds zero.
+    With p-values of the same side, an interval excludes zero if the adjusted p-value is
+    at most α. Holm is the exception: it may reject a set although its interval, which
+    is that of Bonferroni, contains zero.
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
     if adjust == "none":
         return alpha
     if adjust in ("bonferroni", "holm"):
         return alpha * (1.0 / n_candidates)
-    # intervals of the sets found: Benjamini and Yekutieli (2005)
+    # intervals of the rejected sets: Benjamini and Yekutieli (2005)
     n_results = max(int((adjusted <= alpha).sum()), 1)
     return alpha * (n_results / n_candidates / _price(adjust, n_candidates))
 
 
-# ---- What is known of a mean where all rows are equal, and no spread can be estimated
+# ---- Bounds of a mean if all rows have the same score
 
 
 ROUNDING_OF_ERRORS: Final = 1e-12
-"""A spread below this share of the errors themselves is one of rounding."""
+"""Spreads below this share of the errors themselves are rounding."""
 
 
 @final
 @dataclass(frozen=True)
 class ErrorRange:
-    """Between what an error of one row lies."""
+    """The range of the error of one row."""
 
     low: float  # the ends
     high: float
-    proved: bool  # whether no error can be outside, as of probabilities
+    proved: bool  # whether no error can lie outside, as for probabilities
 
     def of_score(self, order: int) -> float:
-        """The largest |Σ_T ± Err| of a set of r features: 2^(r − 1) (high − low)."""
+        """The largest possible |score| of r features: 2^(r − 1) (high − low)."""
         return 2.0 ** (order - 1) * (self.high - self.low)
 
     def rounding(self, order: int) -> float:
-        """Spreads of scores of so many features that rounding makes."""
+        """The spread of scores of sets of ``order`` features due to rounding."""
         return float(
             ROUNDING_OF_ERRORS * 2.0**order * max(abs(self.low), abs(self.high))
         )
 
 
-# ---- How far scores lie from their targets: intervals and p-values of each by itself
+# ---- Intervals and p-values of single scores
 
 
 Side: TypeAlias = Literal["both", "lower", "upper"]
-"""Which ends an interval has: the lower one alone tells what is above zero."""
+"""The finite ends of intervals: both, or one for a one-sided interval."""
 
 ErrorKind: TypeAlias = Literal["total", "rows"]
-"""Of other rows and other patches together, or of other rows alone as in the paper."""
+"""Errors due to rows and patches together, or due to rows alone as in the paper."""
 
 Null: TypeAlias = Literal["zero", "leak"]
-"""What is tested: that a score is zero, or what a model without interactions shows."""
+"""The null hypothesis: a score of zero, or that of a model without interactions."""
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
-"""Other than the null, above it, below it."""
+"""The alternative hypothesis: different from, above or below the null."""
 
 ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
     "both": "two-sided",
@@ -130,34 +131,38 @@ ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
 @final
 @dataclass(frozen=True, eq=False)
 class ScoreLaw:
-    """Of Q scores: Student's about their targets, normal with infinite degrees.
+    """Student's law of Q scores about their targets; normal for infinite degrees.
 
-    Where all N rows are equal, no spread can be estimated. If a share p of the
-    population has another score, they are so with a probability of (1 − p)^(N − 1) at
-    most: so p ≤ 1 − α^(1/(N − 1)) at the level 1 − α, and the mean is within that share
-    of the way to the end of the range. The weaker of this and Student's law holds.
+    If all N rows have the same score, no spread can be estimated. If a share p of the
+    population had another score, that would happen with probability (1 − p)^(N − 1) at
+    most. So p ≤ 1 − α^(1/(N − 1)) at the level 1 − α, and the mean moves at most this
+    share of the way to the end of the range. The wider of this and Student's interval
+    is used.
     """
 
     estimates: Values  # (Q,): scores, z̄
     errors: Values  # (Q,): their standard errors
-    degrees: Values  # (Q,): of freedom, with which the errors are known
-    null: Values  # (Q,): what is tested
+    degrees: Values  # (Q,): degrees of freedom of the errors
+    null: Values  # (Q,): the score under the null hypothesis
     equal: Mask  # (Q,): where all rows are equal
     half_range: float  # scores lie between −half_range and half_range
     n_rows: int  # N, at least 2
 
     @property
     def statistics(self) -> Values:
-        """(estimate − null)/error; 0 where both are zero."""
-        apart = self.estimates - self.null
+        """Test statistics (estimate − null)/error; 0 where both are zero."""
+        distance = self.estimates - self.null
         with np.errstate(divide="ignore", over="ignore"):
             result = np.divide(
-                apart, self.errors, out=np.zeros_like(apart), where=apart != 0.0
+                distance,
+                self.errors,
+                out=np.zeros_like(distance),
+                where=distance != 0.0,
             )
         return np.where(np.isnan(self.errors), np.nan, result)
 
     def intervals(self, alpha: float, side: Side) -> Array:
-        """Ends (Q, 2) at the level 1 − α; infinite where a side has none."""
+        """Ends (Q, 2) of intervals at the level 1 − α; infinite on an open side."""
         tail = alpha / 2 if side == "both" else alpha
         reach = np.where(
             self.errors > 0.0, stats.t.isf(tail, self.degrees) * self.errors, 0.0
@@ -174,7 +179,7 @@ class ScoreLaw:
         return ends
 
     def p_values(self, alternative: Alternative) -> Values:
-        """Each by itself, shape (Q,)."""
+        """p-values without correction, shape (Q,)."""
         T, (below, above) = self.statistics, self._room
         greater = self._of_equal_rows(self.estimates - self.null, below)
         less = self._of_equal_rows(self.null - self.estimates, above)
@@ -192,7 +197,7 @@ class ScoreLaw:
 
     @property
     def _room(self) -> tuple[Values, Values]:
-        """How far a mean can be below and above the score."""
+        """How far the mean can be below and above the score."""
         below, above = (
             self.half_range + self.estimates,
             self.half_range - self.estimates,
@@ -208,11 +213,11 @@ class ScoreLaw:
         return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
 
 
-# ---- What rows say of a mean: its standard error, and how many of them carry it
+# ---- Means over rows, their standard errors and effective numbers of rows
 
 
 FEW_ROWS: Final = 10
-"""Where fewer rows carry a variance, no interval of a normal law can be relied on."""
+"""With fewer effective rows, a normal law is not reliable."""
 
 
 def moments(
@@ -221,27 +226,33 @@ def moments(
     """Means, standard errors and effective rows of q columns of scores (N, q).
 
     z̄ = Σ w z/N, with weights (N,) that sum to N; √(Σ d²/(N (N − 1))), d = w (z − z̄);
-    (Σ d²)³/(Σ |d|³)², the number of rows that carry the standard error.
+    (Σ d²)³/(Σ |d|³)², the effective number of rows.
 
-    Of rows in C groups (N,), of which only groups are independent, d_c = Σ_{i ∈ c} d_i
-    stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and Zeger 1986;
+    If rows belong to C groups (N,) and only groups are independent, d_c = Σ_{i ∈ c} d_i
+    replaces d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and Zeger 1986;
     the factor is that of C independent sums).
     """
     counted = weights > 0.0
     if not counted.all():
-        own = weights[counted]
+        counted_weights = weights[counted]
         codes = None
         if groups is not None:
             codes = np.unique(groups[counted], return_inverse=True)[1]
-        return moments(scores[counted], own * (len(own) / own.sum()), codes)
+        return moments(
+            scores[counted],
+            counted_weights * (len(counted_weights) / counted_weights.sum()),
+            codes,
+        )
     n_rows = len(scores)
     means = weights @ scores / n_rows
-    apart = weights[:, None] * (scores - means)
+    deviations = weights[:, None] * (scores - means)
     if groups is not None:
-        apart = sp.csr_array((np.ones(n_rows), (groups, np.arange(n_rows)))) @ apart
-    n_sums = len(apart)
-    sizes = np.abs(apart).max(axis=0)
-    unit = np.abs(apart / np.where(sizes > 0.0, sizes, 1.0))  # so that no cube is lost
+        deviations = (
+            sp.csr_array((np.ones(n_rows), (groups, np.arange(n_rows)))) @ deviations
+        )
+    n_sums = len(deviations)
+    sizes = np.abs(deviations).max(axis=0)
+    unit = np.abs(deviations / np.where(sizes > 0.0, sizes, 1.0))  # no cube underflows
     square = unit * unit
     second, third = square.sum(axis=0), (square * unit).sum(axis=0)
     errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)

@@ -1,4 +1,4 @@
-"""Learners that are fitted without some columns: tables, targets, parameters, fits."""
+"""Learners that are fitted without some columns, and their tables and targets."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from propopt.tables.frames import (
 )
 
 
-# ---- The table and the target that a learner is fitted to, as they came
+# ---- The table and the target that a learner is fitted to
 
 
 def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
-    """A table as it came, dtypes and missing values kept, and names of its columns.
+    """A validated table with its dtypes and missing values, and names of its columns.
 
-    What is no DataFrame becomes an array, whose columns are called 0, 1, ...
+    A table that is not a DataFrame becomes an array with columns 0, 1, ...
     """
     if sp.issparse(X):
         raise InvalidInput(
@@ -77,10 +77,12 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
     return table, names
 
 
-def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) -> Any:
-    """Some rows, or all, and some columns, in the form that a table has.
+def table_part(
+    table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]
+) -> Any:
+    """Some rows, or all, and some columns of a table, in its type.
 
-    Without any column it is an array, (n, 0), as polars has no rows then.
+    Without columns it is an array (n, 0), as polars would lose the rows.
     """
     if not len(columns):
         return np.empty((table.shape[0] if rows is None else len(rows), 0))
@@ -93,13 +95,13 @@ def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) 
 def read_target(
     y: object, n_rows: int, of_classes: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Numbers (N,) and None; of a classifier places of classes, and these (K,)."""
+    """Numbers (N,) and None; for a classifier indices of classes, and labels (K,)."""
     if not of_classes:
         values = read_regression_target(y, n_rows)
         if n_rows > 1 and (values == values[0]).all():
             raise InvalidInput(
-                f"y: all {n_rows} values are {values[0]:g}, so that there is nothing "
-                "that features could explain"
+                f"y: all {n_rows} values are {values[0]:g}; expected at least two "
+                "different values"
             )
         return values, None
     labels = _one_column(y, n_rows)
@@ -126,7 +128,7 @@ def read_target(
 
 
 def read_regression_target(y: object, n_rows: int) -> Values:
-    """The target of a regressor, (N,)."""
+    """The validated target (N,) of a regressor."""
     column = _one_column(y, n_rows)
     if column.dtype.kind in "OUST":
         _refuse_text(column)
@@ -137,34 +139,34 @@ def read_regression_target(y: object, n_rows: int) -> Values:
 
 
 def _refuse_text(column: NDArray[Any]) -> None:
-    """Of a regressor, text that is no number."""
-    for own in column.tolist():
+    """Refuse a target of a regressor that is text."""
+    for value in column.tolist():
         try:
-            float(own)
+            float(value)
         except ValueError:
             raise InvalidInput(
-                f"y: expected numbers for a regressor, got {own!r}; of classes take a "
-                "classifier"
+                f"y: expected numbers for a regressor, got {value!r}; for classes "
+                "take a classifier"
             ) from None
         except TypeError:
-            return  # of other things the next check tells
+            return  # the next check refuses other types
 
 
 def class_indices(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
-    """The places of labels of other rows among known classes, (n,)."""
+    """Indices (n,) of labels of new rows among the classes of fit."""
     labels = _one_column(y, n_rows)
-    known = np.isin(labels, classes)
-    if not known.all():
-        new = np.unique(labels[~known]).tolist()
+    in_fit = np.isin(labels, classes)
+    if not in_fit.all():
+        unseen = np.unique(labels[~in_fit]).tolist()
         raise InvalidInput(
-            f"y: {listed(new)}: not among the classes of fit, "
+            f"y: {listed(unseen)}: not among the classes of fit, "
             f"{listed(classes.tolist())}"
         )
     return np.searchsorted(classes, labels)
 
 
 def read_sample_weight(weights: object, n_rows: int) -> Values | None:
-    """Weights of rows, (N,), two or more above zero; None where there are none."""
+    """Validated weights of rows (N,), at least two positive; None without weights."""
     if weights is None:
         return None
     read = read_array(weights, "sample_weight", ndim=1)
@@ -180,7 +182,7 @@ def read_sample_weight(weights: object, n_rows: int) -> Values | None:
     if n_counted < 2:
         some = "all but one" if n_counted else "all"
         raise InvalidInput(
-            f"sample_weight: {some} are zero; two rows at least have to count"
+            f"sample_weight: {some} are zero; at least two rows need a positive weight"
         )
     return read
 
@@ -212,54 +214,54 @@ def _one_column(y: object, n_rows: int) -> NDArray[Any]:
     return column
 
 
-# ---- Columns of a table of which some are left out, and what speaks of them
+# ---- Columns of which some are left out, and parameters that refer to columns
 
 
 ColumnChoice: TypeAlias = Any
-"""As scikit-learn has it: a name or number, a slice, or a list or mask of many."""
+"""Columns as in ColumnTransformer: a name, number, slice, list, mask or callable."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class SomeColumns:
-    """The D columns that an estimator was written for, and which of them it sees."""
+class ColumnSubset:
+    """The D columns that an estimator was written for, and those that remain."""
 
-    names: tuple[Hashable, ...] | None  # (D,): none of an array
-    kept: NDArray[np.bool_]  # (D,): which are left
-    # those that are left, where it is known: callables choose from it
+    names: tuple[Hashable, ...] | None  # (D,): None for an array
+    mask: NDArray[np.bool_]  # (D,): whether a column remains
+    # the remaining columns if available: callables choose from it
     table: Any = None
-    counted: bool = True  # whether numbers mean these columns
+    counted: bool = True  # whether integers are positions of these columns
 
     @cached_property
     def dropped(self) -> frozenset[Hashable]:
-        """Columns that are not there, each by its name if it has one."""
-        return frozenset(self._all) - self.left
+        """The columns that are left out, by name or position."""
+        return frozenset(self._all) - self.remaining
 
     @cached_property
-    def left(self) -> frozenset[Hashable]:
-        """All columns that are left, each by its name if it has one."""
-        pairs = zip(self._all, self.kept, strict=True)
-        return frozenset(name for name, keep in pairs if keep)
+    def remaining(self) -> frozenset[Hashable]:
+        """The columns that remain, by name or position."""
+        pairs = zip(self._all, self.mask, strict=True)
+        return frozenset(name for name, is_left in pairs if is_left)
 
     @property
     def _all(self) -> Sequence[Hashable]:
-        return range(len(self.kept)) if self.names is None else self.names
+        return range(len(self.mask)) if self.names is None else self.names
 
-    def beyond(self) -> SomeColumns:
-        """The same behind a step that may make other columns of them."""
+    def after_step(self) -> ColumnSubset:
+        """The same columns after a step that may replace them."""
         return replace(self, table=None, counted=False)
 
-    def among(self, choice: ColumnChoice) -> SomeColumns:
-        """Those of a choice, in its order, as a transformer of them sees them."""
+    def select(self, choice: ColumnChoice) -> ColumnSubset:
+        """The columns of a choice, in its order, as its transformer sees them."""
         if callable(choice):
-            return self.beyond()
+            return self.after_step()
         many = self.listed(choice)
-        kept = np.array([self.is_kept(column) for column in many], dtype=bool)
+        mask = np.array([self.includes(column) for column in many], dtype=bool)
         names = None if self.names is None else tuple(map(self._name, many))
-        return SomeColumns(names, kept)
+        return ColumnSubset(names, mask)
 
     def listed(self, choice: ColumnChoice) -> list[Any]:
-        """A choice of columns as a list of names or numbers."""
+        """A choice of columns as a list of names or positions."""
         if isinstance(choice, slice):
             return self._sliced(choice)
         if isinstance(choice, str) or not isinstance(choice, _LISTS):
@@ -272,69 +274,76 @@ class SomeColumns:
             return np.flatnonzero(many).tolist()
         return many
 
-    def is_kept(self, column: Any) -> bool:
-        """Whether a column is left; a name that is unknown here is not ours to drop."""
+    def includes(self, column: Any) -> bool:
+        """Whether a column remains; unknown names count as remaining."""
         return self._name(column) not in self.dropped
 
-    def left_of(self, choice: ColumnChoice) -> ColumnChoice:
-        """A choice of columns without those that are left out, or an empty list."""
+    def shortened(self, choice: ColumnChoice) -> ColumnChoice:
+        """A choice without the columns that are left out; it may be an empty list."""
         if callable(choice):
             return choice if self.table is None or self.members(choice) else []
-        many = self.kept_of(choice)
+        many = self.remaining_in(choice)
         alone = isinstance(choice, str | int | np.integer)
         return many[0] if alone and many else many
 
-    def kept_of(self, choice: ColumnChoice) -> list[Any]:
-        """Those of a choice that are left: names as they are, numbers anew."""
-        return [self.renamed(own) for own in self.listed(choice) if self.is_kept(own)]
+    def remaining_in(self, choice: ColumnChoice) -> list[Any]:
+        """The remaining columns of a choice, with positions renumbered."""
+        return [
+            self.relabelled(column)
+            for column in self.listed(choice)
+            if self.includes(column)
+        ]
 
     def members(self, choice: ColumnChoice) -> set[Hashable]:
-        """The columns of a choice that are left, each by its name if it has one."""
+        """The remaining columns of a choice, by name or original position."""
         if callable(choice):
             return set() if self.table is None else set(choice(self.table))
-        return {self._name(own) for own in self.listed(choice) if self.is_kept(own)}
+        return {
+            self._name(column)
+            for column in self.listed(choice)
+            if self.includes(column)
+        }
 
-    def are_among(self, value: Any) -> bool:
-        """Whether a list names columns, one of which is not there."""
+    def lists_missing(self, value: Any) -> bool:
+        """Whether a list has names of columns, one of which is left out."""
         if self.names is None or not isinstance(value, _NAMING):
             return False
-        named = all(isinstance(own, str) for own in value)
-        known = named and set(value) <= set(self.names)
-        return known and not self.dropped.isdisjoint(value)
+        named = all(isinstance(column, str) for column in value)
+        are_columns = named and set(value) <= set(self.names)
+        return are_columns and not self.dropped.isdisjoint(value)
 
-    def renamed(self, column: Any) -> Any:
-        """A name as it is, a number as its new place."""
+    def relabelled(self, column: Any) -> Any:
+        """The name of a column, or its position among the remaining columns."""
         if not isinstance(column, int | np.integer):
             return column
-        return int(np.count_nonzero(self.kept[: self._place(int(column))]))
+        return int(np.count_nonzero(self.mask[: self._position(int(column))]))
 
     def _name(self, column: Any) -> Hashable:
         if not isinstance(column, int | np.integer):
             return column
-        return self._all[self._place(int(column))]
+        return self._all[self._position(int(column))]
 
-    def _place(self, number: int) -> int:
+    def _position(self, number: int) -> int:
         if not self.counted:
             raise InvalidInput(
-                f"estimator: column {number} is counted behind a step that makes other "
-                "columns, so that it is not known which to leave out; name columns, or "
-                "choose by dtype"
+                f"estimator: column {number} is counted after a step that may change "
+                "the columns; select columns by name or dtype instead"
             )
-        if not -len(self.kept) <= number < len(self.kept):
+        if not -len(self.mask) <= number < len(self.mask):
             raise InvalidInput(
-                f"estimator: there is no column {number}; there are {len(self.kept)}"
+                f"estimator: there is no column {number}; there are {len(self.mask)}"
             )
-        return number % len(self.kept)
+        return number % len(self.mask)
 
     def _sliced(self, choice: slice) -> list[Any]:
         ends = [choice.start, choice.stop]
         if not any(isinstance(end, str) for end in ends):
-            self._place(0)
-            return list(range(len(self.kept)))[choice]
+            self._position(0)
+            return list(range(len(self.mask)))[choice]
         if self.names is None:
             return []
         first, last = (None if e is None else self.names.index(e) for e in ends)
-        # as scikit-learn has it, the last name belongs to the slice
+        # as in scikit-learn, a slice includes its last name
         stop = None if last is None else last + 1
         return list(self.names[slice(first, stop, choice.step)])
 
@@ -343,42 +352,46 @@ _NAMING = list, tuple, set, frozenset, dict
 _LISTS = Sequence, np.ndarray, pd.Index, pd.Series, set, frozenset
 
 
-Shorten: TypeAlias = Callable[[Any, SomeColumns], Any]
-"""From the value of a parameter to what it is without some columns."""
+Shorten: TypeAlias = Callable[[Any, ColumnSubset], Any]
+"""From the value of a parameter to its value without some columns."""
 
 
-def _columns(value: Any, columns: SomeColumns) -> Any:
-    """A list, mask or name of columns."""
-    is_bool = (isinstance(own, bool | np.bool_) for own in value)
+def _columns(value: Any, columns: ColumnSubset) -> Any:
+    """Shorten a list, mask or name of columns."""
+    is_bool = (isinstance(entry, bool | np.bool_) for entry in value)
     if not isinstance(value, str) and all(is_bool):
         return _entries(value, columns)
-    return columns.kept_of(value)
+    return columns.remaining_in(value)
 
 
-def _entries(value: Any, columns: SomeColumns) -> Any:
-    """An entry for each column, or a mapping from some of them."""
+def _entries(value: Any, columns: ColumnSubset) -> Any:
+    """Shorten a list with an entry for each column, or a mapping from columns."""
     if isinstance(value, Mapping):
         return {
-            columns.renamed(key): entry
+            columns.relabelled(key): entry
             for key, entry in value.items()
-            if columns.is_kept(key)
+            if columns.includes(key)
         }
-    if len(value) != len(columns.kept) or not columns.counted:
+    if len(value) != len(columns.mask) or not columns.counted:
         raise InvalidInput(
-            f"estimator: expected an entry for each of {len(columns.kept)} columns, "
-            f"got {len(value)}, so that it is not known which to leave out"
+            f"estimator: expected an entry for each of {len(columns.mask)} columns, "
+            f"got {len(value)}; give one entry for each column"
         )
     if isinstance(value, np.ndarray):
-        return value[columns.kept]
-    left = [entry for entry, keep in zip(value, columns.kept, strict=True) if keep]
+        return value[columns.mask]
+    left = [
+        entry for entry, is_left in zip(value, columns.mask, strict=True) if is_left
+    ]
     return tuple(left) if isinstance(value, tuple) else left
 
 
-def _sets(value: Any, columns: SomeColumns) -> Any:
-    """Sets of columns that may interact; those of one column alone are of no use."""
-    left = [_columns(list(own), columns) for own in value]
+def _sets(value: Any, columns: ColumnSubset) -> Any:
+    """Shorten sets of columns that may interact."""
+    shortened_sets = [_columns(list(members), columns) for members in value]
     return [
-        type(own)(rest) for own, rest in zip(value, left, strict=True) if rest
+        type(members)(rest)
+        for members, rest in zip(value, shortened_sets, strict=True)
+        if rest
     ] or None
 
 
@@ -401,53 +414,55 @@ SHORTEN: Final[Mapping[str, Shorten]] = {
     "interaction_constraints": _sets,
     "interaction_cst": _sets,
 }
-"""By parameter: of scikit-learn, LightGBM, XGBoost, CatBoost, of encoders."""
+"""By parameter of scikit-learn, LightGBM, XGBoost, CatBoost and of encoders."""
 
-OWN_WORDS: Final = frozenset(
+SPECIAL_VALUES: Final = frozenset(
     ["auto", "from_dtype", "first", "if_binary", "pairwise", "no_interactions"]
 )
-"""Values of these that speak of no column."""
+"""Values of these parameters that refer to no column."""
 
 
-def speaks_of_columns(name: str, value: Any) -> bool:
-    """Whether a parameter names or counts columns."""
+def refers_to_columns(name: str, value: Any) -> bool:
+    """Whether a parameter refers to columns by name or position."""
     if name not in SHORTEN or value is None or np.isscalar(value):
-        return isinstance(value, str) and name in SHORTEN and value not in OWN_WORDS
+        return (
+            isinstance(value, str) and name in SHORTEN and value not in SPECIAL_VALUES
+        )
     return len(value) > 0
 
 
-# ---- Estimators and pipelines that name columns, made ready for tables without some
+# ---- Estimators and pipelines that name columns, adapted to fewer columns
 
 
 _SAME_COLUMNS: Final = OneToOneFeatureMixin, SimpleImputer, KNNImputer
-"""Steps behind which columns can still be counted."""
+"""Steps that preserve the number and order of columns."""
 
 _CONSTANT: Final = DummyClassifier, DummyRegressor
 
 _OF_OTHERS: Final = frozenset(["final_estimator", "transformer"])
-"""Parts of an estimator that do not see its columns: of a stack and of targets."""
+"""Inner estimators that do not see the columns of the table."""
 
 
 def mentions_columns(estimator: Any) -> bool:
-    """Whether an estimator, or one within it, names or counts columns of its table."""
+    """Whether an estimator, or one within it, refers to columns of its table."""
     if isinstance(estimator, ColumnTransformer):
         return True
     plain, parts = _parameters(estimator)
-    if any(speaks_of_columns(*own) for own in plain.items()):
+    if any(refers_to_columns(*item) for item in plain.items()):
         return True
     listed_parts = (
-        [own[1] for own in part] if isinstance(part, list) else [part]
+        [item[1] for item in part] if isinstance(part, list) else [part]
         for part in parts.values()
-    )  # ensembles have no truth unfitted
+    )  # unfitted ensembles have no truth value
     return any(map(mentions_columns, filter(_is_estimator, chain(*listed_parts))))
 
 
-def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
-    """An estimator for a table without some columns; None if it would see nothing.
+def restricted(estimator: Any, columns: ColumnSubset) -> Any | None:
+    """An estimator for a table without some columns; None if no column remains.
 
-    These are taken out of each ``ColumnTransformer`` and of parameters that
-    :data:`SHORTEN` knows. A predictor that would see nothing gives the mean, or how
-    often classes come.
+    The columns are removed from each ``ColumnTransformer`` and from the parameters in
+    :data:`SHORTEN`. A predictor without columns predicts the mean, or the shares of
+    classes.
     """
     match estimator:
         case Pipeline():
@@ -460,18 +475,18 @@ def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
             return _with_parts(estimator, columns)
 
 
-def _pipeline(pipeline: Pipeline, columns: SomeColumns) -> Any | None:
+def _pipeline(pipeline: Pipeline, columns: ColumnSubset) -> Any | None:
     steps, observed = [], columns
     for name, step in pipeline.steps:
         if is_passthrough(step):
             steps.append((name, step))
             continue
-        own = restricted(step, observed)
-        if own is None:
+        part = restricted(step, observed)
+        if part is None:
             return _of_nothing(pipeline)
-        steps.append((name, own))
+        steps.append((name, part))
         if not isinstance(step, _SAME_COLUMNS):
-            observed = observed.beyond()
+            observed = observed.after_step()
     return pipeline.set_params(steps=steps)
 
 
@@ -482,23 +497,30 @@ def _of_nothing(estimator: Any) -> Any | None:
 
 
 def _column_transformer(
-    estimator: ColumnTransformer, columns: SomeColumns
+    estimator: ColumnTransformer, columns: ColumnSubset
 ) -> ColumnTransformer | None:
-    """One of no columns stays, as grids may speak of it."""
+    """Shorten the columns; a part without columns stays, as grids may refer to it."""
     parts: list[tuple[str, Any, ColumnChoice]] = []
-    for name, own, choice in estimator.transformers:
-        part, left = own, columns.left_of(choice)
-        if not isinstance(own, str) and not _is_empty(left):
-            part = restricted(own, columns.among(choice))
-        parts.append((name, own, []) if part is None else (name, part, left))
+    for name, transformer, choice in estimator.transformers:
+        part, remaining = transformer, columns.shortened(choice)
+        if not isinstance(transformer, str) and not _is_empty(remaining):
+            part = restricted(transformer, columns.select(choice))
+        parts.append(
+            (name, transformer, []) if part is None else (name, part, remaining)
+        )
     rest = estimator.remainder
     if not isinstance(rest, str):
-        rest = restricted(rest, columns.beyond())
-    # whether a column is left that no transformer asks for, as far as is known
-    asked = (columns.members(choice) for _, _, choice in estimator.transformers)
-    if rest is None or (columns.counted and columns.left <= set().union(*asked)):
+        rest = restricted(rest, columns.after_step())
+    # without a column that no transformer requests, there is no remainder
+    requested = (columns.members(choice) for _, _, choice in estimator.transformers)
+    if rest is None or (
+        columns.counted and columns.remaining <= set().union(*requested)
+    ):
         rest = "drop"
-    if _drops(rest) and all(_drops(own) or _is_empty(left) for _, own, left in parts):
+    if _drops(rest) and all(
+        _drops(transformer) or _is_empty(remaining)
+        for _, transformer, remaining in parts
+    ):
         return None
     return estimator.set_params(transformers=parts, remainder=rest)
 
@@ -511,7 +533,7 @@ def _drops(part: Any) -> bool:
     return isinstance(part, str) and part == "drop"
 
 
-def _union(union: FeatureUnion, columns: SomeColumns) -> FeatureUnion | None:
+def _union(union: FeatureUnion, columns: ColumnSubset) -> FeatureUnion | None:
     parts = [
         (name, part if isinstance(part, str) else restricted(part, columns))
         for name, part in union.transformer_list
@@ -522,22 +544,22 @@ def _union(union: FeatureUnion, columns: SomeColumns) -> FeatureUnion | None:
     return union.set_params(transformer_list=left)
 
 
-def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
-    """Any other: its parameters that speak of columns, and estimators within it."""
+def _with_parts(estimator: Any, columns: ColumnSubset) -> Any:
+    """Shorten parameters that refer to columns, and inner estimators."""
     changed: dict[str, Any] = {}
     plain, parts = _parameters(estimator)
     for name, value in plain.items():
-        if not speaks_of_columns(name, value):
-            if name not in SHORTEN and columns.are_among(value):
+        if not refers_to_columns(name, value):
+            if name not in SHORTEN and columns.lists_missing(value):
                 raise InvalidInput(
                     f"estimator: {name} names the columns {listed(list(value))}, and "
-                    "how it is written without one of them is not known; choose "
-                    "columns by dtype, or by a ColumnTransformer"
+                    "propopt cannot remove one of them from it; select columns by "
+                    "dtype, or by a ColumnTransformer"
                 )
         elif isinstance(value, str):
             raise InvalidInput(
-                f"estimator: {name}={value!r} speaks of columns in the learner's own "
-                "words, and columns are left out; give a list or a mapping"
+                f"estimator: {name}={value!r} refers to columns in a syntax of the "
+                "learner, but some columns are left out; give a list or a mapping"
             )
         else:
             try:
@@ -545,15 +567,18 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
             except InvalidInput as error:
                 raise InvalidInput(f"{error} ({name})") from None
     for name, part in parts.items():
-        if isinstance(part, list):  # of estimators with their names
+        if isinstance(part, list):  # pairs of a name and an estimator
             changed[name] = [
-                (key, own if isinstance(own, str) else restricted(own, columns))
-                for key, own in part
+                (
+                    key,
+                    inner if isinstance(inner, str) else restricted(inner, columns),
+                )
+                for key, inner in part
             ]
         else:
             changed[name] = restricted(part, columns)
         left = changed[name]
-        # one within it that sees nothing any more: nor does it
+        # without columns for an inner estimator there are none for the outer one
         blind = isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
         if left is None or blind:
             return _of_nothing(estimator)
@@ -561,7 +586,7 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
 
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters that are no estimators, and those that are and see the columns."""
+    """Parameters that are plain values, and inner estimators that see the columns."""
     plain, parts = dict[str, Any](), dict[str, Any]()
     for name, value in estimator.get_params(deep=False).items():
         if not (_is_estimator(value) or _is_list_of_parts(value)):
@@ -577,34 +602,34 @@ def _is_estimator(value: Any) -> bool:
 
 def _is_list_of_parts(value: Any) -> bool:
     return isinstance(value, list) and any(
-        isinstance(own, tuple) and len(own) >= 2 and _is_estimator(own[1])
-        for own in value
+        isinstance(item, tuple) and len(item) >= 2 and _is_estimator(item[1])
+        for item in value
     )
 
 
-# ---- Tables of numbers, and learners that see nothing else of them
+# ---- Tables of numbers, and learners that use only the numbers
 
 
 _PLAIN: Final = str, Number, np.ndarray, np.generic, np.random.RandomState
 
 
-def sees_numbers_alone(estimator: Any) -> bool:
-    """Whether a learner makes the same of a table of numbers and of an array.
+def needs_only_numbers(estimator: Any) -> bool:
+    """Whether a learner gives the same results for a DataFrame and its array.
 
-    Functions that a user wrote, or estimators, may look at names.
+    Functions and estimators of users may depend on column names.
     """
     return is_of_scikit_learn(estimator) and not mentions_columns(estimator)
 
 
 def is_of_scikit_learn(value: Any) -> bool:
-    """Whether a learner, and all that its parameters hold, is scikit-learn's own."""
+    """Whether a learner and all its parameters are classes of scikit-learn."""
     if value is None or isinstance(value, _PLAIN):
         return True
     if isinstance(value, Mapping):
         return all(map(is_of_scikit_learn, value.values()))
     if isinstance(value, list | tuple):
         return all(map(is_of_scikit_learn, value))
-    if isinstance(value, FunctionTransformer):  # those of this package see no names
+    if isinstance(value, FunctionTransformer):  # functions of this package use no names
         return str(getattr(value.func, "__module__", "")).startswith("propopt.")
     if isinstance(value, ColumnTransformer) or not has_method(value, "get_params"):
         return False
@@ -614,15 +639,17 @@ def is_of_scikit_learn(value: Any) -> bool:
 
 
 def array_of_numbers(table: Any) -> NDArray[Any] | None:
-    """The array that a DataFrame of numbers is, if one dtype says the same."""
+    """The array of a DataFrame of numbers, if one dtype holds them without loss."""
     frame = as_frame(table, "X")
     if frame is None:
         return None
     dtypes = set(frame.table.dtypes)
-    if not all(isinstance(own, np.dtype) and own.kind in "biuf" for own in dtypes):
+    if not all(
+        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes
+    ):
         return None
     common = np.result_type(*dtypes)
-    if not all(np.can_cast(own, common) for own in dtypes):
+    if not all(np.can_cast(dtype, common) for dtype in dtypes):
         return None
     numbers = frame.table.to_numpy(dtype=common)
     whole = frame.table.select_dtypes(["int64", "uint64"])
@@ -631,25 +658,25 @@ def array_of_numbers(table: Any) -> NDArray[Any] | None:
 
 
 def array_of(table: Any) -> NDArray[Any]:
-    """New rows (n, D) as scikit-learn reads them, for a learner fitted to an array."""
+    """New rows (n, D) as an array, for a learner fitted to an array."""
     frame = as_frame(table, "X")
     rows = table if frame is None else frame.table
     return np.asarray(check_array(rows, ensure_all_finite=False))
 
 
-# ---- Copies of a learner, and what it is given
+# ---- Copies, seeds and weights of a learner
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """A clone, or a copy where scikit-learn makes none."""
+    """A clone of an estimator, or a copy if scikit-learn cannot clone it."""
     try:
         return clone(estimator)
-    except RuntimeError:  # CatBoost copies the lists that it is given, as none should
+    except RuntimeError:  # CatBoost copies list parameters, which clone refuses
         return deepcopy(estimator)
 
 
 def free_seeds(estimator: Any) -> tuple[str, ...]:
-    """Seeds that are not set, of an estimator and those in it."""
+    """Parameters ``random_state`` that are None, of an estimator and inner ones."""
     return tuple(
         name
         for name, value in estimator.get_params().items()
@@ -658,28 +685,32 @@ def free_seeds(estimator: Any) -> tuple[str, ...]:
 
 
 def weight_name(estimator: Any) -> str:
-    """How ``fit`` calls weights of rows: of pipelines those of the last step."""
+    """The parameter of ``fit`` for weights of rows; for a pipeline of its last step."""
     if get_config()["enable_metadata_routing"]:
-        return "sample_weight"  # the user says by requests who gets it
+        return "sample_weight"  # routed by the requests of the user
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{weight_name(last)}"
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     settings = signature(estimator.fit).parameters.values()
-    if any(own.kind is own.VAR_KEYWORD for own in settings):  # for estimators within
-        parts = (fitted_value(estimator, own) for own in ("estimator", "regressor"))
+    if any(
+        setting.kind is setting.VAR_KEYWORD for setting in settings
+    ):  # for estimators within
+        parts = (
+            fitted_value(estimator, setting) for setting in ("estimator", "regressor")
+        )
         within = next((part for part in parts if part is not None), None)
         return "sample_weight" if within is None else weight_name(within)
     raise InvalidInput(
         f"sample_weight: {type(estimator).__name__}.fit takes no weights of rows; "
-        "leave them out, or take a learner that does"
+        "leave them out, or choose a learner that takes them"
     )
 
 
 @contextmanager
 def refusing(estimator: Any, method: str) -> Iterator[None]:
-    """A learner that refuses what it is given makes an error of ours."""
+    """Turn errors of a learner into errors of this package."""
     try:
         yield
     except PropoptError:
@@ -688,19 +719,19 @@ def refusing(estimator: Any, method: str) -> Iterator[None]:
         kind = WrongType if isinstance(error, TypeError) else InvalidInput
         raise kind(
             f"estimator: {type(estimator).__name__}.{method} raises "
-            f"{type(error).__name__}: {error}; give X and y that it takes, such as "
-            "numbers, or a pipeline that encodes and imputes first"
+            f"{type(error).__name__}: {error}; give X and y that it accepts, such "
+            "as numbers, or a pipeline that encodes and imputes first"
         ) from error
 
 
 def check_estimator_kind(estimator: Any) -> None:
-    """Refuse what is neither a regressor nor a classifier with probabilities."""
+    """Require a regressor, or a classifier with probabilities."""
     if isinstance(estimator, type):
         raise InvalidInput(
             f"estimator: expected an estimator, got a class; {estimator.__name__}() "
             "is one"
         )
-    wanted = "a regressor or classifier of scikit-learn's kind"
+    wanted = "a scikit-learn regressor or classifier"
     if not (has_method(estimator, "fit") and has_method(estimator, "get_params")):
         raise InvalidInput(f"estimator: expected {wanted}, got {estimator!r}")
     if is_regressor(estimator):
@@ -708,47 +739,48 @@ def check_estimator_kind(estimator: Any) -> None:
     name = type(estimator).__name__
     if not is_classifier(estimator):
         raise InvalidInput(
-            f"estimator: expected {wanted}, got {name}, which says of itself that it "
-            "is neither (its tags, estimator_type)"
+            f"estimator: expected {wanted}, got {name}, which is neither by its "
+            "tag estimator_type"
         )
     if not has_method(estimator, "predict_proba"):
         raise InvalidInput(
-            f"estimator: {name} has no predict_proba, and errors of classes are taken "
-            f"from probabilities; CalibratedClassifierCV({name}(), ensemble=False) has"
+            f"estimator: {name} has no predict_proba, and errors of a classifier need "
+            "probabilities; take "
+            f"CalibratedClassifierCV({name}(), ensemble=False)"
         )
 
 
-# ---- A fitted model that is asked with tables of all columns
+# ---- Predictions of a fitted model for tables with all columns
 
 
 Predictor: TypeAlias = Callable[[Any], Array]
-"""From a table of all columns to predictions (n,), or probabilities (n, K)."""
+"""From a table with all columns to predictions (n,), or probabilities (n, K)."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A fitted model, asked with a table of all columns."""
+    """A fitted model that predicts from a table with all columns."""
 
     model: Any  # fitted
-    columns: NDArray[np.intp]  # which it sees
-    places: NDArray[np.intp] | None  # of the classes that it knows, among all K
+    columns: NDArray[np.intp]  # positions of the columns that it uses
+    class_indices: NDArray[np.intp] | None  # its classes among all K
     n_classes: int  # K
-    of_numbers: bool = False  # whether it was fitted to an array, also of a table
+    from_array: bool = False  # whether it was fitted to an array
 
     def __call__(self, table: Any) -> Array:
-        own = taken(table, None, self.columns)
-        if self.of_numbers and not isinstance(own, np.ndarray):
-            own = array_of(own)
-        if self.places is None:
+        part = table_part(table, None, self.columns)
+        if self.from_array and not isinstance(part, np.ndarray):
+            part = array_of(part)
+        if self.class_indices is None:
             with refusing(self.model, "predict"):
-                predicted = np.asarray(self.model.predict(own), dtype=np.float64)
+                predicted = np.asarray(self.model.predict(part), dtype=np.float64)
             return self._checked(predicted.reshape(len(predicted), -1), 1)[:, 0]
         with refusing(self.model, "predict_proba"):
-            result = np.asarray(self.model.predict_proba(own), dtype=np.float64)
-        result = self._checked(result, len(self.places))
+            result = np.asarray(self.model.predict_proba(part), dtype=np.float64)
+        result = self._checked(result, len(self.class_indices))
         probabilities = np.zeros((len(result), self.n_classes))
-        probabilities[:, self.places] = result
+        probabilities[:, self.class_indices] = result
         return probabilities
 
     def _checked(self, predicted: Array, n_outputs: int) -> Array:

@@ -1,4 +1,4 @@
-"""Errors without a set of features, by refits: every score is a signed sum of them."""
+"""Errors of refits without sets of features; scores are signed sums of them."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.inference import ErrorRange, moments
 from propopt.interactions.learning import (
+    ColumnSubset,
     Prediction,
     Predictor,
-    SomeColumns,
     array_of_numbers,
     check_estimator_kind,
     class_indices,
     free_seeds,
     mentions_columns,
+    needs_only_numbers,
     read_learning_table,
     read_regression_target,
     read_sample_weight,
     read_target,
     refusing,
     restricted,
-    sees_numbers_alone,
-    taken,
+    table_part,
     unfitted_copy,
     weight_name,
 )
@@ -62,71 +62,71 @@ from propopt.tables.frames import (
 )
 
 
-# ---- Errors of predictions that are made without some features: what all else reads
+# ---- Errors of predictions without some features
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SetErrors:
-    """Of q sets T of features, the errors of f^(−T), the predictor without them."""
+    """Errors of f^(−T), the predictor without the features T, for q sets T."""
 
-    # (N, q): err(y_i, f^(−T)(x_i)), where row i had no part in that predictor
+    # (N, q): err(y_i, f^(−T)(x_i)) of a predictor that was fitted without row i
     rows: Array
-    # (G, q): means over the rows with one of G groups of patches left out
+    # (G, q): means over rows without one of G groups of patches
     replicates: Array
-    # (q,): over how many patches a prediction is averaged, in the row that has fewest
+    # (q,): number of patches that a prediction is averaged over, in the worst row
     counts: Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RefitErrors(ABC):
-    """Predictors without any set of features, judged on rows that they did not see."""
+    """Predictors without sets of features, and their errors at unseen rows."""
 
     features: Features  # the M features that may be left out
     error: RowError  # err
-    row_weights: Array  # (N,): of each row in means over the rows; they sum to N
-    # (N,): which rows belong together, 0 to C − 1; None where each is its own
+    row_weights: Array  # (N,): weights in means over rows; their sum is N
+    # (N,): groups of rows, 0 to C − 1; None if rows are independent
     row_groups: NDArray[np.intp] | None = None
-    # places of the features that some fitted learner uses, of which its prediction at
-    # some row changes when values are exchanged between the rows; None of all
+    # indices of features that some learner uses: permuting their values between rows
+    # changes a prediction; None if all are used
     used: frozenset[int] | None = None
-    method: str = ""  # how the predictors were had, in words
-    notes: tuple[str, ...] = ()  # what a reader of the scores has to know
+    method: str = ""  # how the predictors were fitted, in words
+    notes: tuple[str, ...] = ()  # sentences for readers of the scores
 
     @abstractmethod
     def errors(self, sets: FeatureSets) -> SetErrors:
-        """Errors without each of q sets of one size t; sets (q, t)."""
+        """Errors of the predictors without each of q sets of size t; sets (q, t)."""
 
     @abstractmethod
     def evaluate_on(self, table: Any, y: NDArray[Any]) -> RefitErrors:
-        """The same predictors, judged on new rows: the target of intervals."""
+        """The errors of the same predictors on new rows, which intervals estimate."""
 
     @abstractmethod
     def predict(self, table: Any) -> Array:
-        """What the explained predictor says of rows (n, D): (n, K)."""
+        """Predictions (n, K) of the explained predictor for rows (n, D)."""
 
     def check(self, sets: FeatureSets, order: int) -> None:
-        """Refuse sets of which predictors fitted for sets of a size say nothing."""
+        """Refuse sets that predictors for sets of size ``order`` cannot score."""
         del sets, order
 
     def leak(self, effects: Values, sets: FeatureSets) -> Values:
-        """What main effects (M,) alone make of the scores of Q sets, (Q,)."""
+        """Scores (Q,) of Q sets that main effects (M,) alone would cause."""
         del effects
         return np.zeros(len(sets))
 
     @property
     def n_patches(self) -> int:
-        """B; 0 where predictors are no means of patches."""
+        """The number of patches; 0 if predictors are not means of patches."""
         return 0
 
     @property
     def not_used(self) -> tuple[int, ...]:
-        """Places of features that no fitted learner uses."""
+        """Indices of features that no fitted learner uses."""
         everything = set(range(len(self.features)))
         return () if self.used is None else tuple(sorted(everything - self.used))
 
     def main_effects(self, quantity: Quantity | None = None) -> InteractionScores:
-        """LOCO of each feature."""
+        """The LOCO score of each feature."""
         return self.scores(self.features.all_sets(1), None, quantity=quantity)
 
     def scores(
@@ -136,12 +136,12 @@ class RefitErrors(ABC):
         *,
         n_candidates: int | None = None,  # by default Q
         notes: tuple[str, ...] = (),
-        quantity: Quantity | None = None,  # what the learner predicts
+        quantity: Quantity | None = None,  # of the predictions
     ) -> InteractionScores:
-        """Scores of Q sets, with all that is known of their errors."""
-        known, not_used = set_scores(self, sets), self.not_used
+        """Scores of Q sets with their standard errors."""
+        moments_of_sets, not_used = set_scores(self, sets), self.not_used
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
-        effects = known["estimates"] if main is None else main.estimates
+        effects = moments_of_sets["estimates"] if main is None else main.estimates
         weighed = self.row_weights > 0.0
         groups = () if self.row_groups is None else self.row_groups[weighed]
         outcome = None if quantity is None else quantity.outcome
@@ -149,11 +149,11 @@ class RefitErrors(ABC):
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=np.where(counted, known["estimates"], 0.0),
-            standard_errors=np.where(counted, known["standard_errors"], 0.0),
-            monte_carlo=np.where(counted, known["monte_carlo"], 0.0),
-            counts=known["counts"],
-            effective_rows=np.where(counted, known["effective_rows"], np.nan),
+            estimates=np.where(counted, moments_of_sets["estimates"], 0.0),
+            standard_errors=np.where(counted, moments_of_sets["standard_errors"], 0.0),
+            monte_carlo=np.where(counted, moments_of_sets["monte_carlo"], 0.0),
+            counts=moments_of_sets["counts"],
+            effective_rows=np.where(counted, moments_of_sets["effective_rows"], np.nan),
             n_groups=len(self.errors(WHOLE).replicates),
             n_rows=int(np.count_nonzero(weighed)),
             n_candidates=len(sets) if n_candidates is None else n_candidates,
@@ -163,7 +163,7 @@ class RefitErrors(ABC):
             quantity=quantity,
             error_range=self._error_range(),
             leak=np.where(counted, self.leak(effects, sets), 0.0),
-            notes=notes if main is None else (*notes, *self.notes),  # said once
+            notes=notes if main is None else (*notes, *self.notes),  # once
             main=main,
             n_patches=self.n_patches,
             n_row_groups=len(np.unique(groups)),
@@ -171,22 +171,22 @@ class RefitErrors(ABC):
         )
 
     def _error_range(self) -> ErrorRange:
-        """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
+        """0 to 1 for probabilities; else the observed range of errors."""
         if self.error == PROBABILITY:
             return ErrorRange(0.0, 1.0, proved=True)
-        observed = [self.errors(own).rows for own in (WHOLE, self.features.all_sets(1))]
-        low = min(float(own.min()) for own in observed)
-        high = max(float(own.max()) for own in observed)
+        seen = [self.errors(sets).rows for sets in (WHOLE, self.features.all_sets(1))]
+        low = min(float(errors.min()) for errors in seen)
+        high = max(float(errors.max()) for errors in seen)
         return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
 
 
-# ---- Scores of sets: signed sums of errors, their means, and the errors of these
+# ---- Scores of sets: signed sums of errors, their means and standard errors
 
 
 def inclusion_exclusion(source: RefitErrors, sets: FeatureSets) -> SetErrors:
     """Scores Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) of q sets S of one size, at each row.
 
-    ``counts`` are the fewest of any T.
+    ``counts`` are minima over T.
     """
     n_sets, order = sets.shape
     rows = np.zeros((n_sets, len(source.row_weights)))
@@ -195,22 +195,22 @@ def inclusion_exclusion(source: RefitErrors, sets: FeatureSets) -> SetErrors:
         subsets, indices = subsets_of(sets, size)
         part = source.errors(subsets)
         sign = (-1.0) ** (size + 1)
-        for own in indices:
-            rows += sign * part.rows.T[own]
-            replicates = replicates + sign * part.replicates[:, own]
-            counts = np.minimum(counts, part.counts[own])
+        for index in indices:
+            rows += sign * part.rows.T[index]
+            replicates = replicates + sign * part.replicates[:, index]
+            counts = np.minimum(counts, part.counts[index])
     return SetErrors(rows.T, replicates, counts)
 
 
 def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
-    """What :class:`InteractionScores` has of Q sets of one size, by its names there.
+    """Fields of :class:`InteractionScores` for Q sets of one size.
 
-    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
+    Estimates are z̄_S, means over rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
-    for own in list(BATCH_BUDGET.blocks(len(sets), row_bytes)) or [slice(0)]:
-        z = inclusion_exclusion(source, sets[own])
+    for block in list(BATCH_BUDGET.blocks(len(sets), row_bytes)) or [slice(0)]:
+        z = inclusion_exclusion(source, sets[block])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))
     names = "estimates", "standard_errors", "monte_carlo", "counts", "effective_rows"
@@ -219,15 +219,15 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
 
 
 def _jackknife(replicates: Array) -> Values:
-    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²), of estimates without one group each."""
+    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²) of estimates without group g."""
     n_groups = len(replicates)
     if n_groups == 0:
         return np.zeros(replicates.shape[1])
-    apart = replicates - replicates.mean(axis=0)
-    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (apart**2).sum(axis=0)))
+    deviations = replicates - replicates.mean(axis=0)
+    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (deviations**2).sum(axis=0)))
 
 
-# ---- A learner that is fitted again and again, on some rows and some columns
+# ---- A learner that is refitted to some rows and some columns
 
 
 _OF_CLASSES: Final = frozenset(
@@ -238,15 +238,15 @@ _OF_CLASSES: Final = frozenset(
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Refits:
-    """A learner, its table and target: what is fitted without some rows or columns."""
+    """A learner with its table and target, to be refitted to some rows and columns."""
 
-    estimator: Any  # of scikit-learn's kind; clones of it are fitted
-    table: Any  # (N, D): X, as it came: missing values and dtypes are kept
-    y: NDArray[Any]  # (N,): the target; of a classifier the places of classes
-    classes: NDArray[Any] | None  # (K,): those of a classifier, sorted
+    estimator: Any  # a scikit-learn estimator, which is cloned
+    table: Any  # (N, D): X with its missing values and dtypes
+    y: NDArray[Any]  # (N,): the target; indices of classes for a classifier
+    classes: NDArray[Any] | None  # (K,): sorted labels of a classifier
     features: Features
     error: RowError  # err
-    # (N,): of rows, for the fits and for means of errors
+    # (N,): weights of rows in fits and in means of errors
     sample_weight: Values | None = None
 
     @classmethod
@@ -260,7 +260,7 @@ class Refits:
         error: ErrorChoice = "auto",
         sample_weight: Any = None,  # shape (N,)
     ) -> Self:
-        """Read what a user gave, and refuse what cannot be fitted again and again."""
+        """Validate the arguments, and refuse what cannot be refitted."""
         check_estimator_kind(estimator)
         table, names = read_learning_table(X)
         n_rows = table.shape[0]
@@ -277,59 +277,61 @@ class Refits:
         if sample_weight is not None:
             _ = refits._weight  # refused before anything is fitted
         if mentions_columns(estimator) and len(names) > 1:
-            kept = np.arange(len(names)) > 0
-            restricted(unfitted_copy(estimator), SomeColumns(column_names(table), kept))
+            included = np.arange(len(names)) > 0
+            restricted(
+                unfitted_copy(estimator), ColumnSubset(column_names(table), included)
+            )
         return refits
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number N of rows."""
         return len(self.y)
 
     @property
     def n_outputs(self) -> int:
-        """R, how many numbers are known of each prediction."""
+        """The number R of outputs of a prediction that the error uses."""
         shape = (1,) if self.classes is None else (1, len(self.classes))
-        return int(self.error.known(np.zeros(shape), self.y[:1]).shape[1])
+        return int(self.error.relevant_outputs(np.zeros(shape), self.y[:1]).shape[1])
 
     @cached_property
-    def seen(self) -> Any:
-        """The table as fits see it: an array where names and dtypes say nothing."""
+    def learner_table(self) -> Any:
+        """The table for the learner: an array if it needs no names and dtypes."""
         numbers = (
-            array_of_numbers(self.table) if sees_numbers_alone(self.estimator) else None
+            array_of_numbers(self.table) if needs_only_numbers(self.estimator) else None
         )
         return self.table if numbers is None else numbers
 
-    def classes_of_rows(self, asked: str) -> NDArray[Any]:
-        """By which rows are drawn, (N,), as some setting asks."""
+    def strata(self, setting: str) -> NDArray[Any]:
+        """Classes of the rows (N,), which a setting uses as strata."""
         if self.classes is None:
             raise InvalidInput(
-                f"{asked}: rows are drawn by class, and a regressor has none; leave it "
-                "out"
+                f"{setting}: rows are drawn by class, and a regressor has no classes; "
+                "leave it out"
             )
         return self.y
 
     @property
     def row_weights(self) -> Values:
-        """Of the rows in means of errors, (N,): the sample weights, with the sum N."""
+        """Weights of rows in means of errors, (N,): sample weights with the sum N."""
         if self.sample_weight is None:
             return np.ones(self.n_rows)
         return self.sample_weight * (self.n_rows / self.sample_weight.sum())
 
     @property
     def constant_error(self) -> float:
-        """Mean error of a constant: the mean target, or the shares of classes."""
+        """Mean error of a constant prediction: the mean target, or the class shares."""
         weights = self.row_weights / self.n_rows
         if self.classes is None:
             constant = np.full(self.n_rows, weights @ self.y)
         else:
             shares = np.bincount(self.y, weights, len(self.classes))
             constant = np.tile(shares, (self.n_rows, 1))
-        known = self.error.known(constant, self.y)
-        return float(weights @ self.error.of(self.y, known[:, None])[:, 0])
+        outputs = self.error.relevant_outputs(constant, self.y)
+        return float(weights @ self.error.compute(self.y, outputs[:, None])[:, 0])
 
-    def on(self, rows: NDArray[np.intp]) -> Refits:
-        """The same learner, on some of the rows alone."""
+    def subset(self, rows: NDArray[np.intp]) -> Refits:
+        """The same learner with some of the rows."""
         weights = self.sample_weight
         return replace(
             self,
@@ -339,86 +341,93 @@ class Refits:
         )
 
     def read_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Other rows of the same columns, and their target as ``y`` is."""
+        """New rows with the same columns, and their target in the coding of ``y``."""
         table, names = read_learning_table(X)
-        known = read_learning_table(self.table)[1]
-        if names != known:
+        fitted_names = read_learning_table(self.table)[1]
+        if names != fitted_names:
             raise InvalidInput(
-                f"X: expected the columns of fit, {listed(known)}, got {listed(names)}"
+                f"X: expected the columns of fit, {listed(fitted_names)}, got "
+                f"{listed(names)}"
             )
         n_rows = table.shape[0]
         if self.classes is None:
             return table, read_regression_target(y, n_rows)
         return table, class_indices(y, self.classes, n_rows)
 
-    def fitted(
-        self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
+    def fit_predictor(
+        self, rows: NDArray[np.intp], included: NDArray[np.bool_], seed: int
     ) -> Predictor:
-        """The predictor that is fitted to some rows (n,) and features, kept (M,)."""
-        columns = self.features.columns_of(kept)
+        """Fit the learner to some rows (n,) and features, included (M,)."""
+        columns = self.features.columns_of(included)
         target = self.y[rows]
         labels, observed = target, None
         if self.classes is not None:
             labels, observed = self._labels(target, self.classes)
-        table = taken(self.seen, rows, columns)
+        table = table_part(self.learner_table, rows, columns)
         model = self._model(columns, table, observed, seed)
-        own: dict[str, Any] = {}
+        fit_options: dict[str, Any] = {}
         if self.sample_weight is not None:
             same = type(model) is type(self.estimator)
-            own[self._weight if same else "sample_weight"] = self.sample_weight[rows]
+            fit_options[self._weight if same else "sample_weight"] = self.sample_weight[
+                rows
+            ]
         try:
             with refusing(self.estimator, "fit"):
-                model.fit(table, labels, **own)
+                model.fit(table, labels, **fit_options)
         except Exception as error:
-            pairs = zip(self.features.names, kept, strict=True)
-            absent = [name for name, keep in pairs if not keep]
+            pairs = zip(self.features.names, included, strict=True)
+            absent = [name for name, is_included in pairs if not is_included]
             error.add_note(
                 f"while {type(self.estimator).__name__} was fitted to {len(rows)} "
                 f"rows, without features: {listed(absent)}"
             )
             raise
         indices = None
-        if observed is not None:  # of columns of ``predict_proba`` among all classes
-            own_labels = np.unique(labels)  # in the order of their places
-            indices = observed[np.searchsorted(own_labels, model.classes_)]
+        if observed is not None:  # columns of ``predict_proba`` among all classes
+            present = np.unique(labels)  # sorted
+            indices = observed[np.searchsorted(present, model.classes_)]
         n_classes = 0 if self.classes is None else len(self.classes)
         return Prediction(
-            model, columns, indices, n_classes, isinstance(self.seen, np.ndarray)
+            model,
+            columns,
+            indices,
+            n_classes,
+            isinstance(self.learner_table, np.ndarray),
         )
 
-    def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
-        """Which of some features a fitted learner uses.
+    def used_features(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
+        """The tested features that a fitted learner uses.
 
-        Its prediction at some row changes when their values are exchanged between rows.
+        Permuting the values of such a feature between rows changes a prediction.
         """
         if not suspects:
             return set()
-        before = predict(self.seen)
+        before = predict(self.learner_table)
 
         def changes(indices: Collection[int]) -> bool:
-            table = self.seen
-            for place in indices:
-                order = np.random.default_rng(place).permutation(self.n_rows)
+            table = self.learner_table
+            for index in indices:
+                order = np.random.default_rng(index).permutation(self.n_rows)
                 table = with_permuted_columns(
-                    table, self.features.columns[place], order
+                    table, self.features.columns[index], order
                 )
             return not np.array_equal(predict(table), before)
 
         if not changes(suspects):
             return set()
-        return {place for place in suspects if changes([place])} or set(suspects)
+        return {index for index in suspects if changes([index])} or set(suspects)
 
     def _labels(
         self, target: NDArray[Any], classes: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Labels for a fit, and the places of the classes among them, ascending.
+        """Labels for a fit, and the sorted indices of the classes among them.
 
-        Learners that want 0, ..., K − 1 get them anew where a class is missing.
+        If a class is missing, labels 0, ..., K − 1 are renumbered without gaps.
         """
         observed = np.unique(target)
         numbered = classes.dtype.kind in "iu" and classes[-1] == len(classes) - 1
         missing = len(observed) < len(classes)
-        if missing and numbered and not self._speaks_of_classes:
+        if missing and numbered and not self._has_class_parameters:
             return np.searchsorted(observed, target), observed
         return classes[target], observed
 
@@ -429,42 +438,44 @@ class Refits:
         observed: NDArray[np.intp] | None,
         seed: int,
     ) -> Any:
-        """A fresh learner for a table of some columns."""
+        """An unfitted learner for a table of some columns."""
         if observed is not None and (len(columns) == 0 or len(observed) == 1):
             return DummyClassifier(strategy="prior")
         if len(columns) == 0:
             return DummyRegressor()
-        if self._alone is not None:  # as a clone with its seed, in a tenth of the time
-            model = deepcopy(self._alone)
-            if self._free:
+        if self._plain_clone is not None:  # ten times as fast as a clone
+            model = deepcopy(self._plain_clone)
+            if self._free_seeds:
                 model.random_state = seed
             return model
         model = unfitted_copy(self.estimator)
-        if self._free:
-            model.set_params(**dict.fromkeys(self._free, seed))
-        kept = np.isin(np.arange(sum(map(len, self.features.columns))), columns)
-        if not self._mentions_columns or kept.all():
+        if self._free_seeds:
+            model.set_params(**dict.fromkeys(self._free_seeds, seed))
+        included = np.isin(np.arange(sum(map(len, self.features.columns))), columns)
+        if not self._mentions_columns or included.all():
             return model
-        return restricted(model, SomeColumns(column_names(self.table), kept, table))
+        return restricted(
+            model, ColumnSubset(column_names(self.table), included, table)
+        )
 
     @cached_property
-    def _alone(self) -> Any:
-        """A clone of one of scikit-learn's learners, with no other in it; else None."""
+    def _plain_clone(self) -> Any:
+        """A clone of a scikit-learn learner that contains no other; else None."""
         settings = self.estimator.get_params(deep=False).values()
-        alone = (
-            sees_numbers_alone(self.estimator)
-            and not any(has_method(own, "get_params") for own in settings)
-            and self._free in ((), ("random_state",))
+        is_plain = (
+            needs_only_numbers(self.estimator)
+            and not any(has_method(value, "get_params") for value in settings)
+            and self._free_seeds in ((), ("random_state",))
         )
-        return clone(self.estimator) if alone else None
+        return clone(self.estimator) if is_plain else None
 
     @cached_property
     def _mentions_columns(self) -> bool:
         return mentions_columns(self.estimator)
 
     @cached_property
-    def _free(self) -> tuple[str, ...]:
-        """Seeds that are not set."""
+    def _free_seeds(self) -> tuple[str, ...]:
+        """Parameters for seeds that are not set."""
         return free_seeds(self.estimator)
 
     @cached_property
@@ -472,8 +483,8 @@ class Refits:
         return weight_name(self.estimator)
 
     @cached_property
-    def _speaks_of_classes(self) -> bool:
-        """Whether a parameter has an entry for each class, or for some."""
+    def _has_class_parameters(self) -> bool:
+        """Whether a parameter has entries for classes."""
         return any(
             name.split("__")[-1] in _OF_CLASSES
             and not (value is None or isinstance(value, str))

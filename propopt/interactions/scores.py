@@ -1,4 +1,4 @@
-"""Scores of interactions: what they are, what is sure of them, and in words."""
+"""Scores of interactions, with their intervals, tests and documents."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels, listed, order_of
 
 
-# ---- Scores in words: what the largest say, and what a reader has to be careful with
+# ---- Scores in words: findings and cautions
 
 
 SET_NOUNS: Final = {1: "feature", 2: "pair", 3: "triple"}
 WORDS_LEVEL: Final = 0.9
-"""Of intervals in words, all together."""
+"""Simultaneous level of intervals in words."""
 
 
 _ON_PAGE: Final = 15
-"""Scores with a bar, the largest."""
+"""Number of the largest scores, which have a bar."""
 
 
 def level_in_words(level: float) -> str:
-    """In percent, with as many digits as it has."""
+    """A level in per cent, such as "90 %"."""
     return f"{100.0 * level:.4g} %"
 
 
 def counted_sets(scores: InteractionScores, count: int) -> str:
-    """So many of the sets that are scored."""
+    """A number of the scored sets, such as "3 pairs"."""
     noun = SET_NOUNS.get(scores.order)
     if noun is None:
         return f"{plural(count, 'set')} of {scores.order} features"
@@ -74,26 +74,26 @@ def counted_sets(scores: InteractionScores, count: int) -> str:
 
 
 def aim_of_intervals(scores: InteractionScores) -> str:
-    """What the intervals are for."""
+    """The population that intervals refer to, in words."""
     if scores.n_groups:
-        return "for new rows, whatever patches are drawn"
+        return "for new rows and new patches"
     if scores.n_row_groups:
         return (
-            f"for rows of new groups ({scores.n_row_groups} were judged) and the "
-            "predictors as they are fitted here"
+            f"for rows of new groups ({scores.n_row_groups} were tested) and the "
+            "fitted predictors"
         )
-    return "for new rows and the predictors as they are fitted here"
+    return "for new rows and the fitted predictors"
 
 
 def _beyond(leak: Values, low: Values, high: Values) -> tuple[Mask, Mask]:
-    """Where intervals are above zero and the leak, and where below both, (Q,)."""
+    """Masks (Q,) of intervals above zero and the leak, and below both."""
     return np.asarray(low > np.maximum(leak, 0.0)), np.asarray(
         high < np.minimum(leak, 0.0)
     )
 
 
 def _finding(scores: InteractionScores, above: int, below: int) -> str:
-    """How many scores are clear, and what that says of the features."""
+    """The headline: how many scores are clearly different from zero."""
     many = f"{counted_sets(scores, above)} of {len(scores)}"
     if not above:
         many = f"No {counted_sets(scores, 1)[2:]} of {len(scores)} clearly"
@@ -106,16 +106,16 @@ def _finding(scores: InteractionScores, above: int, below: int) -> str:
             others = plural(below, "other" if above else "feature")
             also = f"errors are smaller without {others}"
         case 2:
-            what = f" jointly{whom}, beyond what each feature does alone"
-            also = f"in {below} each stands in for the other"
+            what = f" jointly{whom}, beyond the effect of each feature alone"
+            also = f"in {below} each can replace the other"
         case _:
-            what = f" jointly{whom}, beyond what fewer features do"
-            also = f"what {below} of them do is had from fewer features"
+            what = f" jointly{whom}, beyond the effects of fewer features"
+            also = f"in {below} of them fewer features suffice"
     return "; ".join([f"{many} {verb}{what}", *([also] if below else [])])
 
 
 def _predicted(scores: InteractionScores) -> str:
-    """To what features matter, after "matter"."""
+    """The quantity that features matter to, as words after "matter"."""
     label = scores.quantity
     if label is None:
         return ""
@@ -125,68 +125,66 @@ def _predicted(scores: InteractionScores) -> str:
 
 
 _FORMULAS: Final = {
-    1: "rise without the feature",
-    2: "rise without one feature, plus without the other, less without both",
+    1: "increase without the feature",
+    2: "increase without one feature, plus without the other, minus without both",
 }
 
 
-_RISES: Final = "rises without its parts, added and subtracted in turn by their size"
+_OTHER_FORMULA: Final = "alternating sum of increases without its subsets, by size"
 
 
-# ---- What the numbers do not say: each a verdict, a number, and what to do
+# ---- Cautions: a verdict, a number, and a remedy
 
 
-def _of_leak(scores: InteractionScores) -> str:
-    """Fixed numbers of columns: a score of zero is not what no interaction gives."""
+def _leak_caution(scores: InteractionScores) -> str:
+    """For patches of one size, a score of zero does not mean no interaction."""
     if not scores.leak.any():
         return ""
-    verdict = "Excluding zero is no finding: patches of one size leak"
+    verdict = "An interval without zero is no evidence here: patches of one size add"
     cure = "Draw columns='bernoulli'."
     if np.isnan(scores.leak).all():
-        unknown = f"into scores, how much is unknown for {scores.error} errors"
+        unknown = f"an unknown amount to scores by {scores.error} errors"
         return f"{verdict} {unknown}. {cure}"
     above, below = _beyond(scores.leak, *scores.intervals(WORDS_LEVEL).T)
     beyond = int((above | below).sum())
     leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
     verb = "goes" if beyond == 1 else "go"
     return (
-        f"{verdict} {leak} into scores. {plural(beyond, 'interval')} {verb} beyond. "
+        f"{verdict} {leak} to scores. {plural(beyond, 'interval')} {verb} beyond. "
         f"{cure}"
     )
 
 
-def _of_few_patches(scores: InteractionScores) -> str:
-    """se_mc² falls as 1/B: with B (se_mc/se)² patches it is what se is now.
+def _few_patches_caution(scores: InteractionScores) -> str:
+    """A caution if se_mc > se; with B (se_mc/se)² patches it falls to se.
 
-    Where a score is near zero in all rows, se is itself of patches and falls with them,
-    so that the ratio may stay; the total error falls all the same.
+    If a score is almost zero in all rows, se is due to patches too, so that the ratio
+    may remain; the total error decreases nevertheless.
     """
-    known = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
-    ratios = scores.monte_carlo[known] / scores.standard_errors[known]
+    is_positive = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
+    ratios = scores.monte_carlo[is_positive] / scores.standard_errors[is_positive]
     worst = float(ratios.max(initial=0.0))
     if worst <= 1.0:
         return ""
     count = int((ratios > 1.0).sum())
     more = two_digits_up(max(scores.n_patches, 1) * worst**2)
-    cure = (
-        f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
-    )
+    cure = f"Use n_patches={more}" if scores.n_patches else f"Use {more} times as many"
     return (
-        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: they add "
-        f"up to {worst:.2g} times the error of rows. {cure} or more."
+        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
+        f"error is up to {worst:.2g} times that of rows. {cure} or more."
     )
 
 
 def two_digits_up(number: float) -> int:
-    """The next whole number of two digits and zeros."""
+    """The number rounded up to two significant digits."""
     unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * unit
 
 
 def _cautions(scores: InteractionScores) -> Iterator[str]:
-    """All of them; empty where there is nothing to be said."""
-    yield _of_leak(scores)
-    yield _of_few_patches(scores)
+    """All cautions on the scores; empty text for those that do not apply."""
+    yield _leak_caution(scores)
+    yield _few_patches_caution(scores)
     label = "group" if scores.n_row_groups else "row"
     if count := len(scores.not_used):
         verb = "is" if count == 1 else "are"
@@ -196,91 +194,91 @@ def _cautions(scores: InteractionScores) -> Iterator[str]:
         )
     if count := int(scores.degenerate.sum()):
         bound = scores.error_range
-        seen = "" if bound.proved else " (as seen)"
+        seen = "" if bound.proved else " (observed)"
         yield (
-            f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
-            f"errors stay within {bound.low:.4g} to {bound.high:.4g}{seen}. Judge over "
-            f"{plural(scores.n_independent, label)}."
+            f"All rows have the same score in {counted_sets(scores, count)}: intervals "
+            f"assume errors from {bound.low:.4g} to {bound.high:.4g}{seen}. Test more "
+            f"than {plural(scores.n_independent, label)}."
         )
     if count := int((scores.effective_rows < FEW_ROWS).sum()):
         yield (
-            f"Fewer than {FEW_ROWS} {label}s carry the error of "
+            f"Fewer than {FEW_ROWS} {label}s determine the standard error of "
             f"{counted_sets(scores, count)} (at least "
             f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
-            f"judge more {label}s."
+            f"test more {label}s."
         )
     if count := int(np.isnan(scores.monte_carlo).sum()):
         yield (
-            f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
-            "row has all its patches in one group. Draw more patches."
+            f"The error due to patches is unknown for {counted_sets(scores, count)}: "
+            "a row has all its patches in one group. Draw more patches."
         )
 
 
-# ---- iLOCO of sets of features, with what is known of its error
+# ---- iLOCO scores of sets of features with their errors
 
 
 _ROUNDING: Final = 1e-9
-"""Of counts of rows that are sums of powers."""
+"""Relative rounding of effective numbers of rows."""
 
 
 @final
 class InteractionScores(
     Result, kind="propopt interactions", noun="saved interactions", version=2
 ):
-    """Scores of Q sets of r features: how much the features matter jointly.
+    """Interaction scores of Q sets of r features, with their standard errors.
 
-    Of pairs a large score is a contribution beyond those of the two, and a very
-    negative one that each stands in for the other. Scores are in units of the error of
-    one learner: those of another learner are not compared with them.
+    A large score of a pair is a joint contribution beyond those of the two features; a
+    very negative score means that each can replace the other. Scores are in units of
+    the error of one learner, and cannot be compared between learners.
 
     Parameters
     ----------
     sets : array of int (Q, r)
-        Places of the features of each set, ascending.
+        Indices of the features of each set, ascending.
     names : tuple (M,)
-        Of the features.
+        Names of the features.
     estimates : array (Q,)
-        iLOCO_S, in ``units``.
+        Scores iLOCO_S, in ``units``.
     standard_errors : array (Q,)
-        Of other rows.
+        Standard errors due to rows.
     monte_carlo : array (Q,)
-        Of other patches; zero where there are none.
+        Standard errors due to patches; zero without patches.
     counts : array (Q,)
-        Predictions that are averaged, where they are fewest.
+        Number of averaged predictions, in the row with fewest.
     n_rows : int
-        N, rows that were judged.
+        N, the number of test rows.
     n_candidates : int
-        Sets among which these were chosen: corrections count all of them.
+        Number of sets that these were chosen from, for corrections.
     method : str
-        How predictors without features were had, in words.
+        How predictors without features were fitted, in words.
     error : str
-        Err, by its name.
+        Name of the error.
     units : str
-        Of the scores.
+        Units of the scores.
     notes : tuple of str
-        What a reader has to know, a sentence each.
+        Sentences for readers of the scores.
     leak : array (Q,)
-        What a model without any interaction would show, by patches that all have one
-        number of features; zero otherwise.
+        Scores that a model without interactions would have, if all patches have the
+        same number of features; zero otherwise.
     effective_rows : array (Q,)
-        How many rows carry the standard error; NaN where it is not known.
+        Effective numbers of rows behind the standard errors; NaN if unknown.
     n_groups : int
-        Of patches, from which ``monte_carlo`` is estimated; 0 where it is exact.
+        Groups of patches that give ``monte_carlo``; 0 without patches.
     error_range : ErrorRange
-        Between what the error of a row lies.
+        Range of the error of a row.
     main : InteractionScores or None
-        LOCO of each feature.
+        LOCO scores of single features.
     columns : tuple of tuple (M,)
-        Names of the columns of each feature; by default one, called as the feature.
+        Names of the columns of each feature; by default the name of the feature.
     n_patches : int
-        B; 0 where predictors are no means of patches.
+        B; 0 without patches.
     n_row_groups : int
-        C, of rows that are judged and belong together; 0 where each row is its own.
+        C, groups of dependent test rows; 0 if rows are independent.
     not_used : tuple of int
-        Places of features that no fitted learner uses: scores of sets with them are 0,
-        without error.
+        Indices of features that no fitted learner uses: sets with them have score and
+        error 0.
     quantity : Quantity or None
-        What the learner predicts, whose error is measured.
+        The predicted quantity.
 
     Examples
     --------
@@ -331,20 +329,20 @@ class InteractionScores(
     quantity: Quantity | None = field(default=None)
 
     def __post_init__(self) -> None:
-        own = vars(self)
-        own["columns"] = self.columns or tuple((name,) for name in self.names)
+        fields = vars(self)
+        fields["columns"] = self.columns or tuple((name,) for name in self.names)
         for name in ("leak", "effective_rows"):
-            if np.ndim(own[name]) == 0:
-                own[name] = np.full(len(self.sets), own[name])
+            if np.ndim(fields[name]) == 0:
+                fields[name] = np.full(len(self.sets), fields[name])
         super().__post_init__()
 
     def validate(self) -> None:
-        """Refuse sets of features that are not there, and what others contradict."""
+        """Refuse fields that are inconsistent with each other."""
         inside = (self.sets >= 0) & (self.sets < len(self.names))
         ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
         if not (self.order and ascending):
             raise InvalidInput(
-                f"sets: expected ascending places from 0 to {len(self.names) - 1}"
+                f"sets: expected ascending indices from 0 to {len(self.names) - 1}"
             )
         n_features, unused = len(self.names), self.not_used
         errors = self.standard_errors, self.monte_carlo
@@ -356,9 +354,9 @@ class InteractionScores(
             (self.n_candidates < len(self), "n_candidates: at least the sets"),
             (len(self.columns) != n_features, "columns: those of each feature"),
             (not all(self.columns), "columns: at least one of each feature"),
-            (any(k >= n_features for k in unused), "not_used: places of features"),
+            (any(k >= n_features for k in unused), "not_used: indices of features"),
             (len(set(unused)) < len(unused), "not_used: each feature once"),
-            (np.any(zero), "not_used: scores 0, without error, of sets with them"),
+            (np.any(zero), "not_used: score and error 0 of sets with them"),
             (not self.n_groups and errors[1].any(), "monte_carlo: 0 without groups"),
             (self.n_row_groups > self.n_rows, "n_row_groups: at most the rows"),
             ((self.effective_rows > most_rows).any(), "effective_rows: no more rows"),
@@ -373,14 +371,14 @@ class InteractionScores(
 
     @property
     def order(self) -> int:
-        """How many features a set has: of LOCO 1, of pairs 2."""
+        """The number of features of a set: 1 for LOCO, 2 for pairs."""
         return int(self.sets.shape[1])
 
     @property
     def labels(self) -> Labels:
-        """Names: of sets, as rows of :meth:`to_frame`, and of features.
+        """Names of the sets and of the features.
 
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        ``labels.points`` (Q,) such as "age × dose", and ``labels.features`` (M,).
         """
         return Labels(
             points=tuple(map(self._name_of, range(len(self)))),
@@ -388,66 +386,68 @@ class InteractionScores(
         )
 
     def matrix(self) -> Array:
-        """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
+        """Scores of pairs as a symmetric matrix (M, M); NaN for pairs without a score.
 
         Raises
         ------
         InvalidInput
-            If the sets are no pairs.
+            If the sets are not pairs.
         """
         if self.order != 2:
             raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
         return pairs_matrix(self.estimates, self.sets, len(self.names))
 
     def _name_of(self, q: int) -> str:
-        return " × ".join(str(self.names[place]) for place in self.sets[q])
+        return " × ".join(str(self.names[feature]) for feature in self.sets[q])
 
     def _features(self) -> dict[str, list[Hashable]]:
         """The first columns of :meth:`to_frame`."""
         return {
-            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
+            f"feature_{k + 1}": [self.names[feature] for feature in self.sets[:, k]]
             for k in range(self.order)
         }
 
     @property
     def total_errors(self) -> Values:
-        """√(se² + se_mc²): of other rows and of other patches, shape (Q,)."""
+        """Standard errors √(se² + se_mc²) due to rows and patches, shape (Q,)."""
         return np.hypot(self.standard_errors, self.monte_carlo)
 
     @property
     def explained(self) -> str:
-        """What scores are made of, such as "squared error of predicted price"."""
-        label = self.quantity
-        if label is None:
+        """The error behind the scores, such as "squared error of predicted price"."""
+        quantity = self.quantity
+        if quantity is None:
             return f"{self.error} error"
-        if label.kind == "value":
-            return f"{self.error} error of {label.in_words()}"
+        if quantity.kind == "value":
+            return f"{self.error} error of {quantity.in_words()}"
         error = "" if self.error == "probability" else f"{self.error} error of the "
-        whose = "" if label.outcome is None else f" of {label.outcome}"
-        own = f"1 − probability of the true class{whose}, by {label.model}"
-        return f"{error}probabilities of {label.model}" if error else own
+        of_outcome = "" if quantity.outcome is None else f" of {quantity.outcome}"
+        probability = (
+            f"1 − probability of the true class{of_outcome}, by {quantity.model}"
+        )
+        return f"{error}probabilities of {quantity.model}" if error else probability
 
     @property
     def n_independent(self) -> int:
-        """Rows, or groups of rows, of which errors are made."""
+        """The number of independent rows, or of groups of rows."""
         return self.n_row_groups or self.n_rows
 
     @property
     def are_not_used(self) -> Mask:
-        """Where a set has a feature that no fitted learner uses, (Q,).
+        """Mask (Q,) of sets with a feature that no fitted learner uses.
 
-        At no row of the table does a prediction change when the values of such a
-        feature are exchanged between the rows. What leaving it out changes all the same
-        is chance (ties, seeds) or the number of columns; it is not counted.
+        Permuting the values of such a feature between rows changes no prediction.
+        Leaving it out may still change fits by chance (ties, seeds) or by the number of
+        columns; this is not counted.
         """
-        own = np.isin(self.sets, np.array(self.not_used, np.intp))
-        return np.asarray(own.any(axis=1))
+        is_unused = np.isin(self.sets, np.array(self.not_used, np.intp))
+        return np.asarray(is_unused.any(axis=1))
 
     @property
     def degenerate(self) -> Mask:
-        """Where all rows have one score, so that no spread can be estimated, (Q,).
+        """Mask (Q,) of sets with the same score in all rows, so without a spread.
 
-        Not of features that are not used: their score is known.
+        Sets with unused features are excluded: their score is 0.
         """
         rounding = self.error_range.rounding(self.order)
         equal = self.standard_errors * np.sqrt(self.n_rows) <= rounding
@@ -462,29 +462,29 @@ class InteractionScores(
         errors: ErrorKind = "total",
         against: Null = "zero",
     ) -> Array:
-        """Confidence intervals (Q, 2) of what scores estimate.
+        """Confidence intervals (Q, 2) of the scores.
 
         Parameters
         ----------
         level : float
-            1 − α, of all intervals together as ``adjust`` has it.
+            1 − α, for all intervals together by ``adjust``.
         adjust : Adjustment
-            "none", "bonferroni", "holm" (whose intervals are those of Bonferroni),
-            "benjamini-hochberg" or "benjamini-yekutieli" (intervals of the R sets that
-            are found have 1 − R α/m).
+            "none", "bonferroni", "holm" (with the intervals of Bonferroni),
+            "benjamini-hochberg" or "benjamini-yekutieli" (intervals have the level
+            1 − R α/m if R of m sets are rejected).
         side : {"both", "lower", "upper"}
             Which ends are finite.
         errors : {"total", "rows"}
-            With the error of finitely many patches, or without, as in the paper. The
-            former is known from groups of patches, with as many degrees of freedom less
-            one, and the law is Student's.
+            With the error due to patches, or without, as in the paper. The former is
+            estimated from groups of patches, with Student's law of one degree of
+            freedom fewer than groups.
         against : {"zero", "leak"}
-            The null by which sets are found: only the last two adjustments read it.
+            The null hypothesis, which matters for the last two adjustments.
 
         Raises
         ------
         InvalidInput
-            If the level is not between 0 and 1, or a name is none of these.
+            If the level is not between 0 and 1, or a name is invalid.
         """
         alpha, law = 1.0 - read_level(level), self._law(errors, against)
         side = read_option(side, Side, "side")
@@ -499,23 +499,23 @@ class InteractionScores(
         errors: ErrorKind = "total",
         against: Null = "zero",
     ) -> Values:
-        """p-values (Q,) of "the score is zero".
+        """p-values (Q,) of the null hypothesis that a score is zero.
 
         Parameters
         ----------
         alternative : {"two-sided", "greater", "less"}
-            Greater than zero is 1 − Φ(T), of "it is at most zero".
+            "greater" gives 1 − Φ(T), for the null hypothesis "at most zero".
         adjust : Adjustment
-            Across all ``n_candidates``.
+            Correction for all ``n_candidates``.
         errors : {"total", "rows"}
-            As :meth:`intervals` has it.
+            See :meth:`intervals`.
         against : {"zero", "leak"}
-            What stands for zero; the leak counts as known.
+            The null hypothesis: zero, or the leak, which counts as exact.
 
         Raises
         ------
         InvalidInput
-            If a name is none of these.
+            If a name is invalid.
         """
         law = self._law(errors, against)
         p = law.p_values(read_option(alternative, Alternative, "alternative"))
@@ -530,15 +530,15 @@ class InteractionScores(
         errors: ErrorKind = "total",
         against: Null = "zero",
     ) -> pd.DataFrame:
-        """One row for each set, in the order of the sets.
+        """A table with one row for each set, in the order of the sets.
 
-        ``feature_1`` to ``feature_r``; ``estimate``; ``se`` of other rows, ``se_mc`` of
-        other patches and ``se_total``; ``ci_low`` and ``ci_high``; ``stat``, T =
-        (estimate − null)/error; ``p_one`` of "at most the null" and ``p_two``, each by
-        itself; ``p_adj``, that of the side, adjusted; ``reject`` where it is at most
-        1 − level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``;
-        ``used``, False of sets with a feature that no learner uses.
-        Parameters are those of :meth:`intervals`.
+        ``feature_1`` to ``feature_r``; ``estimate``; ``se`` due to rows, ``se_mc`` due
+        to patches and ``se_total``; ``ci_low`` and ``ci_high``; ``stat``, T = (estimate
+        − null)/error; ``p_one`` of "at most the null" and ``p_two``, without
+        correction; ``p_adj``, corrected, for the side; ``reject`` if it is at most 1 −
+        level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``;
+        ``used``, False for sets with a feature that no learner uses. Parameters are
+        those of :meth:`intervals`.
         """
         alpha, law = 1.0 - read_level(level), self._law(errors, against)
         p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
@@ -569,74 +569,74 @@ class InteractionScores(
     def top(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
     ) -> pd.DataFrame:
-        """The k largest scores, rows of :meth:`to_frame`: what matters jointly."""
+        """The k largest scores, as rows of :meth:`to_frame`: joint contributions."""
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nlargest(read_count(k, "k"), "estimate")
 
     def most_negative(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
     ) -> pd.DataFrame:
-        """The k smallest scores: features that stand in for each other."""
+        """The k smallest scores: features that can replace each other."""
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nsmallest(read_count(k, "k"), "estimate")
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What the numbers do not say, a sentence each.
+        """Sentences on limits of these scores.
 
-        What main effects leak into scores where all patches have one number of
-        features; rows that are all equal, or so few that no normal law holds; errors of
-        patches that are not known.
+        They are about scores due to main effects, if all patches have the same number
+        of features; equal rows, or too few for a normal law; and unknown errors due to
+        patches.
         """
         return tuple(filter(None, _cautions(self)))
 
     def noted_in(self, explanation: Explanation) -> Explanation:
-        """Say in an explanation which sets of its features clearly matter jointly.
+        """An explanation with a note on sets of its features that clearly interact.
 
-        No additive attribution can show that. Pairs that stand in for each other are
-        named too.
+        Additive attributions cannot show interactions. Pairs that can replace each
+        other are named too.
 
         Parameters
         ----------
         explanation : Explanation
-            Of the same features, by name, or in their order where they have none.
+            For the same features, by name, or by order without names.
 
         Returns
         -------
         Explanation
-            The same with the sentence in ``parameters["notes"]``.
+            A copy with the sentence in ``parameters["notes"]``.
 
         Raises
         ------
         InvalidInput
-            If these are scores of single features, or of other features.
+            If the scores are of single features, or of other features.
         """
         labels, n_features = explanation.labels, explanation.shape[1]
         above, below = clear_scores(self)
         columns = labels.features if labels.columns is None else labels.columns
         members = explained_members(self, columns, n_features)
-        own = labels.feature_names(n_features)
+        names = labels.feature_names(n_features)
         shown = [
-            printable(own[indices[0]] if len(indices) == 1 else name)
+            printable(names[indices[0]] if len(indices) == 1 else name)
             for name, indices in zip(self.names, members, strict=True)
         ]
         sets = [" × ".join(shown[n] for n in one) for one in self.sets.tolist()]
         notes = [_joint_sentence(self, sets, above, below)]
         if "notes" in explanation.parameters:
             notes.insert(0, str(explanation.parameters["notes"]))
-        told = {**explanation.parameters, "notes": "; ".join(notes)}
-        return replace(explanation, parameters=told)
+        parameters = {**explanation.parameters, "notes": "; ".join(notes)}
+        return replace(explanation, parameters=parameters)
 
     def document(self) -> Document:
-        """What is found, the largest scores with intervals, what these are for."""
+        """The headline, the largest scores with intervals, and cautions."""
         ends = self.intervals(WORDS_LEVEL)
         order = np.argsort(-np.abs(self.estimates), kind="stable")
         shown, others = order[:_ON_PAGE], order[_ON_PAGE:]
         above, below = _beyond(self.leak, *ends.T)
-        notes = np.where(np.isnan(ends[:, 0]), "its error is not known", "")
+        notes = np.where(np.isnan(ends[:, 0]), "its error is unknown", "")
         notes = np.where(self.are_not_used, "not used", notes).tolist()
         more = int((above | below)[order[N_ON_CARD:]].sum())
-        subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _RISES)}; in "
+        subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _OTHER_FORMULA)}; in "
         subtitle += f"{self.units}; {plural(self.n_rows, 'row')}"
         rows = [
             Bar(
@@ -649,7 +649,7 @@ class InteractionScores(
         ]
         rest = f"{more} of them clearly not zero" if more else ""
         level = level_in_words(WORDS_LEVEL)
-        aims = f"intervals: {level}, all {self.n_candidates:,} together"
+        aims = f"intervals: {level}, for all {self.n_candidates:,} sets simultaneously"
         return Document(
             title=_finding(self, int(above.sum()), int(below.sum())),
             subtitle=subtitle,
@@ -664,18 +664,18 @@ class InteractionScores(
             settings={
                 "learner": "–" if self.quantity is None else self.quantity.model,
                 "without features": self.method,
-                "units": f"scores are in {self.units}; they are compared within one "
-                "learner, not with those of another",
+                "units": f"scores are in {self.units}; they cannot be compared between "
+                "learners",
             },
             chapters=self._chapters,
             names=self.names,
         )
 
     def _chapters(self) -> list[Chapter]:
-        """All scores with intervals, and features by themselves."""
+        """Chapters with all scores and their intervals, and with single features."""
         table = self.top(len(self)).set_index("feature_1")
         others = {f"feature_{k}": f"feature {k}" for k in range(2, self.order + 1)}
-        told_as = {
+        heads = {
             **others,
             "estimate": "score",
             "ci_low": "from",
@@ -683,9 +683,9 @@ class InteractionScores(
             "p_adj": "p-value, adjusted",
             "used": "used by a fit",
         }
-        table = table[list(told_as)].rename(columns=told_as).rename_axis("feature")
+        table = table[list(heads)].rename(columns=heads).rename_axis("feature")
         caption = f"The largest first; intervals of {level_in_words(WORDS_LEVEL)}."
-        scores = "Scores" if self.order > 1 else "Scores by themselves"
+        scores = "Scores" if self.order > 1 else "Scores of single features"
         chapters = [table_chapter(scores, table, caption)]
         if self.main is not None:
             alone = self.main.document()
@@ -723,7 +723,7 @@ class InteractionScores(
         )
 
     def _degrees(self, total: Values) -> Values:
-        """(G − 1) (se_total/se_mc)⁴, by Satterthwaite: only se_mc is known from few."""
+        """(G − 1) (se_total/se_mc)⁴, by Satterthwaite: only se_mc has few degrees."""
         if self.n_groups < 2:
             return self._degrees_of_rows
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -732,36 +732,40 @@ class InteractionScores(
 
     @property
     def _degrees_of_rows(self) -> Values:
-        """C − 1 of groups of rows; of so many rows the law is taken as normal."""
+        """C − 1 for groups of rows; infinite for independent rows."""
         degrees = self.n_row_groups - 1 if self.n_row_groups else np.inf
         return np.full(len(self), float(degrees))
 
 
-# ---- Features of a result among columns of a table: by name, or by position of arrays
+# ---- Columns of features in another table: by name, or by position for arrays
 
 
 def indices_of_columns(
     result: InteractionScores,
     names: Sequence[Hashable] | None,  # shape (D,)
     n_columns: int,
-    whose: str,
+    owner: str,
 ) -> list[Indices]:
-    """Where the columns of each of the M features of a result stand among others.
+    """Positions of the columns of each of the M features in another table.
 
-    Names decide where both sides have them, position where columns are counted.
+    Columns are matched by name if both sides have names, else by position.
     """
     members = _members(result, names)
-    own = list(chain.from_iterable(members))
-    if names is None or (are_positions(own) and not are_positions(names)):
-        indices = _by_position(own, n_columns, whose, grouped=len(own) > len(members))
+    column_names = list(chain.from_iterable(members))
+    if names is None or (are_positions(column_names) and not are_positions(names)):
+        indices = _by_position(
+            column_names, n_columns, owner, grouped=len(column_names) > len(members)
+        )
     else:
-        order = order_of(own, names, "interactions: their columns", whose, counted=True)
+        order = order_of(
+            column_names, names, "interactions: their columns", owner, counted=True
+        )
         indices = np.arange(n_columns) if order is None else np.argsort(order)
     return np.split(indices, np.cumsum([len(columns) for columns in members])[:-1])
 
 
 def are_positions(names: Sequence[Hashable]) -> bool:
-    """Whether names only count from zero, in any order: those of columns of arrays."""
+    """Whether names are the positions 0, 1, ... in any order, as for arrays."""
     numbers = {name for name in names if isinstance(name, int | np.integer)}
     return numbers == set(range(len(names)))
 
@@ -769,7 +773,7 @@ def are_positions(names: Sequence[Hashable]) -> bool:
 def _members(
     result: InteractionScores, names: Sequence[Hashable] | None
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """The columns of each feature; the feature itself where the others have it."""
+    """The columns of each feature; the feature itself if the table has it."""
     if names is not None and set(map(plain_name, names)) == set(
         map(plain_name, result.names)
     ):
@@ -778,24 +782,24 @@ def _members(
 
 
 def _by_position(
-    own: Sequence[Hashable], n_columns: int, whose: str, *, grouped: bool
+    column_names: Sequence[Hashable], n_columns: int, owner: str, *, grouped: bool
 ) -> Indices:
-    if len(own) != n_columns:
+    if len(column_names) != n_columns:
         raise InvalidInput(
-            f"interactions: expected scores of the {n_columns} columns of {whose}, got "
-            f"those of {len(own)}: {listed(own, 4)}"
+            f"interactions: expected scores of the {n_columns} columns of {owner}, got "
+            f"scores of {len(column_names)}: {listed(column_names, 4)}"
         )
-    if are_positions(own):
-        return np.array(own, dtype=np.intp)
+    if are_positions(column_names):
+        return np.array(column_names, dtype=np.intp)
     if grouped:
         raise InvalidInput(
-            f"interactions: which of the columns of {whose} are one feature is known "
-            "by their names, and they have none; give a DataFrame"
+            f"interactions: columns of one feature are matched by name, and the "
+            f"columns of {owner} have no names; give a DataFrame"
         )
     return np.arange(n_columns)
 
 
-# ---- Which scores are clear: their intervals exclude what no interaction would show
+# ---- Clear scores: intervals without the scores of a model without interactions
 
 
 _ADJUSTED: Final = {
@@ -811,10 +815,10 @@ def clear_scores(
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
 ) -> tuple[Mask, Mask]:
-    """Which scores are clearly joint contributions, and which stand in, (Q,) each.
+    """Masks (Q,) of clear joint contributions, and of features that replace others.
 
-    Their intervals, which hold for all candidates at once, are above zero and the leak
-    of patches of one size, as far as it is known; or below both.
+    Their intervals, which hold simultaneously for all candidates, are above zero and
+    the leak of patches of one size, if that is available; or below both.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(
@@ -826,7 +830,7 @@ def clear_scores(
 
 
 def require_pairs(result: InteractionScores, label: str) -> None:
-    """Refuse scores of sets of other sizes, and of none."""
+    """Refuse scores of larger sets or single features, and empty scores."""
     if result.order != 2:
         raise InvalidInput(
             f"{label}: expected scores of pairs, got sets of {result.order}: "
@@ -842,23 +846,25 @@ def intervals_in_words(
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
 ) -> str:
-    """What they are, such as "90 % intervals, each alone"."""
+    """Level and correction of intervals, such as "90 % intervals, uncorrected"."""
     name = _ADJUSTED.get(adjust)
-    of = "each alone" if name is None else f"{name} of {result.n_candidates:,}"
-    return f"{level_in_words(level)} intervals, {of}"
+    correction = "uncorrected"
+    if name is not None:
+        correction = f"{name} of {result.n_candidates:,}"
+    return f"{level_in_words(level)} intervals, {correction}"
 
 
-# ---- A sentence beside attributions: what matters jointly
+# ---- A sentence on interactions for an explanation
 
 
 _MOST_NAMED: Final = 5
-"""Sets that are named; of others it is said how many there are."""
+"""Number of sets that are named; the others are counted."""
 
 
 def explained_members(
     result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
 ) -> list[Indices]:
-    """Where the columns of each feature of a result stand among those explained."""
+    """Positions of the columns of each feature in an explained table."""
     if result.order < 2:
         raise InvalidInput(
             "interactions: expected scores of pairs or larger sets, got those of "
@@ -875,24 +881,24 @@ def _joint_sentence(
     below = _named(sets, instead, result.estimates)
     parts = []
     if above:
-        parts.append(f"{above} matter jointly, which no additive attribution can show")
+        parts.append(f"{above} matter jointly, which additive attributions cannot show")
     if below and result.order == 2:
         parts.append(
-            f"{below} stand in for each other, so that another fit may divide their "
-            "attributions otherwise where they are correlated"
+            f"{below} can replace each other, so that a refit may divide their "
+            "attributions differently"
         )
     if not parts:
-        parts.append(f"of {len(sets):,} sets of features none clearly matters jointly")
+        parts.append(f"none of {len(sets):,} sets of features clearly matters jointly")
     return (
-        f"interactions (iLOCO of learners that were fitted again, in "
-        f"{printable(result.units)}, {intervals_in_words(result)}): "
+        f"interactions (iLOCO of refitted learners, in {printable(result.units)}, "
+        f"{intervals_in_words(result)}): "
         f"{', and '.join(parts)}"
     )
 
 
-def _named(sets: Sequence[str], own: Mask, scores: Values) -> str:
-    """The largest of some sets with their scores, and how many more there are."""
-    indices: Indices = np.flatnonzero(own)
+def _named(sets: Sequence[str], mask: Mask, scores: Values) -> str:
+    """The largest of some sets with their scores, and the number of others."""
+    indices: Indices = np.flatnonzero(mask)
     order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
     words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
     if len(order) > _MOST_NAMED:

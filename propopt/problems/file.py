@@ -1,4 +1,4 @@
-"""A problem file: schema, reading, a table of the user's own."""
+"""Problem files: their schema, their validation, and files for a user's CSV."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from propopt.problems.subject.models import Code
 from propopt.problems.subject.tables import CsvTable, columns_in_words, missing_numbers
 
 
-# ---- A problem file: what is explained, and one job
+# ---- The schema of a problem file: a subject and one job
 
 
 JOBS: Final[tuple[type[JobSection], ...]] = (
@@ -57,7 +57,7 @@ JOBS: Final[tuple[type[JobSection], ...]] = (
 
 
 class ProblemSchema(SweepKeys):
-    """A problem file: what is explained, and one job with the keys that it knows."""
+    """The schema of a problem file: keys of its subject, and the keys of one job."""
 
     explain: ExplainSection | None = Field(
         None, description="one explanation with stated defaults; {} takes them all"
@@ -87,38 +87,42 @@ class ProblemSchema(SweepKeys):
 
     @property
     def job(self) -> JobSection:
-        """What is to be done: the first section of a job that is there."""
+        """The section of the job: the first one that the file has."""
         sections = (getattr(self, job.key) for job in JOBS[1:])
         return next((one for one in sections if one is not None), self)
 
     def conflicts(self) -> Iterator[PropoptError]:
-        """A file without a job, with two, or with keys of another, too."""
-        found = [*super().conflicts()]
-        yield from found
-        known, own = [job.key for job in JOBS], self.job
-        keys = [key for key in known if getattr(self, key) is not None]
+        """Errors of files without a job, with two jobs, or with keys of other jobs."""
+        errors = [*super().conflicts()]
+        yield from errors
+        job_names, job = [one.key for one in JOBS], self.job
+        keys = [key for key in job_names if getattr(self, key) is not None]
         if len(keys) != 1:
-            came = listed_words(keys) if keys else "none of them"
-            expected = f"expected exactly one of {listed_words(known)}"
-            yield wrong(f"{expected}, got {came}", *keys[-1:])
+            got = listed_words(keys) if keys else "none of them"
+            expected = f"expected exactly one of {listed_words(job_names)}"
+            yield wrong(f"{expected}, got {got}", *keys[-1:])
             return
-        of_others = set().union(*(job.job_keys() for job in JOBS)) - own.job_keys()
+        of_others = set().union(*(one.job_keys() for one in JOBS)) - job.job_keys()
         for name in sorted(of_others & self.model_fields_set):
-            yield wrong(f"has no effect with {own.key}", name)
-        if not (found or of_others & self.model_fields_set):
-            yield from own.mistakes(self)
+            yield wrong(f"has no effect with {job.key}", name)
+        if not (errors or of_others & self.model_fields_set):
+            yield from job.mistakes(self)
 
 
-# ---- what stands where, for messages
+# ---- Sections at a location, for messages
 
 
 def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
-    """The sections that may stand at a location, by its keys and chosen kinds."""
+    """The possible sections at a location, by its keys and chosen kinds."""
     sections: list[type[Section]] = [ProblemSchema]
     for step in location:
         fields = [s.model_fields[str(step)] for s in sections if step in s.model_fields]
-        said = [x for field in fields for x in (field.annotation, *field.metadata)]
-        deeper = [inner for one in said for inner in _sections_in(one)]
+        annotations = [
+            x for field in fields for x in (field.annotation, *field.metadata)
+        ]
+        deeper = [
+            inner for annotation in annotations for inner in _sections_in(annotation)
+        ]
         chosen = [section for section in sections if step in _kinds_of(section)]
         sections = deeper or chosen or sections
     return sections
@@ -146,11 +150,11 @@ def _kinds_of(section: type[Section]) -> tuple[str, ...]:
     return ()
 
 
-# ---- A table of the user's own: a model on it, with defaults that can be read
+# ---- Sections for a CSV of the user, with a default model
 
 
 EXPLAINED = 150
-"""Rows to explain, and at most a third of the table."""
+"""Default number of rows to explain, at most a third of the table."""
 
 
 def sections_of_table(
@@ -159,13 +163,13 @@ def sections_of_table(
     task: Literal["classification", "regression"] | None = None,
     text: str | None = None,
 ) -> dict[str, Any]:
-    """``data`` and ``model`` of a problem: a network with two hidden layers.
+    """Sections ``data`` and ``model`` for a CSV, with a network of two hidden layers.
 
-    It learns the column ``target`` of a table of numbers and of text, which are
-    categories, or of ``text``, a column of documents. Of a classifier the log-odds of
-    the second of two labels in sorted order are explained, of several those of the
-    commonest. Where numbers are missing, the model is gradient boosting; of documents a
-    logistic regression of TF-IDF, or a forest of which words are there.
+    The model learns the column ``target`` from columns of numbers and text, which are
+    categories, or from documents in the column ``text``. For a classifier, the log-odds
+    of the second of two sorted labels are explained, or of the most frequent of
+    several. With missing numbers the model is gradient boosting; for documents it is a
+    logistic regression on TF-IDF, or a forest on the presence of words.
     """
     try:
         table = CsvTable.of(csv).read()
@@ -175,10 +179,10 @@ def sections_of_table(
     columns, labels = table.drop(columns=target), table[target]
     values = labels.dropna().unique().tolist()
     if len(values) < 2:
-        came = f"{values[0]!r} in all rows" if values else "no value in any row"
+        got = f"{values[0]!r} in all rows" if values else "no value in any row"
         raise InvalidInput(
-            f"--target: column {target!r} has {came}; a model learns a column of at "
-            "least two values"
+            f"--target: column {target!r} has {got}; expected a column with at least "
+            "two values"
         )
     if task is None:
         are_text = not pd.api.types.is_numeric_dtype(labels)
@@ -190,8 +194,8 @@ def sections_of_table(
         text = next((c for c in categorical if _are_documents(columns[c])), None)
         if text is not None and len(columns.T) > 1:
             raise InvalidInput(
-                f"--csv: column {text!r} holds documents, which are no categories; "
-                f"explain their words by --text {text}, or leave the column out"
+                f"--csv: column {text!r} holds documents, not categories; explain "
+                f"their words by --text {text}, or remove the column"
             )
     else:
         _require_column("--text", text, csv, columns)
@@ -199,7 +203,7 @@ def sections_of_table(
     data = {"csv": str(csv.resolve()), "target": target, "explain": explained}
     model: dict[str, Any] = {"kind": "mlp", "hidden": [32, 16], "activation": "tanh"}
     model |= {"task": task, "regularization": 1}
-    if text is not None:  # models that are read, so that what is said of them is exact
+    if text is not None:  # models with exact explanations
         data["text"] = text
         vectorizer: dict[str, Any] = {"kind": "tfidf"}
         model = {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
@@ -218,8 +222,8 @@ def sections_of_table(
         label = _explained_label(labels)
         model |= {"output": "log_odds", "target_class": label}
         if len(values) > 2:
-            words = f"{target} has {len(values)} labels; {label!r}, the commonest"
-            where = "in a problem file model.target_class chooses"
+            words = f"{target} has {len(values)} labels; {label!r}, the most frequent"
+            where = "model.target_class of a problem file chooses another"
             sections["description"] = f"{words}, is explained ({where})"
     return sections
 
@@ -234,26 +238,26 @@ def _require_column(option: str, column: str, csv: Path, table: pd.DataFrame) ->
 
 
 def _are_documents(cells: pd.Series[Any]) -> bool:
-    """Whether most cells are texts of several words that no other row has."""
+    """Whether most cells are distinct texts of several words."""
     texts = cells.dropna().astype(str)
     words = texts.str.count(r"\w+").mean()
-    # names and addresses mostly have fewer words on average
+    # names and addresses have fewer words on average
     return bool(words >= 4 and 2 * texts.nunique() > len(texts))
 
 
 def _explained_label(labels: pd.Series) -> Any:
-    """``classes_[1]`` of two labels, as everywhere; the commonest of several."""
+    """``classes_[1]`` of two labels; the most frequent of several."""
     sorted_labels = np.unique(labels.dropna().to_numpy())
     is_binary = len(sorted_labels) == 2
     label = sorted_labels[1] if is_binary else labels.mode().iloc[0]
     return label.item() if pd.api.types.is_numeric_dtype(labels) else str(label)
 
 
-# ---- A description checked against the schema, with one complaint for each mistake
+# ---- Validation against the schema, with one message for each error
 
 
 def read_schema(source: Source) -> ProblemSchema:
-    """The checked content of a problem file."""
+    """The validated content of a problem file."""
     try:
         return ProblemSchema.model_validate(source.content)
     except ValidationError as error:
@@ -263,25 +267,29 @@ def read_schema(source: Source) -> ProblemSchema:
         keys = [
             field.alias or name for name, field in ProblemSchema.model_fields.items()
         ]
-        own = [*map(str, source.content)] if isinstance(source.content, dict) else []
-        if own and not any(key in keys or did_you_mean(key, keys) for key in own):
+        given_keys = (
+            [*map(str, source.content)] if isinstance(source.content, dict) else []
+        )
+        if given_keys and not any(
+            key in keys or did_you_mean(key, keys) for key in given_keys
+        ):
             raise error_at(
                 source.path,
                 1,
                 (),
-                "is no problem file: none of its keys is known; known here: "
+                "is not a problem file: none of its keys is valid; valid keys: "
                 f"{', '.join(keys)}",
             ) from None
-        told = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
+        lines = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
             line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
-            told.append(error_at(source.path, line, (), rest))
-        raise joint_error(told) from None
+            lines.append(error_at(source.path, line, (), rest))
+        raise joint_error(lines) from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
-    """What pydantic found, in the words of a user."""
+    """An error of pydantic, in the words of a user."""
     location, value = detail["loc"], detail["input"]
     context = detail.get("ctx", {})
     match detail["type"]:
@@ -289,11 +297,11 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             fields = sections_at(location[:-1])[0].model_fields
             keys = [field.alias or name for name, field in fields.items()]
             hint = suggestion("key", location[-1]) or did_you_mean(location[-1], keys)
-            message = f"unknown key{hint}; known here: {', '.join(keys)}"
+            message = f"unknown key{hint}; valid keys: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
-            place = (*location[:-1], Missing(location[-1]))
-            return source.error(place, "required, and missing")
+            location_of_key = (*location[:-1], Missing(location[-1]))
+            return source.error(location_of_key, "required, and missing")
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
             message = f"required, and missing; expected {_choice(kinds(location))}"
@@ -309,7 +317,7 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case kind if kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**context)
             return source.error(location, f"expected {expected}, got {_shown(value)}")
-    part = context.get("part", ())  # which knows a key that is missing
+    part = context.get("part", ())  # of a missing key
     return source.error((*location[: len(location) - len(part)], *part), detail["msg"])
 
 
@@ -347,7 +355,7 @@ _EXPECTED = {
 
 
 def _shown(value: Any) -> str:
-    """A value as the file has it, or what it is."""
+    """A value as in the file, or its type."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -360,7 +368,7 @@ def _shown(value: Any) -> str:
 
 @suggests_arguments
 def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
-    """Read and check a problem file; nothing is computed yet.
+    """Read and validate a problem file, without computing anything.
 
     Parameters
     ----------
@@ -372,7 +380,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     Raises
     ------
     ProblemFileError
-        ``file:line: path.to.key: what came, what would do``, one line per mistake.
+        ``file:line: path.to.key: message``, with one line for each error.
     """
     return _checked(yaml_source(path), code)
 
@@ -384,23 +392,23 @@ def read_sections(
     folder: str | Path = ".",
     code: Code = Code.REFUSED,
 ) -> ProblemFile:
-    """Check what a problem file would say, given as a mapping.
+    """Validate a mapping with the sections of a problem file.
 
     Parameters
     ----------
     sections : mapping
         The sections of a problem file, of plain values.
     name : str
-        What the files written are called, unless ``sections`` has a name.
+        Stem of the output files, unless ``sections`` has a name.
     folder : path
-        Where files that it names are looked for.
+        Folder of the files that it names.
     code : Code
         Whether Python objects that it names may be imported, which runs their modules.
 
     Raises
     ------
     ProblemFileError
-        ``path.to.key: what came, what would do``, one line per mistake.
+        ``path.to.key: message``, with one line for each error.
 
     Examples
     --------
@@ -420,9 +428,9 @@ def read_sections(
 
 def _checked(source: Source, code: Code) -> ProblemFile:
     with source.locating_errors(), collect_errors() as mistakes:
-        mistakes.found += source.twice
+        mistakes.errors += source.duplicates
         with mistakes.noted():
             schema = read_schema(source)
-        if mistakes.found:
+        if mistakes.errors:
             check_table(source)
     return ProblemFile(source, schema, code, read=read_problem)

@@ -1,6 +1,6 @@
-"""The inductive setting of a problem file: the prior, and what is known of gradients.
+"""The inductive setting of a problem file: a Gaussian process from gradients.
 
-A new rule for inducing inputs is a section here and its place in ``RULES``.
+A new rule for inducing inputs is a section here and an entry of ``RULES``.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ ROBUSTNESS: Final = ("kernel_robustness", "pairwise_robustness")
 
 
 class InducingSection(Section):
-    """Which inputs carry the prior, one explanation of the new inputs for each count.
+    """A rule for inducing inputs, with one explanation of new inputs for each count.
 
-    All but ``subset`` use the gradients of all observations.
+    All rules except ``subset`` use the gradients of all observations.
     """
 
     rule: str
@@ -57,8 +57,8 @@ class InducingSection(Section):
         for number, count in enumerate(getattr(self, "counts", ())):
             if count > data_shape.n_observed:
                 raise wrong(
-                    f"expected at most {data_shape.n_observed}, as many observations as there "
-                    f"are, got {count}",
+                    f"expected at most {data_shape.n_observed}, as many observations "
+                    f"as there are, got {count}",
                     *("counts", number),
                 )
         for row in getattr(self, "inputs", ()):
@@ -70,24 +70,24 @@ class InducingSection(Section):
 
 
 class AllInputs(InducingSection):
-    """Every observation."""
+    """All observations are inducing inputs."""
 
     rule: Literal["all"]
 
 
 NumbersOfInputs: TypeAlias = Annotated[list[Count], Field(min_length=1)]
-"""One explanation for each of some numbers of inputs."""
+"""Numbers of inputs, with one explanation for each."""
 
 
 class SubsetInputs(InducingSection):
-    """The first observations alone: other gradients are not known."""
+    """Only the first observations are used, without the other gradients."""
 
     rule: Literal["subset"]
     counts: NumbersOfInputs
 
 
-def _rule(rule: str, made: Any, **said: Any) -> type[InducingSection]:
-    """A rule of a number of inputs, of the settings of its class."""
+def _rule(rule: str, made: Any, **overrides: Any) -> type[InducingSection]:
+    """The section of a rule for a number of inputs, with the settings of its class."""
     return section_of(
         made,
         InducingSection,
@@ -95,7 +95,7 @@ def _rule(rule: str, made: Any, **said: Any) -> type[InducingSection]:
         without=("count", "max_count"),
         rule=Literal[rule],
         counts=(NumbersOfInputs, None),
-        **said,
+        **overrides,
     )
 
 
@@ -108,13 +108,13 @@ RULES: Final[tuple[type[InducingSection], ...]] = (
     _rule(
         "greedy",
         inductive.GreedyVariance,
-        tolerance="stop where so little is unexplained, before the count",
+        tolerance="stop before the count if at most this share is unexplained",
     ),
     section_of(
         inductive.GivenInputs,
         InducingSection,
         "GivenRule",
-        "Inputs that the file lists.",
+        "Inducing inputs that the file lists.",
         rule=Literal["given"],
         inputs=(Annotated[list[list[Finite]], Field(min_length=1)], None),
     ),
@@ -149,17 +149,17 @@ _BY_DEFAULT: Final = "by default that of kernel_robustness in the objective, or"
     jitter=(Nonnegative, None),
 )
 class InductiveSection(Section):
-    """The Gaussian process that explains inputs from gradients at others.
+    """A Gaussian process that explains inputs from gradients at other inputs.
 
-    Its weights are those of the objective, divided by that of gradient matching; its
-    features are similar as in the objective's smoothness.
+    Its weights are those of the objective, divided by the weight of gradient matching;
+    its feature graph is that of smoothness in the objective.
     """
 
     def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
-        """Add inductive explanations under the weights of every optimum.
+        """Add inductive explanations for the weights of every optimum.
 
-        The certificate of each is the lower bound on what any explanation of these
-        inputs costs, which the optimum brings. After Ctrl-C those that were finished.
+        Their certificates have the lower bound of the optimum, which holds for all
+        explanations of these inputs. After Ctrl-C the finished ones are added.
         """
         if trade_offs.interrupted or not trade_offs.optimized:
             return trade_offs
@@ -177,72 +177,80 @@ class InductiveSection(Section):
     ) -> Iterator[Explanation]:
         losses: Any = problem.losses
         pairs = [_pair(best) for best in optima]
-        points, others = problem.points, problem.subject.others
-        own = losses["gradient_matching"].G
-        if np.array_equal(np.asarray(points), np.asarray(others)):
-            others, gradients, n_shared = points, own, len(points)
+        points, inputs = problem.points, problem.subject.others
+        gradients_of_points = losses["gradient_matching"].G
+        if np.array_equal(np.asarray(points), np.asarray(inputs)):
+            inputs, gradients, n_shared = points, gradients_of_points, len(points)
         else:
-            gradients = np.asarray(problem.subject.gradient(others))
-            n_shared = 0  # rows, from the first, that are in both
-        for rule, inducing, count, place in self._rules():
-            with part("inductive", "inducing", place):
+            gradients = np.asarray(problem.subject.gradient(inputs))
+            n_shared = 0  # the first rows, which are in both
+        for rule, inducing, count, index in self._rules():
+            with part("inductive", "inducing", index):
                 explainer = self._explainer(pairs, problem)
                 model = clone(explainer).set_params(inducing=inducing)
-                model.fit(others[:count], gradients[:count])
+                model.fit(inputs[:count], gradients[:count])
                 path = model.explain_path(points, pairs)
                 if rule.own_gradients:
-                    known = len(others[:count][:n_shared])
-                    with_own = model.explain_path(points, pairs, gradients=own)
-                    path = [  # the first are observations already
+                    n_shared_here = len(inputs[:count][:n_shared])
+                    with_gradients = model.explain_path(
+                        points, pairs, gradients=gradients_of_points
+                    )
+                    path = [  # the first rows already are observations
                         replace(
                             new,
                             attributions=np.concatenate(
-                                [old.attributions[:known], new.attributions[known:]]
+                                [
+                                    old.attributions[:n_shared_here],
+                                    new.attributions[n_shared_here:],
+                                ]
                             ),
                         )
-                        for new, old in zip(with_own, path, strict=True)
+                        for new, old in zip(with_gradients, path, strict=True)
                     ]
-            told = {"rule": rule.rule, "own_gradients": rule.own_gradients}
+            settings = {"rule": rule.rule, "own_gradients": rule.own_gradients}
             for explanation, best in zip(path, optima, strict=True):
-                parameters = {**told, **explanation.parameters}
+                parameters = {**settings, **explanation.parameters}
                 named = replace(explanation, method=METHOD, parameters=parameters)
                 yield _certified(named, best, losses)
 
     def _rules(self) -> Iterator[tuple[Any, Any, int | None, int]]:
-        """Each rule, its inducing inputs, on how many observations, and its place."""
+        """Each rule with its inducing inputs, number of observations, and index."""
         rules: Any = self.settings()["inducing"]
-        for place, rule in enumerate(rules):
+        for index, rule in enumerate(rules):
             for count in getattr(rule, "counts", [None]):
                 if rule.makes is None:
-                    yield rule, None, count, place
+                    yield rule, None, count, index
                 else:
                     made = rule.make(count=count, max_count=count)
-                    yield rule, made, None, place
+                    yield rule, made, None, index
 
     def _explainer(
         self, pairs: list[tuple[float, float]], problem: Problem
     ) -> inductive.GaussianProcessExplainer:
-        """Not fitted; with the weights that need most inducing inputs.
+        """The unfitted explainer, for the weights that need most inducing inputs.
 
-        What is not said of the prior is taken from a kernel of the objective.
+        Defaults of the prior come from kernel_robustness in the objective.
         """
-        own, known = self.settings("inducing"), {"mean": "per_feature"}
+        settings, defaults = self.settings("inducing"), {"mean": "per_feature"}
         kernel = problem.keys.losses.get("kernel_robustness")
         if kernel is not None:
-            known |= {x: kernel.settings()[x] for x in ("lengthscale", "mean")}
-        own |= {name: own[name] or known.get(name) for name in ("lengthscale", "mean")}
+            defaults |= {x: kernel.settings()[x] for x in ("lengthscale", "mean")}
+        settings |= {
+            name: settings[name] or defaults.get(name)
+            for name in ("lengthscale", "mean")
+        }
         smoothness: Any = problem.losses.get("smoothness")
         return inductive.GaussianProcessExplainer(
             min(robust for robust, _ in pairs),
             max(smooth for _, smooth in pairs),
             features=None if smoothness is None else smoothness.graph,
             random_state=problem.keys.seed,
-            **own,
+            **settings,
         )
 
 
 def _pair(best: Explanation) -> tuple[float, float]:
-    """Weights of robustness and of smoothness beside one of gradient matching."""
+    """Weights of robustness and smoothness, relative to gradient matching."""
     weights = best.weights
     (robustness,) = (weights[name] for name in ROBUSTNESS if name in weights)
     unit = weights["gradient_matching"]
@@ -250,7 +258,7 @@ def _pair(best: Explanation) -> tuple[float, float]:
 
 
 def _certified(explanation: Explanation, best: Explanation, losses: Any) -> Explanation:
-    """Measured at the new inputs, beside the lower bound of their optimum."""
+    """The explanation with its losses, and the lower bound of the optimum."""
     terms = tuple((best.weights[name], loss) for name, loss in losses.items())
     measured = replace(
         explanation.measured(Objective(terms)),

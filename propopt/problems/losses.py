@@ -50,29 +50,34 @@ from propopt.problems.subject.subject import Subject
 from propopt.tables.frames import Labels, read_points
 
 
-# ---- Sections on what is minimised: what may be said of a loss, and how it is made
+# ---- Sections of losses and of their graphs
 
 
 class GraphSection(Section):
-    """A graph of points or of features: the nodes."""
+    """A graph of points or of features."""
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
-        """The graph."""
+        """Make the graph for a table (n_nodes, M)."""
         return self.make(X=X, n_nodes=n_nodes)
 
     def check_nodes(self, n_nodes: int) -> None:
-        """Refuse, before any work, what does not fit so many nodes."""
+        """Refuse settings that do not fit this number of nodes, before any work."""
 
     def conflicts(self) -> Iterator[PropoptError]:
         if vars(self).get("weights") == "uniform":
             yield from self.without_effect("uniform weights", "lengthscale")
 
 
-def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
-    """A section of a graph, of the settings of what makes it, and what it refuses."""
+def _graph(kind: str, made: Any, check: Any = None, **overrides: Any) -> Any:
+    """The section of a graph, with the settings of its function and a check."""
     name = f"{kind.title().replace('_', '')}Graph"
     section: Any = section_of(
-        made, GraphSection, name, without=("X", "n_nodes"), kind=Literal[kind], **said
+        made,
+        GraphSection,
+        name,
+        without=("X", "n_nodes"),
+        kind=Literal[kind],
+        **overrides,
     )
     if check is not None:
         section.check_nodes = check
@@ -138,7 +143,7 @@ FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
 
 
 def require_one_each(label: str, n_features: int, count: int) -> None:
-    """Refuse a list of another length than there are features."""
+    """Refuse a list that does not have one entry for each feature."""
     if count != n_features:
         raise InvalidInput(
             f"{label}: expected {n_features}, one for each feature, got {count}"
@@ -146,24 +151,26 @@ def require_one_each(label: str, n_features: int, count: int) -> None:
 
 
 class LossSection(Section):
-    """A property with its weight; ``name: 0.5`` is short for ``{weight: 0.5}``."""
+    """A loss with its weight; ``name: 0.5`` is short for ``{weight: 0.5}``."""
 
     name: ClassVar[str]
     of_function: ClassVar[bool] = False
-    """It needs the function, so that a model must be fitted for it."""
+    """Whether it needs the function, so that a model must be fitted."""
     of_features: ClassVar[bool] = False
-    """It is about features: of documents the words, which the model finds."""
+    """Whether it depends on features, which for documents are the model's words."""
     counts_points: ClassVar[bool] = True
-    """It says how many points there are."""
+    """Whether it determines the number of points."""
     feature_graph: ClassVar[bool] = False
-    """Its graph is one of features, not of points."""
+    """Whether its graph joins features, not points."""
 
     weight: Nonnegative = 1.0
 
     def build(self, subject: Subject) -> PropertyLoss:
-        """The loss of explanations of this subject."""
+        """Make the loss for explanations of this subject."""
         taken = signature(self.makes).parameters
-        given = {x: _GIVEN[x](self, subject) for x in _GIVEN if x in taken}
+        given = {
+            x: _FROM_SUBJECT[x](self, subject) for x in _FROM_SUBJECT if x in taken
+        }
         return self.make(**given)
 
     def check(self, data_shape: DataShape) -> None:
@@ -180,47 +187,47 @@ class LossSection(Section):
             require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
-# ---- What losses take of the subject, by the names that their constructors have for it
+# ---- Arguments of losses that come from the subject, by name
 
 
-def _graph_of(own: Any, subject: Subject) -> graphs.Graph:
-    if own.feature_graph:
-        return own.graph.build(subject.table, subject.n_features)
-    return own.graph.build(subject.coordinates, len(subject.points))
+def _graph_of(section: Any, subject: Subject) -> graphs.Graph:
+    if section.feature_graph:
+        return section.graph.build(subject.table, subject.n_features)
+    return section.graph.build(subject.coordinates, len(subject.points))
 
 
-def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
-    if own.reference is None:
+def _reference(section: Any, subject: Subject) -> tuple[list[float], float] | None:
+    if section.reference is None:
         return None
     names = Labels(features=read_points(subject.points, "X")[1].features)
-    value = subject.function.value(names.table(np.array([own.reference])))
-    return own.reference, float(value[0])
+    value = subject.function.value(names.table(np.array([section.reference])))
+    return section.reference, float(value[0])
 
 
-def _own_slopes(section: Any, subject: Subject) -> MainEffects | None:
+def _mean_slopes(section: Any, subject: Subject) -> MainEffects | None:
     if section.offset is None:
         return None
-    function = subject.sloped
+    function = subject.function_with_slopes
     points, labels = function.read(subject.points)
-    rows = Background.of_points(function.read(subject.others)[0])
-    own = "X" if subject.others is subject.points else "data that are not explained"
-    few = rows.thinned(N_BACKGROUND)
-    return main_effects_of(function, points, labels, few, own, "gradient")
+    other_rows = Background.of_points(function.read(subject.others)[0])
+    origin = "X" if subject.others is subject.points else "data that are not explained"
+    background = other_rows.thinned(N_BACKGROUND)
+    return main_effects_of(function, points, labels, background, origin, "gradient")
 
 
-def _kernel(own: Any, subject: Subject) -> Any:
+def _kernel(section: Any, subject: Subject) -> Any:
     coordinates = np.asarray(subject.coordinates)
     if np.isnan(coordinates).any():
         raise InvalidInput(
             "numbers are missing, and no kernel is positive definite for distances "
             "between such rows; take pairwise_robustness, or an imputed table"
         )
-    kernel = RBF(own.lengthscale)(coordinates)
-    kernel[np.diag_indices_from(kernel)] += own.jitter
+    kernel = RBF(section.lengthscale)(coordinates)
+    kernel[np.diag_indices_from(kernel)] += section.jitter
     return kernel
 
 
-_GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
+_FROM_SUBJECT: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "X": lambda _, subject: subject.points,
     "G": lambda _, subject: subject.estimate(subject.points),
     "values": lambda _, subject: subject.function.value(subject.points),
@@ -228,14 +235,18 @@ _GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "present": lambda _, subject: subject.table,
     "graph": _graph_of,
     "reference": _reference,
-    "offset": _own_slopes,
+    "offset": _mean_slopes,
     "kernel_matrix": _kernel,
 }
 _NOT_OF_FILES: Final = (
     *("X", "G", "values", "quantity", "present", "kernel_matrix"),
     *("name", "units", "perturbations", "sample_weights"),
 )
-_NEAR: Final = (PointGraph, None, _GAUSSIAN.model_validate({"kind": "gaussian"}))
+_SIMILAR_POINTS: Final = (
+    PointGraph,
+    None,
+    _GAUSSIAN.model_validate({"kind": "gaussian"}),
+)
 
 
 def _loss(
@@ -245,19 +256,24 @@ def _loss(
     called: str = "",
     of_features: bool = False,
     counts_points: bool = True,
-    **said: Any,
+    **overrides: Any,
 ) -> type[LossSection]:
-    """A section of the settings of a loss, by the name that it has by default."""
+    """The section of a loss, under the default of its ``name``."""
     taken = signature(made).parameters
     if "graph" in taken:
-        said = {"graph": _NEAR, **said}
+        overrides = {"graph": _SIMILAR_POINTS, **overrides}
     section = section_of(
-        made, LossSection, f"{made.__name__}Loss", doc, without=_NOT_OF_FILES, **said
+        made,
+        LossSection,
+        f"{made.__name__}Loss",
+        doc,
+        without=_NOT_OF_FILES,
+        **overrides,
     )
     section.name = called or taken["name"].default
     section.of_function = not taken.keys().isdisjoint({"G", "values"})
     section.of_features, section.counts_points = of_features, counts_points
-    section.feature_graph = said.get("graph") is FeatureGraph
+    section.feature_graph = overrides.get("graph") is FeatureGraph
     return section
 
 
@@ -273,8 +289,8 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         "Σ ‖w_n − w_n'‖² S_nn', or of what is left without main effects.",
         offset=(
             Literal["main_effects"] | None,
-            "main_effects leaves out what a column's main effect gives: its mean slope over "
-            "100 rows that are not explained",
+            "main_effects leaves out what a column's main effect gives: its mean slope "
+            "over 100 rows that are not explained",
         ),
     ),
     _loss(
@@ -306,11 +322,11 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
 
 
 class _AnyLosses(Section):
-    """The objective: one entry per property."""
+    """The objective, with one entry for each loss."""
 
     of_texts: ClassVar[dict[str, str]] = {
-        "shared_robustness": "is of words that documents share, and there is no "
-        "data.text; rows of a table share all columns, as pairwise_robustness has it"
+        "shared_robustness": "compares words that documents share, and there is no "
+        "data.text; for tables use pairwise_robustness"
     }
 
     def conflicts(self) -> Iterator[PropoptError]:
@@ -319,13 +335,13 @@ class _AnyLosses(Section):
 
     @property
     def losses(self) -> dict[str, LossSection]:
-        """The losses that are there, in the order of ``LOSSES``."""
+        """The given losses, in the order of ``LOSSES``."""
         return {
             n: getattr(self, n) for n in type(self).model_fields if getattr(self, n)
         }
 
     def build(self, subject: Subject) -> Objective:
-        """All of them weighed, those that a sweep limits among them."""
+        """The weighted sum of the losses, including those with limits."""
         terms = []
         for name, loss in self.losses.items():
             with part("objective", name):
@@ -335,7 +351,7 @@ class _AnyLosses(Section):
 
 
 def _optional(loss: type[LossSection]) -> Any:
-    """The loss under its name, its weight alone, or nothing."""
+    """The field of a loss: its section, only its weight, or nothing."""
     spelled = BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
     return Annotated[loss | None, spelled], None
 
@@ -372,24 +388,22 @@ _RELATIVE = (
 
 
 BANDWIDTH: Final = (
-    "of documents, a hundredth of the package's kernel_width, which is 25 by default"
+    "for documents, a hundredth of the kernel_width of lime, which is 25 by default"
 )
 NO_EFFECT: Final = "has no effect with data.text"
-NO_WIDTH: Final = (
-    "of documents give bandwidth, a hundredth of it: the package's 25 is 0.25"
-)
+NO_WIDTH: Final = "for documents give bandwidth, a hundredth of it: 25 of lime is 0.25"
 OF_TEXTS: Final = "has no effect without data.text"
 LAW: Any = Literal[law_names()]
-"""Of LIME, by name; those that other packages add among them."""
+"""Laws of LIME by name, including those of other packages."""
 
 
 class BaselineSection(Section):
-    """A method to compare with: the settings of a baseline."""
+    """A baseline to compare with, and its settings."""
 
     of_texts: ClassVar[dict[str, str]] = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
 
     def build(self, *, is_text: bool = False) -> list[explainers.Baseline]:
-        """The baselines, the last of the listed settings varying fastest."""
+        """The baselines of all combinations; the last listed setting varies fastest."""
         unused = self.of_tables if is_text else self.of_texts
         fields = self.settings("method", *unused)
         choices = [listed_values(value) for value in fields.values()]
@@ -400,7 +414,7 @@ class BaselineSection(Section):
 
 
 def _with_law(made: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Of documents words are deleted by a law, which has the bandwidth."""
+    """Settings with the law of word deletion, if there is a bandwidth."""
     bandwidth = settings.pop("bandwidth", None)
     if bandwidth is None:
         return settings
@@ -410,15 +424,15 @@ def _with_law(made: Any, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _baseline(
-    made: Any, of_tables: Mapping[str, str] | None = None, /, **said: Any
+    made: Any, of_tables: Mapping[str, str] | None = None, /, **overrides: Any
 ) -> type[BaselineSection]:
-    """A section of the settings of a baseline, and what of it is of tables alone."""
+    """The section of a baseline; ``of_tables`` are settings for tables only."""
     section = section_of(
         made,
         BaselineSection,
         f"{made.__name__}Baseline",
         method=Literal[made.method],
-        **said,
+        **overrides,
     )
     section.of_tables = of_tables or {}
     return section
@@ -439,15 +453,15 @@ _BACKGROUND: Final = (
     "how many of the points, drawn by the seed; or their mean",
 )
 _EMPTY_TEXT: Final = {
-    "data": "of documents it is the text without any word; leave it out"
+    "data": "for documents the background is the empty text; leave it out"
 }
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     _baseline(explainers.Gradient),
     _baseline(
         explainers.SmoothGrad,
         {
-            "method": "words get no noise; take gradient, which is the effect of each, "
-            "or exact_lime, for which others are deleted too"
+            "method": "words get no noise; use gradient, the effect of each word, or "
+            "exact_lime, which deletes other words too"
         },
         scale=Lengths,
         n_samples=Samples,
@@ -458,12 +472,11 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         {**_no_effect("scale", "distribution", "relative"), "kernel_width": NO_WIDTH},
         without=("law",),
         bandwidth=_BANDWIDTHS,
-        scale=(Lengths | None, "of tables, which need one"),
+        scale=(Lengths | None, "required for tables"),
         n_samples=Samples,
         ridge=Nonnegative,
         relative=_RELATIVE,
-        first_row="of documents: the first sample is the document itself, as in the "
-        "package",
+        first_row="for documents: the first sample is the document itself, as in lime",
     ),
     _baseline(
         explainers.LimePackage,

@@ -1,4 +1,4 @@
-"""The sweep that a problem file asks for, part by part, and what is picked of it."""
+"""The sweep of a problem file: its parts, its solution, and the selected optimum."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ from propopt.solvers import solve
 
 @suggests_arguments
 class Problem:
-    """Objective, weights and baselines of a problem file.
-
-    Nothing is computed before it is asked for.
+    """Objective, weights and baselines of a problem file, computed on demand.
 
     Parameters
     ----------
@@ -45,8 +43,8 @@ class Problem:
     ...     "sweep": {"pairwise_robustness": [0.1, 1.0]},
     ... }
     >>> problem = po.problems.read_sections(sections).build()
-    >>> found = problem.sweep(problem.baselines())
-    >>> len(found.optimized), found.quantity.in_words()
+    >>> trade_offs = problem.sweep(problem.baselines())
+    >>> len(trade_offs.optimized), trade_offs.quantity.in_words()
     (2, 'prediction of Power')
     """
 
@@ -65,46 +63,46 @@ class Problem:
 
     @property
     def subject(self) -> Subject:
-        """What is explained."""
+        """The data and the function that are explained."""
         return self.file.subject
 
     @property
     def points(self) -> Any:
-        """X, an array or a DataFrame (N, D)."""
+        """The explained points X, an array or a DataFrame (N, D)."""
         return self.subject.points
 
     @property
     def function(self) -> Function:
-        """The function to explain."""
+        """The function that is explained."""
         return self.subject.function
 
     @property
     def tolerance(self) -> float:
-        """The certified gap that is wanted."""
+        """The requested certified relative gap."""
         tolerance: float = self.keys.tolerance
         return tolerance
 
     @cached_property
     def _whole(self) -> Objective:
-        """All losses weighted, those with limits among them."""
+        """The weighted sum of all losses, including those with limits."""
         with self.file.source.locating_errors():
             whole: Objective = self.keys.objective.build(self.subject)
         return whole
 
     @property
     def losses(self) -> dict[str, PropertyLoss]:
-        """All losses by name, weighted or limited."""
+        """All losses by name, with weights or limits."""
         return {loss.name: loss for loss in self._whole.losses}
 
     @property
     def objective(self) -> Objective:
-        """The weighted losses, without those that have limits."""
+        """The weighted sum of the losses without limits."""
         terms = self._whole.terms
         return Objective(tuple(t for t in terms if t[1].name not in self.limits))
 
     @property
     def axes(self) -> tuple[str, str]:
-        """The losses on the axes of the plot, by default the first two."""
+        """Names of the losses on the axes of the plot, by default the first two."""
         plot = self.keys.plot
         if plot is not None:
             return plot.x, plot.y
@@ -113,23 +111,26 @@ class Problem:
 
     @property
     def methods(self) -> list[Baseline]:
-        """The baselines, before they explain anything."""
+        """The baselines, before they are computed."""
         return [method for group in self._baselines for method in group]
 
     def baselines(self) -> Iterator[Explanation]:
-        """The explanations of the baselines, each made when it is asked for."""
-        how: dict[str, Any] = {"rng": self.keys.seed, "progress": False}
-        for place, group in enumerate(self._baselines):
+        """Explanations of the baselines, each computed on demand."""
+        options: dict[str, Any] = {"rng": self.keys.seed, "progress": False}
+        for index, group in enumerate(self._baselines):
             for method in group:
                 explain = partial(
-                    method.explain, self.subject.sloped, self.points, **how
+                    method.explain,
+                    self.subject.function_with_slopes,
+                    self.points,
+                    **options,
                 )
-                with part("baselines", place):
+                with part("baselines", index):
                     explanation = checkpointed_result("baseline", explain, Explanation)
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:
-        """The optimum of the aim; else at the knee.
+        """The selected optimum: that of the aim, or at the knee.
 
         Raises
         ------
@@ -149,13 +150,12 @@ class Problem:
         solver: str | None = None,
         progress: bool | None = None,
     ) -> TradeOffs:
-        """Solve for all weights and limits, beside these baselines.
+        """Solve for all weights and limits, for comparison with these baselines.
 
-        In the inductive setting explanations that were made without the new inputs come
-        before the baselines.
+        In the inductive setting, explanations from other inputs precede the baselines.
         """
         keys = self.keys
-        how: Any = {
+        options: Any = {
             "solver": solver or keys.solver,
             "tolerance": self.tolerance,
         }
@@ -168,12 +168,12 @@ class Problem:
                 error=keys.error,
                 n_jobs=self.file.n_jobs,
                 progress=progress,
-                **how,
+                **options,
             )
             if keys.aim is not None and not trade_offs.interrupted:
                 with part("aim"):
                     aim = keys.aim if keys.aim == "knee" else keys.aim.build()
-                    best = solve(self._whole, aim=aim, **how)
+                    best = solve(self._whole, aim=aim, **options)
                 is_swept = self.weights or self.limits or keys.error
                 others = trade_offs.optimized if is_swept else ()
                 trade_offs = replace(trade_offs, optimized=(*others, best))

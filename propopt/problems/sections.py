@@ -1,4 +1,4 @@
-"""What all sections of a problem file have in common."""
+"""The base of all sections of a problem file, and types of their values."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ from propopt.base.errors import (
 )
 
 
-# ---- Which part of a problem an error is of, in Python as in a file
+# ---- Errors with the location of their key
 
 
 Location: TypeAlias = tuple[str | int, ...]
-"""Keys and positions on the way, such as ``("baselines", 0, "scale")``."""
+"""Keys and list positions that lead to a value: ``("baselines", 0, "scale")``."""
 
 OF_INPUT: Final = (InvalidInput, Refused, Infeasible, MissingExtra)
-"""What is wrong with a problem, not with a solver."""
+"""Errors of the problem, not of a solver."""
 
 
 @contextmanager
 def part(*location: str | int) -> Iterator[None]:
-    """Errors of input raised inside know that they are of this part of the problem."""
+    """Prepend this location to input errors that are raised inside."""
     try:
         yield
     except OF_INPUT as error:
@@ -73,11 +73,11 @@ def part(*location: str | int) -> Iterator[None]:
 
 
 class Missing(str):
-    """A key at the end of a location, which ought to be there."""
+    """A required key at the end of a location, which is missing."""
 
 
 def wrong(message: str, *location: str | int) -> InvalidInput:
-    """The error of a part of the problem."""
+    """An error with its location."""
     error = InvalidInput(message)
     error.part = location
     return error
@@ -85,108 +85,108 @@ def wrong(message: str, *location: str | int) -> InvalidInput:
 
 @final
 class ErrorGroup(InvalidInput):
-    """Several that are found apart from each other, each with its part."""
+    """Several independent errors, each with its location."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[PropoptError] = []
+        self.errors: list[PropoptError] = []
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.found))
+        return "\n".join(map(str, self.errors))
 
     @contextmanager
     def noted(self, *location: str | int) -> Iterator[None]:
-        """A mistake that is raised inside is kept, and what follows goes on."""
+        """Collect an input error from inside, and continue after the block."""
         try:
             with part(*location):
                 yield
         except (*OF_INPUT, ProblemFileError) as error:
-            self.found.append(error)
+            self.errors.append(error)
 
     def add(self, message: str, *location: str | int) -> None:
-        """One more mistake."""
-        self.found.append(wrong(message, *location))
+        """Collect an error with this message."""
+        self.errors.append(wrong(message, *location))
 
 
 @contextmanager
 def collect_errors() -> Iterator[ErrorGroup]:
-    """What is found inside, and the last that is raised, is told at the end."""
-    mistakes = ErrorGroup()
-    with mistakes.noted():
-        yield mistakes
-    if mistakes.found:
-        one, *others = mistakes.found
-        raise mistakes if others else one
+    """Collect errors inside the block, and raise all of them at its end."""
+    group = ErrorGroup()
+    with group.noted():
+        yield group
+    if group.errors:
+        one, *others = group.errors
+        raise group if others else one
 
 
-# ---- A section: of the settings of what takes them
+# ---- Sections, with the settings of a constructor or function
 
 
 class Section(BaseModel):
-    """A mapping whose keys are known."""
+    """A mapping with a fixed set of keys."""
 
-    # what checks a section is built with the whole file's, or when it is first asked
+    # validators are built with that of the whole file, or on first use
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", strict=True, frozen=True, defer_build=True
     )
 
     makes: ClassVar[Any] = None
-    """What takes its settings, where one constructor does."""
+    """The constructor or function that takes its settings."""
 
     of_texts: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Settings without a meaning for tables, and what is said then."""
+    """Settings without effect for tables, and the message about each."""
     of_tables: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Settings without a meaning for documents, and what is said then."""
+    """Settings without effect for documents, and the message about each."""
 
     def settings(self, *others: str) -> dict[str, Any]:
-        """The values of its keys, but of some others."""
+        """The values of its keys, except some."""
         return {name: value for name, value in self if name not in others}
 
     def make(self, **others: Any) -> Any:
-        """What takes its settings, given these and what it takes of others."""
+        """Call the constructor with these settings, and with others that it takes."""
         taken = signature(self.makes).parameters
         given = {**dict(self), **others}
         return self.makes(**{name: given[name] for name in given if name in taken})
 
     def conflicts(self) -> Iterable[PropoptError]:
-        """What is wrong with its settings together."""
+        """Errors of combinations of its settings."""
         return ()
 
     def check(self, data_shape: Any) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
+        """Refuse settings that do not fit the sizes of the data, before any work."""
 
     def without_effect(self, chosen: str, *names: str) -> Iterator[PropoptError]:
-        """What would have no effect beside a choice is a mistake."""
+        """Errors of settings that have no effect with a choice."""
         for name in sorted(self.model_fields_set.intersection(names)):
             yield wrong(f"{name} has no effect with {chosen}")
 
     @model_validator(mode="after")
     def _agreed(self) -> Self:
-        found = [
+        details = [
             InitErrorDetails(type=refused(error), loc=error.part, input=self)
             for error in self.conflicts()
         ]
-        if found:
-            raise ValidationError.from_exception_data(type(self).__name__, found)
+        if details:
+            raise ValidationError.from_exception_data(type(self).__name__, details)
         return self
 
 
 def refused(error: PropoptError) -> PydanticCustomError:
-    """What a validator raises, with the keys and positions of a missing key."""
-    told = {"told": str(error), "part": error.part}
-    return PydanticCustomError("refused", "{told}", told)
+    """The error for pydantic, with the location of a missing key."""
+    context = {"told": str(error), "part": error.part}
+    return PydanticCustomError("refused", "{told}", context)
 
 
 def inner_sections(
     section: Section, *outer: str | int
 ) -> Iterator[tuple[Location, Section]]:
-    """It and all sections in it, each with its location."""
+    """The section and all sections inside it, each with its location."""
     yield outer, section
     for name, value in section:
         inner: Any = [((name,), value)]
         if isinstance(value, list | Mapping):
-            places = enumerate(value) if isinstance(value, list) else value.items()
-            inner = [((name, place), one) for place, one in places]
+            items = enumerate(value) if isinstance(value, list) else value.items()
+            inner = [((name, key), one) for key, one in items]
         for steps, one in inner:
             if isinstance(one, Section):
                 yield from inner_sections(one, *outer, *steps)
@@ -202,31 +202,31 @@ def section_of(
     doc: str = "",
     /,
     *,
-    told: Any = None,
+    documented_by: Any = None,
     also: Any = None,
     without: Collection[str] = (),
-    **said: Any,
+    **overrides: Any,
 ) -> type[Made]:
-    """A section with the settings of a constructor or a function, declared there.
+    """A section class with the settings of a constructor or function.
 
-    Names, defaults, kinds and what each setting is for are those of its signature and
-    docstring, or of the docstring of ``told``, and perhaps of ``also``. What is said
-    besides: the kind that a file writes, what it is for, a pair of both, or both and a
-    default. A setting that is not of the constructor is required.
+    Names, types, defaults and descriptions come from its signature and docstring, or
+    from the docstring of ``documented_by``; ``also`` adds those of another function. An
+    override is a type, a description, a pair of both, or both and a default. Settings
+    that the constructor lacks are required.
     """
     taken, hints = {**signature(made).parameters}, _hints(made)
-    words = sentences_of(told or made)
+    words = sentences_of(documented_by or made)
     if also is not None:
         taken = {**signature(also).parameters, **taken}
         hints, words = _hints(also) | hints, sentences_of(also) | words
     hidden = {*without, *base.model_fields}
-    own = [x for x in taken if x in said or (x in hints and x not in hidden)]
+    settings = [x for x in taken if x in overrides or (x in hints and x not in hidden)]
     fields: Any = {}
-    for setting in (*(x for x in said if x not in taken), *own):
-        known = setting in taken and taken[setting].default is not Parameter.empty
-        default = taken[setting].default if known else ...
+    for setting in (*(x for x in overrides if x not in taken), *settings):
+        has_default = setting in taken and taken[setting].default is not Parameter.empty
+        default = taken[setting].default if has_default else ...
         kind, use = _written(hints.get(setting, Any)), words.get(setting)
-        match said.get(setting):
+        match overrides.get(setting):
             case None:
                 pass
             case str(use):
@@ -248,22 +248,22 @@ def section_of(
 
 
 def _hints(made: Any) -> dict[str, Any]:
-    """The types of what is taken, but what it returns."""
+    """Annotations of the parameters."""
     is_plain = isinstance(made, type) and not is_dataclass(made)
-    told = made.__init__ if is_plain else made
-    hints = get_type_hints(told, include_extras=True)
+    annotated = made.__init__ if is_plain else made
+    hints = get_type_hints(annotated, include_extras=True)
     return {name: hint for name, hint in hints.items() if name != "return"}
 
 
 def _written(hint: Any) -> Any:
-    """What a file writes for a type: counts and scales are of a size one can mean."""
+    """The type of a setting in a file, with bounds on counts and scales."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return Union[tuple(map(_written, get_args(hint)))]  # noqa: UP007 - of a tuple
     return {int: Count, float: Positive}.get(hint, hint)
 
 
 def sentences_of(made: Any) -> dict[str, str]:
-    """What each parameter is for: a sentence of a docstring in numpydoc's style."""
+    """The first sentence on each parameter in a numpydoc docstring."""
     text = cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")[2]
     text = re.split(r"\n\n\w[\w ]*\n---", text)[0]
     parts = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:(?: .*)?\n?)*)", f"{text}\n", re.M)
@@ -277,7 +277,7 @@ def sentences_of(made: Any) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a section: one of these, which a key tells apart."""
+    """Annotation: one of these sections, chosen by the value of a key."""
 
     key: str
     sections: tuple[type[Section], ...]
@@ -302,10 +302,10 @@ Positive: TypeAlias = Annotated[
 Nonnegative: TypeAlias = Annotated[
     float, Field(ge=0, le=1e100, allow_inf_nan=False), AfterValidator(_not_tiny)
 ]
-"""Weights and scales: their products and squares neither overflow nor vanish."""
+"""Weights and scales with products and squares in the range of floats."""
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 MOST_NUMBERS: Final = 10_000_000
-"""Of any count, and of points × dimensions that a file asks for."""
+"""Upper bound of counts, and of points × dimensions of a grid."""
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
@@ -319,11 +319,11 @@ def _read_share(share: str) -> str:
 
 
 Smaller: TypeAlias = Annotated[str, AfterValidator(_read_share)]
-"""By how much a loss is to be smaller, such as -50%."""
+"""The requested change of a loss, such as -50%."""
 
 
 class Interval(Section):
-    """From low to high."""
+    """An interval from low to high."""
 
     low: Finite
     high: Finite
@@ -332,8 +332,8 @@ class Interval(Section):
         if not isfinite(self.high - self.low):
             yield wrong("low and high are too far apart")
         elif self.low >= self.high:
-            came = f"low {self.low:g} and high {self.high:g}"
-            yield wrong(f"expected low < high, got {came}")
+            got = f"low {self.low:g} and high {self.high:g}"
+            yield wrong(f"expected low < high, got {got}")
 
 
 def _scalar(value: Any) -> Any:
@@ -346,13 +346,13 @@ Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
 
 
 def unshaped(expected: str) -> PydanticCustomError:
-    """Of a value that is neither of what would do; what came is told, too."""
+    """The error of a value with the wrong type; the message shows the value too."""
     return PydanticCustomError("shape", "{expected}", {"expected": expected})
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """Annotates a union: its first part of whose shape a value is."""
+    """Annotation: the first member of a union that fits the type of a value."""
 
     expected: str
 
@@ -377,7 +377,7 @@ class Shaped:
 
 
 def _has_shape(value: Any, kind: Any) -> bool:
-    """Whether it is of a type, whatever limits that has; or one of some words."""
+    """Whether a value is of a type, apart from bounds, or one of some words."""
     if get_origin(kind) is Annotated:
         return _has_shape(value, get_args(kind)[0])
     if get_origin(kind) is Literal:
@@ -389,20 +389,20 @@ def _has_shape(value: Any, kind: Any) -> bool:
 
 
 def listed_words(words: Collection[str], last_by: str = "and") -> str:
-    """``a, b and c``."""
+    """Words as a list in English: ``a, b and c``."""
     *others, last = words
     return f"{', '.join(others)} {last_by} {last}" if others else last
 
 
-# ---- Sections on what is tried: weights, limits, kernel widths
+# ---- Lists and ranges of weights, limits and kernel widths
 
 
 MOST_WEIGHTS: Final = 100_000
-"""Of a range, and combinations of a sweep."""
+"""Upper bound of points of a range, and of combinations of a sweep."""
 
 
 class WeightRange(Interval):
-    """Weights from low to high."""
+    """A range of weights from low to high."""
 
     low: Nonnegative
     high: Positive
@@ -421,11 +421,11 @@ Weights: TypeAlias = Annotated[
 ]
 
 MOST_WIDTHS: Final = 1000
-"""Of a list or a range."""
+"""Upper bound of the number of kernel widths."""
 
 
 class WidthRange(Interval):
-    """Kernel widths from low to high, at equal ratios."""
+    """A range of kernel widths from low to high, at equal ratios."""
 
     low: Positive
     high: Positive
@@ -441,12 +441,12 @@ KernelWidths: TypeAlias = Annotated[
 
 
 def count_values(values: Any) -> int:
-    """How many there are, before any is made."""
+    """The number of values of a list or range."""
     return len(values) if isinstance(values, list) else values.points
 
 
 def listed_values(values: Any) -> list[Any]:
-    """Those of a range or a list, or the one."""
+    """The values of a range or list, or the single value, as a list."""
     if not isinstance(values, WeightRange | WidthRange):
         return values if isinstance(values, list) else [values]
     is_linear = getattr(values, "scale", "log") == "linear"

@@ -1,4 +1,4 @@
-"""Where problems come from: YAML, lines, blame."""
+"""YAML files as plain data, with the line of each key for messages."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
 from propopt.problems.sections import OF_INPUT, ErrorGroup, Location, Missing
 
 
-# ---- Where a problem was described, for messages: in Python, or in a file
+# ---- The source of a problem, for messages: a mapping or a file
 
 
 MOST_MISTAKES = 20
-"""That one complaint lists."""
+"""Largest number of errors in one message."""
 
 
 Lines: TypeAlias = dict[tuple[int, str | int], int]
-"""Of keys and positions, by the identity of the mapping or list that has them."""
+"""Lines of keys and positions, by the identity of their mapping or list."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A description of a problem, as plain data, that can say where a mistake is."""
+    """A problem as plain data, with locations of its keys for error messages."""
 
     content: Any  # as plain Python values
-    path: Path  # the file; its folder is where other files are looked for
-    name: str  # what files written are called, unless the content says so
-    files: tuple[Path, ...] = ()  # what was read
-    twice: tuple[ProblemFileError, ...] = ()  # keys, of which the last is read
+    path: Path  # the file; other files are relative to its folder
+    name: str  # stem of output files, unless the content has a name
+    files: tuple[Path, ...] = ()  # files that were read
+    duplicates: tuple[ProblemFileError, ...] = ()  # keys, of which the last counts
     line: int = 0  # of the first key in a file
     lines: Lines = field(default_factory=dict)
 
     def find(self, location: Location) -> tuple[int, Location]:
-        """The line of the innermost key that is there, or 0, and all that are."""
+        """The line of the innermost existing key, or 0, and the existing keys."""
         content, line, steps = self.content, self.line, _NOWHERE
         for step in location:
             if isinstance(step, Missing):
@@ -60,24 +60,24 @@ class Source:
         return line, steps
 
     def error(self, location: Location, message: str) -> ProblemFileError:
-        """The error ``path.to.key: message``, with file and line if there are any."""
+        """The error ``path.to.key: message``, with file and line for a file."""
         line, steps = self.find(location)
-        if steps:  # whose last key some messages begin with
+        if steps:  # some messages begin with the last key
             message = message.removeprefix(f"{steps[-1]}: ")
         return error_at(self.path, line, steps, message)
 
     def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
-        """A mistake, or several, where they stand."""
+        """An error, or a group, with file, line and key."""
         if isinstance(error, ProblemFileError):
             return error
         location = (*outer, *error.part)
         if isinstance(error, ErrorGroup):
-            return joint_error(self.located(one, *location) for one in error.found)
+            return joint_error(self.located(one, *location) for one in error.errors)
         return self.error(location, str(error))
 
     @contextmanager
     def locating_errors(self, *location: str | int) -> Iterator[None]:
-        """Errors of input raised inside name this place, or the part they are of."""
+        """Add file, line and key to input errors that are raised inside."""
         try:
             yield
         except OF_INPUT as error:
@@ -85,45 +85,47 @@ class Source:
 
 
 def joint_error(errors: Iterable[ProblemFileError]) -> ProblemFileError:
-    """One error of all mistakes, in the order of their lines."""
-    found = [*errors]
-    if len(found) == 1:
-        return found[0]
-    several = [error.lines or ((0, str(error)),) for error in found]
-    told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=itemgetter(0))))
-    if len(told) > MOST_MISTAKES + 1:
-        n, text = told[MOST_MISTAKES]
-        place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
-        told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
-    error = ProblemFileError("\n".join(text for _, text in told))
-    error.lines = tuple(told)
+    """One error with all messages, sorted by line."""
+    all_errors = [*errors]
+    if len(all_errors) == 1:
+        return all_errors[0]
+    lines_of_errors = [error.lines or ((0, str(error)),) for error in all_errors]
+    lines = list(
+        dict.fromkeys(sorted(chain.from_iterable(lines_of_errors), key=itemgetter(0)))
+    )
+    if len(lines) > MOST_MISTAKES + 1:
+        n, text = lines[MOST_MISTAKES]
+        prefix = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
+        lines[MOST_MISTAKES:] = [(n, f"{prefix}and more errors, from here on")]
+    error = ProblemFileError("\n".join(text for _, text in lines))
+    error.lines = tuple(lines)
     return error
 
 
 _NOWHERE: Location = ()
 SHORT = 60
-"""Characters that are shown."""
+"""Largest number of characters of a value in messages."""
 
 
 def shown_key(step: str | int) -> str:
-    """A key, or how it begins."""
+    """A key, shortened if it is long."""
     text = str(step)
     if len(text) > SHORT:
         return f"{text[:40]!r}… ({len(text):,} characters)"
     return repr(text) if "." in text or not text.isprintable() else text
 
 
-# ---- YAML as plain data: how much a file may hold, and what its values may be
+# ---- YAML as plain data, within limits of size
 
 
 MOST_BYTES: Final = 2**20
 MOST_VALUES: Final = 50_000
-"""Keys, lists, mappings and single values; what an alias repeats counts each time."""
+"""Keys, lists, mappings and scalars; repetitions by aliases count each time."""
 MOST_LEVELS: Final = 20
 MOST_CHARACTERS: Final = 1_000
-"""Of a number."""
+"""Largest number of characters of a number."""
 MOST_OF_A_MESSAGE: Final = 1_000
-"""Characters."""
+"""Largest number of characters of a message."""
 
 _YAML: Final = "tag:yaml.org,2002:"
 TEXT: Final = f"{_YAML}str"
@@ -144,7 +146,7 @@ _NOT_READ: Final = {f"{_YAML}{kind}" for kind in ("timestamp", "merge", "value")
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data within limits; ``1e-3`` is a number, and a date, << and = are text."""
+    """A loader of plain data within limits; ``1e-3`` is a number, dates are text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML declares it so
         first: [pair for pair in pairs if pair[0] not in _NOT_READ]
@@ -157,7 +159,7 @@ class _Loader(yaml.SafeLoader):
         self._n_values = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """As the base does, within the limits on values and levels."""
+        """Compose a node, within the limits on values and levels."""
         self._level += 1
         self._n_values += 1
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
@@ -180,7 +182,7 @@ _Loader.add_implicit_resolver(
 
 
 def compose(path: Path) -> yaml.Node | None:
-    """The nodes of a file, without building anything that it names."""
+    """The YAML nodes of a file, without constructing objects."""
     text = _text(path)
     try:
         return yaml.compose(text, Loader=_Loader)
@@ -189,7 +191,7 @@ def compose(path: Path) -> yaml.Node | None:
 
 
 def _require_plain(node: yaml.Node) -> Any:
-    """The value of a single one; what is no plain data is refused."""
+    """The value of a scalar node; tags other than plain data are refused."""
     if node.tag not in _PLAIN[type(node)]:
         tag = node.tag.replace(_YAML, "!!")
         raise InvalidInput(f"the tag {tag} is not allowed: plain data only")
@@ -205,12 +207,12 @@ def _require_plain(node: yaml.Node) -> Any:
     try:
         return SafeConstructor().construct_document(node)
     except (ValueError, LookupError, OverflowError):  # such as !!int x
-        came = f"{node.value[:60]!r}"
-        raise InvalidInput(f"expected {_SCALARS[node.tag]}, got {came}") from None
+        got = f"{node.value[:60]!r}"
+        raise InvalidInput(f"expected {_SCALARS[node.tag]}, got {got}") from None
 
 
 def complaint(path: Path, line: int, message: str) -> ProblemFileError:
-    """The error ``file:line: message``, on one line that is not too long."""
+    """The error ``file:line: message``, on one line of limited length."""
     words = " ".join(message.split())
     if len(words) > MOST_OF_A_MESSAGE:
         words = f"{words[:MOST_OF_A_MESSAGE]}… ({len(words):,} characters)"
@@ -220,10 +222,10 @@ def complaint(path: Path, line: int, message: str) -> ProblemFileError:
 
 
 def error_at(path: Path, line: int, steps: Location, message: str) -> ProblemFileError:
-    """The error of the keys that lead there, with file and line if there are any."""
+    """The error at a location, with file and line if there is a file."""
     keys = ".".join(map(shown_key, steps))
-    told = f"{keys}: {message}" if keys else message
-    return complaint(path, line, told) if line else ProblemFileError(told)
+    text = f"{keys}: {message}" if keys else message
+    return complaint(path, line, text) if line else ProblemFileError(text)
 
 
 def _text(path: Path) -> str:
@@ -232,7 +234,7 @@ def _text(path: Path) -> str:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ProblemFileError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # an impossible file name
         raise ProblemFileError(f"{str(path)!r}: cannot be read: {error}") from None
     if len(content) > MOST_BYTES:
         message = f"a problem file has at most {MOST_BYTES:,} bytes; this one has more"
@@ -255,53 +257,55 @@ def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
     if r"'\t'" in problem:
         problem = "a tab; indent with spaces"
     elif "<block" in problem:
-        problem = "other indentation than the lines above; keys of one section align"
+        problem = (
+            "indentation differs from the lines above; align the keys of a section"
+        )
     elif problem == "mapping values are not allowed here":
         problem = "a second ': ' in one line; quote the value, or start a new line"
     return line, f"not valid YAML: {problem}"
 
 
-# ---- YAML files read strictly: the line of each key is known
+# ---- YAML files as sources, with the line of each key
 
 
 def yaml_source(path: str | Path) -> Source:
-    """What a file says, without running or building anything that it names."""
-    place = Path(path)
-    root = compose(place)
+    """The content of a YAML file, without running or importing what it names."""
+    file = Path(path)
+    root = compose(file)
     if not isinstance(root, yaml.MappingNode):
-        came = "nothing" if root is None else _NODES[type(root)]
-        message = f"expected a mapping of keys to values, got {came}"
-        if place.suffix.lower() in (".csv", ".tsv"):
-            message += "; a table goes by propopt explain --csv FILE --target COLUMN"
-        raise complaint(place, 1, message)
-    reading = _Reading(place)
+        got = "nothing" if root is None else _NODES[type(root)]
+        message = f"expected a mapping of keys to values, got {got}"
+        if file.suffix.lower() in (".csv", ".tsv"):
+            message += "; for a table use propopt explain --csv FILE --target COLUMN"
+        raise complaint(file, 1, message)
+    reading = _Reading(file)
     content, _ = reading.value(root, ())
     if reading.unread:
-        raise joint_error([*reading.unread, *reading.twice])
-    line, twice = root.start_mark.line + 1, tuple(reading.twice)
-    return Source(content, place, place.stem, (place,), twice, line, reading.lines)
+        raise joint_error([*reading.unread, *reading.duplicates])
+    line, duplicates = root.start_mark.line + 1, tuple(reading.duplicates)
+    return Source(content, file, file.stem, (file,), duplicates, line, reading.lines)
 
 
 @final
 class _Reading:
-    """Plain values of the nodes of a file, the lines of their keys, and mistakes."""
+    """Converts nodes to plain values, and collects lines of keys and errors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines: Lines = {}
-        self.unread: list[ProblemFileError] = []  # no plain data, endless aliases
-        self.twice: list[ProblemFileError] = []  # keys, of which the last is read
-        self._known: dict[int, tuple[Any, int]] = {}  # by node
-        self._around: set[int] = set()  # nodes that enclose this one
+        self.unread: list[ProblemFileError] = []  # no plain data, recursive aliases
+        self.duplicates: list[ProblemFileError] = []  # keys, of which the last counts
+        self._cache: dict[int, tuple[Any, int]] = {}  # by node
+        self._ancestors: set[int] = set()  # nodes around the current one
 
     def value(self, node: yaml.Node, steps: Location) -> tuple[Any, int]:
-        """The value of a node, and how many values that is, aliases written out."""
-        if id(node) in self._known:
-            return self._known[id(node)]
+        """The value of a node, and its number of values with aliases expanded."""
+        if id(node) in self._cache:
+            return self._cache[id(node)]
         line = node.start_mark.line + 1
         try:
-            if id(node) in self._around:
-                raise InvalidInput("an alias stands inside what it repeats")
+            if id(node) in self._ancestors:
+                raise InvalidInput("an alias refers to a value that contains it")
             single = _require_plain(node)
         except InvalidInput as error:
             self.unread.append(error_at(self.path, line, steps, str(error)))
@@ -310,7 +314,7 @@ class _Reading:
             return single, 1
         content: Any = [] if isinstance(node, yaml.SequenceNode) else {}
         size = 1
-        self._around.add(id(node))
+        self._ancestors.add(id(node))
         for step, at, child in self._children(node, steps):
             value, count = self.value(child, (*steps, step))
             if isinstance(content, list):
@@ -320,10 +324,10 @@ class _Reading:
             self.lines[id(content), step] = at
             size += count
         if size > MOST_VALUES:
-            message = f"more than {MOST_VALUES:,} values, aliases written out"
+            message = f"more than {MOST_VALUES:,} values, with aliases expanded"
             raise error_at(self.path, line, steps, message)
-        self._around.remove(id(node))
-        self._known[id(node)] = content, size
+        self._ancestors.remove(id(node))
+        self._cache[id(node)] = content, size
         return content, size
 
     def _children(
@@ -343,19 +347,19 @@ class _Reading:
                 continue
             if key.value in keys:
                 again = error_at(self.path, line, (*steps, key.value), "given twice")
-                self.twice.append(again)
+                self.duplicates.append(again)
             keys.add(key.value)
             yield key.value, line, value
 
 
 def _refused_key(key: yaml.Node) -> str | None:
-    """Why a node is no key; None if it is."""
+    """Why a node is not a valid key; None if it is."""
     if key.tag != TEXT or _HALF.search(key.value):
         plain_one = isinstance(key, yaml.ScalarNode)
-        came = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
-        return f"expected a key that is text, got {came}"
+        got = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
+        return f"expected a key that is text, got {got}"
     if key.value == "<<":
-        return "merge keys (<<) are not read; write out what they stand for"
+        return "merge keys (<<) are not supported; repeat the keys instead"
     return None
 
 

@@ -177,7 +177,7 @@ def test_the_audit_job_is_resumed_and_its_files_are_named(done, capsys):
     assert {path.name for path in file.job.extra_files(file)} == {"audit_shap.csv"}
     assert {path.name for path in file.files} >= {"audit_model.txt"}
     assert main(["audit", str(FILE), "-o", str(done), "--resume"]) == 0
-    assert "finished before, and whole" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
 
 
 def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):

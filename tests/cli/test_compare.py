@@ -76,7 +76,7 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     )
     assert "times as much as any column did" in (out / "a.html").read_text()
     assert compare(two / "old.yaml", two / "new.yaml", "-o", out, "--resume") == 0
-    assert "finished before, and whole" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
 
 
 def test_a_section_says_what_it_is_held_against(two, capsys):

@@ -73,9 +73,9 @@ def test_files_and_print_hold_what_the_library_finds(done):
     mean = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
     for told in (
-        f"mean squared error at rows not seen: {mean:.4g} with all features, ",
+        f"mean squared error at unseen rows: {mean:.4g} with all features, ",
         ", 5930 of a constant\n",
-        "intervals: 90 %, all 45 together · for new rows, whatever patches are drawn",
+        "90 %, for all 45 sets simultaneously · for new rows and new patches",
         "442 rows × 10 columns",
         "model: linear",
         "features are left out by minipatches, n_patches 420",

@@ -442,7 +442,7 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
 NAMES = ("a", "b", "c", "d")
 SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.5}
 """Of errors of 0.1: clear are all but (0, 2)."""
-JOINT = "interactions (iLOCO of learners that were fitted again, in squared units of "
+JOINT = "interactions (iLOCO of refitted learners, in squared units of "
 JOINT += "the target, 90 % intervals, Bonferroni of 4): "
 
 
@@ -473,10 +473,10 @@ def of(scores, names=NAMES, table=lambda T: T, **settings):
     return lambda T: told(table(T), scores_of(names, scores, **settings))
 
 
-JOINTLY = "jointly, which no additive attribution can show"
+JOINTLY = "jointly, which additive attributions cannot show"
 WHOLE = (
-    f"{JOINT}{CLEAR} {JOINTLY}, and b × c (-1) stand in for each other, so that "
-    "another fit may divide their attributions otherwise where they are correlated"
+    f"{JOINT}{CLEAR} {JOINTLY}, and b × c (-1) can replace each other, so that "
+    "a refit may divide their attributions differently"
 )
 THREE = "a × b × c (4), a × b × d (3) and a × c × d (2) matter"
 NOTES = [
@@ -486,9 +486,9 @@ NOTES = [
     (of(SCORES, range(4)), CLEAR),
     (of(SCORES, table=lambda T: T.to_numpy()), "x0 × x1 (2)"),
     (of(SCORES, (5, 6, 7, 8), lambda T: T.set_axis([7, 5, 6, 8], axis=1)), "5 × 6 (2)"),
-    (of(SCORES, errors=9.0), f"{JOINT}of 4 sets of features none clearly matters join"),
+    (of(SCORES, errors=9.0), f"{JOINT}none of 4 sets of features clearly matters join"),
     (of(ORDERED), "a × c (2) and a × b (1) matter"),
-    (of(ORDERED), "c × d (-2) and b × c (-1) stand"),
+    (of(ORDERED), "c × d (-2) and b × c (-1) can replace"),
     (of(SCORES, leak=LEAK), f": c × d (0.5) matter {JOINTLY}"),  # no interaction
     (of(TRIPLES, order=3), THREE),
     (of(PAIRS), "c × d (4), "),
@@ -525,7 +525,7 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
     grouped = scores_of(("d", "a and c", "b"), pairs, **groups)
     note = told(T, grouped)
     assert "d × a and c (2) matter" in note
-    assert "a and c × b (-1) stand" in note
+    assert "a and c × b (-1) can replace" in note
     with pytest.raises(InvalidInput, match="known by their names, and they have none"):
         told(T.to_numpy(), grouped)
 

@@ -121,7 +121,7 @@ def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
     assert errors.rows.mean() == pytest.approx(full, rel=1e-10)
     assert target.n_rows == 120
     assert target.main is not None
-    assert target.method == f"{found.result_.method}, judged on new rows"
+    assert target.method == f"{found.result_.method}, evaluated on new rows"
     assert is_regressor(found)
     assert found.score(X, Y) == r2_score(Y, found.predict(X))
     assert not hasattr(found, "predict_proba")

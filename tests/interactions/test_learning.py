@@ -54,7 +54,7 @@ Y = np.random.default_rng(1).normal(size=40) + X["age"] + (X["colour"] == "red")
 def without(model, *dropped, counted=False, table=X):
     kept = np.array([name not in dropped for name in NAMES])
     names, left = None if counted else NAMES, table.loc[:, kept]
-    return learning.restricted(clone(model), learning.SomeColumns(names, kept, left))
+    return learning.restricted(clone(model), learning.ColumnSubset(names, kept, left))
 
 
 def predicted(model, *dropped, table=X):
@@ -97,9 +97,9 @@ def test_column_transformers_in_all_ways_of_naming_columns(numbers, texts):
     frame = pl.DataFrame(X.drop(columns=["size", "colour"]).to_dict("list"))
     kept = np.array([True, False, False, True])
     by_name = make_pipeline(prep(["age", "size"], ["colour", "shape"]), Ridge())
-    result = learning.restricted(by_name, learning.SomeColumns(NAMES, kept, frame)).fit(
-        frame, Y
-    )
+    result = learning.restricted(
+        by_name, learning.ColumnSubset(NAMES, kept, frame)
+    ).fit(frame, Y)
     expected = predicted(by_name, "size", "colour")
     assert_array_equal(result.predict(frame), expected)
 
@@ -109,7 +109,7 @@ def test_columns_that_are_counted_or_given_alone():
     array = np.column_stack([array, array[:, 0] ** 2])
     model = ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "drop", [1])])
     kept = np.array([True, False, True])
-    left = learning.restricted(model, learning.SomeColumns(None, kept, array[:, kept]))
+    left = learning.restricted(model, learning.ColumnSubset(None, kept, array[:, kept]))
     assert_array_equal(left.fit_transform(array[:, kept]), array[:, [2, 0]])
     steps = Pipeline([("none", None), ("p", "passthrough"), ("r", prep([0], [2, 3]))])
     left = without(steps, "colour", counted=True)
@@ -244,11 +244,11 @@ def of_catboost():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: behind(categorical_features=[1]), "column 1 is counted behind a step"),
+        (lambda: behind(categorical_features=[1]), "column 1 is counted after a step"),
         (lambda: behind(monotonic_cst=[1, 0, 0]), "an entry for each of 4 columns, g"),
         (lambda: Named(["age", "size"]), "positive_columns names the columns 'age', "),
         (lambda: prep([0], [7]), "there is no column 7; there are 4"),
-        (of_catboost, "in the learner's own words"),
+        (of_catboost, "in a syntax of the learner"),
     ],
 )
 def test_what_is_refused_says_why(make, words):
@@ -280,7 +280,7 @@ class Own(Ridge):
     ],
 )
 def test_learners_that_see_numbers_alone(learner, alone):
-    assert learning.sees_numbers_alone(learner) is alone
+    assert learning.needs_only_numbers(learner) is alone
 
 
 TABLE, TARGET = product_table(60)
@@ -294,7 +294,7 @@ DRAWING = DecisionTreeRegressor(max_features=1)
 @pytest.mark.parametrize("table", [FRAME, pl.DataFrame(FRAME.to_dict("list"))])
 @pytest.mark.parametrize("learner", [DRAWING, make_pipeline(StandardScaler(), DRAWING)])
 def test_a_table_is_the_array_of_its_numbers(table, learner):
-    predict = read(learner, table, TARGET).fitted(ROWS, KEPT, 3)
+    predict = read(learner, table, TARGET).fit_predictor(ROWS, KEPT, 3)
     own = clone(learner)
     (free,) = (k for k in own.get_params() if k.endswith("random_state"))
     own.set_params(**{free: 3}).fit(FRAME.iloc[:40, [0, 1, 3]], TARGET[:40])
@@ -303,17 +303,17 @@ def test_a_table_is_the_array_of_its_numbers(table, learner):
     assert not hasattr(predict.model, "feature_names_in_")
     array = FRAME.to_numpy(float)
     assert_array_equal(
-        read(learner, array, TARGET).fitted(ROWS, KEPT, 3)(array), expected
+        read(learner, array, TARGET).fit_predictor(ROWS, KEPT, 3)(array), expected
     )
 
 
 def test_new_rows_may_have_other_dtypes_and_learners_of_users_are_never_changed():
-    predict = read(Ridge(), FRAME, TARGET).fitted(ROWS, KEPT, 0)
+    predict = read(Ridge(), FRAME, TARGET).fit_predictor(ROWS, KEPT, 0)
     other = FRAME.astype({"b": "Int64", "d": object})
     assert_array_equal(predict(other), predict(FRAME))
     learner = LogisticRegression(C=3.0)
     refits = read(learner, FRAME, TARGET > 0)
-    models = [refits.fitted(ROWS, KEPT, seed).model for seed in (1, 2)]
+    models = [refits.fit_predictor(ROWS, KEPT, seed).model for seed in (1, 2)]
     assert [model.random_state for model in models] == [1, 2]
     assert [model.C for model in models] == [3.0, 3.0]
     assert learner.random_state is None

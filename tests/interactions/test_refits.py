@@ -67,25 +67,27 @@ def test_a_fit_sees_the_rows_and_columns_that_are_kept():
     ]:
         refits = read(LinearRegression(), X, Y, groups=groups)
         expected = LinearRegression().fit(X[:50][:, columns], Y[:50])
-        result = refits.fitted(ROWS, kept, 0)(X)
+        result = refits.fit_predictor(ROWS, kept, 0)(X)
         assert_allclose(result, expected.predict(X[:, columns]), rtol=1e-9)
     assert refits.features.names == (0, "pair", 2)
     refits = read(BY_NAME, PEOPLE, Y)
-    predict = refits.fitted(ROWS, WITHOUT_1, 0)
-    again = pickle.loads(pickle.dumps(refits)).fitted(ROWS, WITHOUT_1, 0)
+    predict = refits.fit_predictor(ROWS, WITHOUT_1, 0)
+    again = pickle.loads(pickle.dumps(refits)).fit_predictor(ROWS, WITHOUT_1, 0)
     for other in (again, pickle.loads(pickle.dumps(predict))):
         assert_array_equal(other(PEOPLE), predict(PEOPLE))
 
 
 def test_without_features_it_is_the_mean_or_how_often_classes_come():
-    mean = read(LinearRegression(), X, Y).fitted(ROWS, NOTHING, 0)(X[50:])
+    mean = read(LinearRegression(), X, Y).fit_predictor(ROWS, NOTHING, 0)(X[50:])
     assert_allclose(mean, np.full(30, Y[:50].mean()), rtol=1e-14)
-    shares = read(LogisticRegression(), X, LABELS).fitted(ROWS, NOTHING, 0)(X[50:])
+    shares = read(LogisticRegression(), X, LABELS).fit_predictor(ROWS, NOTHING, 0)(
+        X[50:]
+    )
     counts = [(LABELS[:50] == own).mean() for own in ("high", "low", "middle")]
     assert_allclose(shares, np.tile(counts, (30, 1)), rtol=1e-14)
     weighted = read(LinearRegression(), X, Y, sample_weight=WEIGHTS)
-    assert_array_equal(weighted.on(ROWS).sample_weight, WEIGHTS[:50])
-    result = weighted.fitted(ROWS, NOTHING, 0)(X[:1])
+    assert_array_equal(weighted.subset(ROWS).sample_weight, WEIGHTS[:50])
+    result = weighted.fit_predictor(ROWS, NOTHING, 0)(X[:1])
     assert result == pytest.approx(np.average(Y[:50], weights=WEIGHTS[:50]))
 
 
@@ -98,25 +100,27 @@ def test_classes_that_a_fit_did_not_see_have_no_probability(classes):
     for settings in ({}, {"max_depth": 1, "class_weight": weights}):
         tree = DecisionTreeClassifier(random_state=0, **settings)
         refits = read(tree, X, y)
-        result = refits.fitted(rows, ALL, 0)(X)
+        result = refits.fit_predictor(rows, ALL, 0)(X)
         own = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
         assert_array_equal(result[:, [0, 2]], own)
         assert not result[:, 1].any()
-    alone = refits.fitted(np.flatnonzero(y == classes[2]), ALL, 0)(X)
+    alone = refits.fit_predictor(np.flatnonzero(y == classes[2]), ALL, 0)(X)
     assert_array_equal(alone, np.tile([0.0, 0.0, 1.0], (80, 1)))
 
 
 def test_each_random_state_that_is_free_is_seeded():
     forest = make_pipeline(StandardScaler(), RandomForestRegressor(3))
     refits = read(forest, X, Y)
-    one, two, other = (refits.fitted(ROWS, ALL, seed)(X) for seed in (5, 5, 6))
+    one, two, other = (refits.fit_predictor(ROWS, ALL, seed)(X) for seed in (5, 5, 6))
     assert_array_equal(one, two)
     assert not np.array_equal(one, other)
     assert forest[-1].random_state is None
     own = read(RandomForestRegressor(3, random_state=1), X, Y)
-    assert_array_equal(*(own.fitted(ROWS, ALL, seed)(X) for seed in (5, 6)))
+    assert_array_equal(*(own.fit_predictor(ROWS, ALL, seed)(X) for seed in (5, 6)))
     tree = read(DecisionTreeRegressor(max_features=1), X, Y)
-    assert len({tree.fitted(ROWS, ALL, seed)(X).tobytes() for seed in range(4)}) > 1
+    assert (
+        len({tree.fit_predictor(ROWS, ALL, seed)(X).tobytes() for seed in range(4)}) > 1
+    )
 
 
 def scaled(learner):
@@ -139,9 +143,9 @@ OF_TARGET = TransformedTargetRegressor(Ridge(), transformer=StandardScaler())
 )
 def test_weights_reach_the_last_step(learner, expected):
     every = np.arange(80)
-    result = read(learner, X, Y, sample_weight=WEIGHTS).fitted(every, ALL, 0)(X)
+    result = read(learner, X, Y, sample_weight=WEIGHTS).fit_predictor(every, ALL, 0)(X)
     assert_allclose(result, expected.predict(X), rtol=1e-12)
-    unweighted = read(learner, X, Y).fitted(every, ALL, 0)(X)
+    unweighted = read(learner, X, Y).fit_predictor(every, ALL, 0)(X)
     assert np.abs(result - unweighted).max() > 1e-4
 
 
@@ -164,15 +168,15 @@ def in_polars(table):
 
 def test_tables_of_any_library_reach_the_learner_as_they_are():
     names = ["age", "score", "ok"]
-    predict = read(Remembers(), PEOPLE, Y).fitted(ROWS, WITHOUT_1, 0)
+    predict = read(Remembers(), PEOPLE, Y).fit_predictor(ROWS, WITHOUT_1, 0)
     pd.testing.assert_frame_equal(predict.model.table_, PEOPLE.loc[:49, names])
     assert predict(PEOPLE).shape == (80,)
     frame = in_polars(PEOPLE)
-    predict = read(Remembers(), frame, Y).fitted(ROWS, WITHOUT_1, 0)
+    predict = read(Remembers(), frame, Y).fit_predictor(ROWS, WITHOUT_1, 0)
     assert predict.model.table_.equals(frame[:50].select(*names))
     assert predict(frame).shape == (80,)
     for rows in (np.arange(80), ROWS):  # without features it keeps its rows
-        mean = read(Remembers(), frame, Y).fitted(rows, NOTHING, 0)(frame)
+        mean = read(Remembers(), frame, Y).fit_predictor(rows, NOTHING, 0)(frame)
         assert_allclose(mean, np.full(80, Y[rows].mean()), rtol=1e-14)
 
 
@@ -192,10 +196,10 @@ def test_learners_with_categories_and_missing_values():
     learner = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3)
     refits = read(learner, PEOPLE, LABELS)
     for kept in (WITHOUT_1, ALL):
-        result = refits.fitted(ROWS, kept, 0)(PEOPLE)
+        result = refits.fit_predictor(ROWS, kept, 0)(PEOPLE)
         assert_allclose(result.sum(axis=1), 1, rtol=1e-12)
     by_name = clone(learner).set_params(categorical_features=["city"])
-    other = read(by_name, PEOPLE, LABELS).fitted(ROWS, ALL, 0)(PEOPLE)
+    other = read(by_name, PEOPLE, LABELS).fit_predictor(ROWS, ALL, 0)(PEOPLE)
     assert_array_equal(other, result)
 
 
@@ -203,7 +207,7 @@ def test_learners_that_want_classes_without_gaps():
     package = pytest.importorskip("xgboost")
     y = np.arange(80) % 3
     refits = read(package.XGBClassifier(n_estimators=2), X, y)
-    result = refits.fitted(np.flatnonzero(y != 1), ALL, 0)(X)
+    result = refits.fit_predictor(np.flatnonzero(y != 1), ALL, 0)(X)
     assert not result[:, 1].any()
     assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
 
@@ -236,10 +240,10 @@ def test_libraries_of_boosting(library, settings, numbers):
     table = PEOPLE.assign(city=PEOPLE["city"].cat.codes) if numbers else PEOPLE
     refits = read(make(), table, Y)
     expected = make().fit(table[:50], Y[:50]).predict(table)
-    assert_allclose(refits.fitted(ROWS, ALL, 0)(table), expected, rtol=1e-6)
+    assert_allclose(refits.fit_predictor(ROWS, ALL, 0)(table), expected, rtol=1e-6)
     for left_out in range(4):
         kept = np.arange(4) != left_out
-        assert np.isfinite(refits.fitted(ROWS, kept, 0)(table)).all()
+        assert np.isfinite(refits.fit_predictor(ROWS, kept, 0)(table)).all()
 
 
 @pytest.mark.parametrize(
@@ -267,26 +271,26 @@ ABC = np.array(["a", "b", "c"])
 
 
 def of_shares(error):
-    known = [error.known(SHARES[:, q], PLACES) for q in range(4)]
-    return error.of(PLACES, np.stack(known, axis=1))
+    known = [error.relevant_outputs(SHARES[:, q], PLACES) for q in range(4)]
+    return error.compute(PLACES, np.stack(known, axis=1))
 
 
 def test_formulas_of_errors():
     apart = TRUE[:, None] - KNOWN[:, :, 0]
-    assert_allclose(row_errors.SQUARED.of(TRUE, KNOWN), apart**2, rtol=1e-15)
-    assert_allclose(row_errors.ABSOLUTE.of(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
+    assert_allclose(row_errors.SQUARED.compute(TRUE, KNOWN), apart**2, rtol=1e-15)
+    assert_allclose(row_errors.ABSOLUTE.compute(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
     assert_allclose(of_shares(row_errors.PROBABILITY), OF_PLACES, rtol=1e-15)
     # of two classes it is the distance to the probability of one
     p, y = RNG.uniform(size=6), np.array([0, 1, 1, 0, 1, 0])
-    known = row_errors.PROBABILITY.known(np.column_stack([1 - p, p]), y)
+    known = row_errors.PROBABILITY.relevant_outputs(np.column_stack([1 - p, p]), y)
     assert_allclose(
-        row_errors.PROBABILITY.of(y, known[:, None])[:, 0],
+        row_errors.PROBABILITY.compute(y, known[:, None])[:, 0],
         np.abs(y - p),
         rtol=1e-15,
     )
     assert row_errors.read_error("auto", None) == row_errors.SQUARED
     assert row_errors.read_error("auto", LABELS) == row_errors.PROBABILITY
-    with pytest.warns(AdditiveErrorWarning, match=r"0\.077 of it.*0\.38"):
+    with pytest.warns(AdditiveErrorWarning, match=r"0\.077 for.*0\.38"):
         row_errors.read_error("absolute", None)
     for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
@@ -339,10 +343,12 @@ def test_predictions_and_errors_of_learners():
         ([1.0, 2.0], "1 numbers for each row from Wrong, got sh"),
     ]:
         with pytest.raises(InvalidInput, match=words):
-            read(Wrong(answer), X, Y).fitted(ROWS, ALL, 0)(X)
-    assert_array_equal(read(Wrong([1.5]), X, Y).fitted(ROWS, ALL, 0)(X), 80 * [1.5])
+            read(Wrong(answer), X, Y).fit_predictor(ROWS, ALL, 0)(X)
+    assert_array_equal(
+        read(Wrong([1.5]), X, Y).fit_predictor(ROWS, ALL, 0)(X), 80 * [1.5]
+    )
     with pytest.raises(RuntimeError, match="no answer") as caught:
-        read(Wrong(), X, Y).fitted(ROWS, WITHOUT_1, 0)
+        read(Wrong(), X, Y).fit_predictor(ROWS, WITHOUT_1, 0)
     told = ["while Wrong was fitted to 50 rows, without features: 1"]
     assert caught.value.__notes__ == told
     calibrated = CalibratedClassifierCV(LinearSVC(), ensemble=False)
@@ -362,7 +368,7 @@ def of_weights(learner, weights):
 
 
 def of_user(function):
-    return lambda: row_errors.read_error(function, None).of(TRUE, KNOWN)
+    return lambda: row_errors.read_error(function, None).compute(TRUE, KNOWN)
 
 
 NEAR = KNeighborsRegressor()
@@ -373,15 +379,14 @@ of_groups = partial(partial, Features.of, ["age", "size"])
 WITHOUT_PROBABILITIES = (
     r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(Linear"
 )
-KIND = "expected a regressor or classifier .* "
 NO_WEIGHTS = "KNeighborsRegressor.fit takes no weights"
 NO_COLUMNS = "'g': expected a list of its columns"
 REFUSED = [
     (of(LinearSVC(), X, LABELS), WITHOUT_PROBABILITIES),
-    (of(KMeans(), X, LABELS), KIND + "got KMeans"),
+    (of(KMeans(), X, LABELS), "scikit-learn regressor .* got KMeans"),
     (of(Ridge, X, LABELS), r"got a class; Ridge\(\) is one"),
-    (of("ridge", X, LABELS), "classifier of scikit-learn's kind, got 'rid"),
-    (of(StandardScaler(), X, LABELS), "got StandardScaler, which says of itself"),
+    (of("ridge", X, LABELS), "scikit-learn regressor or classifier, got 'rid"),
+    (of(StandardScaler(), X, LABELS), "got StandardScaler, which is neither"),
     (of(None, X, LABELS), "got None"),
     (of(Ridge(), X, np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
     (of(Ridge(), X, Y[:79]), "one value for each of the 80 rows of X, got 79"),
@@ -389,12 +394,12 @@ REFUSED = [
     (of(Ridge(), X, np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
     (of(Ridge(), X, LABELS), "y: expected numbers"),
     (of(Ridge(), X, None), "requires y to be passed"),
-    (of(Ridge(), X, np.full(80, 0.1)), "all 80 values are 0.1, so that there is n"),
+    (of(Ridge(), X, np.full(80, 0.1)), "all 80 values are 0.1; expected at"),
     (of(Ridge(), X, 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
     (of(LogisticRegression(), X, Y), "Unknown label type: continuous"),
     (of(LogisticRegression(), X, np.zeros(80)), "or more, got 1 class, 0.0"),
     (of(LogisticRegression(), X, SOME), "are missing"),
-    (of_labels(LinearRegression(), ["yes", "no"]), "got 'yes'; of classes take a clas"),
+    (of_labels(LinearRegression(), ["yes", "no"]), "got 'yes'; for classes take"),
     (of_labels(GaussianNB(), [1, "a"]), "labels of one type, got 'int', 'str'"),
     (of_labels(GaussianNB(), [b"a", b"b"]), "expected numbers or text, got bytes"),
     (of_table(X[0]), "Expected 2D array, got shape"),
@@ -406,13 +411,13 @@ REFUSED = [
     (of_table(pd.DataFrame(X, columns=list("abca"))), "appear more than once: 'a'"),
     (of_weights(Ridge(), np.ones(79)), "one for each of 80 rows, got 79"),
     (of_weights(Ridge(), -np.ones(80)), "expected numbers >= 0, got -1"),
-    (of_weights(Ridge(), np.zeros(80)), "all are zero; two rows at least"),
-    (of_weights(Ridge(), np.arange(80) == 7), "all but one are zero; two rows at leas"),
+    (of_weights(Ridge(), np.zeros(80)), "all are zero; at least two rows"),
+    (of_weights(Ridge(), np.arange(80) == 7), "all but one are zero; at least two"),
     (of_weights(NEAR, np.ones(80)), NO_WEIGHTS),
     (of_weights(scaled(NEAR), np.ones(80)), NO_WEIGHTS),
     (of_error("probability", None), "a regressor expected 'auto', 'squared', 'absolut"),
     (of_error("squared", LABELS), "a classifier expected 'auto', 'probability' or a c"),
-    (of_error("absolute", LABELS), "of a classifier expected"),
+    (of_error("absolute", LABELS), "for a classifier expected"),
     (of_error("sqared", None), r"got 'sqared' \(did you mean 'squared'\?\)"),
     (of_error(None, None), "got None"),
     (of_user(mean_squared_error), "mean_squared_error: expected one error for each of"),
@@ -425,9 +430,9 @@ REFUSED = [
     (of_groups({"g": []}), NO_COLUMNS),
     (of_groups({"g": "ab"}), NO_COLUMNS),
     (of_groups({"g": 0}), NO_COLUMNS + ", got 0"),
-    (of_groups({"g": ["aeg"]}), r"has the column 'aeg' \(did you mean 'age'\?\), and "),
+    (of_groups({"g": ["aeg"]}), r"has the column 'aeg' \(did you mean 'age'\?\); the"),
     (of_groups({"g": ["age"], "h": ["age"]}), "'age' is in two groups"),
-    (of_groups({"size": ["age"]}), "'size': a column of no group is called so too"),
+    (of_groups({"size": ["age"]}), "'size': a group has the name of a column"),
     (of_groups(["age"]), "a mapping of a feature to its columns, or a TableSchema"),
 ]
 

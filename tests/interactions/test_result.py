@@ -115,11 +115,11 @@ def single(**fields):
 
 
 BROKEN = [
-    ({"sets": np.array([[0, 5]] * 10)}, "sets: expected ascending places from 0 to 4"),
-    ({"sets": np.array([[-1, 3]] * 10)}, "sets: expected ascending places"),
-    ({"sets": np.array([[1, 0]] * 10)}, "sets: expected ascending places"),
-    ({"sets": np.array([[1, 1]] * 10)}, "sets: expected ascending places"),
-    ({"sets": np.zeros((10, 0))}, "sets: expected ascending places"),
+    ({"sets": np.array([[0, 5]] * 10)}, "sets: expected ascending indices from 0 to 4"),
+    ({"sets": np.array([[-1, 3]] * 10)}, "sets: expected ascending indices"),
+    ({"sets": np.array([[1, 0]] * 10)}, "sets: expected ascending indices"),
+    ({"sets": np.array([[1, 1]] * 10)}, "sets: expected ascending indices"),
+    ({"sets": np.zeros((10, 0))}, "sets: expected ascending indices"),
     ({"sets": np.full((10, 2), 0.5)}, "sets: expected integers"),
     ({"sets": np.arange(10)}, "sets: expected 2 dimensions"),
     ({"estimates": np.zeros(9)}, r"estimates: expected shape \(10,\), got \(9,\)"),
@@ -131,9 +131,9 @@ BROKEN = [
     ({"n_candidates": 9}, "n_candidates: expected at least the sets"),
     ({"n_rows": 0}, "n_rows: expected an integer >= 1, got 0"),
     ({"units": "\ud800"}, "units: expected text"),
-    ({"not_used": (5,)}, "not_used: expected places of features"),
+    ({"not_used": (5,)}, "not_used: expected indices of features"),
     ({"not_used": (1, 1)}, "not_used: expected each feature once"),
-    ({"not_used": (1,)}, "not_used: expected scores 0, without error, of"),
+    ({"not_used": (1,)}, "not_used: expected score and error 0 of"),
     ({"n_row_groups": -1}, "n_row_groups: expected an integer >= 0, got -1"),
     ({"columns": (("a",), ("b",))}, "columns: expected those of each feature"),
     ({"columns": ((),) * 5}, "columns: expected at least one of each feature"),
@@ -160,23 +160,25 @@ FEW_PATCHES = {
     "monte_carlo": np.array([0.8, 0.05, 0.25]),
 }
 NONE = "No pair of 3 clearly matters"
-BEYOND = "Excluding zero is no finding: patches of one size leak "
-FEWER = r"Fewer than 10 rows carry the error of 1 pair \(at least 2.5\). A normal "
-EQUAL = "All rows score alike in 1 pair: intervals assume errors.*within 0 to 2"
-OVER, SOME = "Judge over 50 rows.", [0.2, 0.1, 0.3]
+BEYOND = "An interval without zero is no evidence here: patches of one size add "
+FEWER = (
+    r"Fewer than 10 rows determine the standard error of 1 pair \(at least 2.5\). A "
+)
+EQUAL = "All rows have the same score in 1 pair: intervals assume errors from 0 to 2"
+OVER, SOME = "Test more than 50 rows.", [0.2, 0.1, 0.3]
 CAUTIONS = [  # estimates, fields, how the card begins, and the caution
-    ([0.2, -0.1, 3.0], LEAKY, "1", BEYOND + r"-0.1 to 0.2 into scores. 1 interval goes "
+    ([0.2, -0.1, 3.0], LEAKY, "1", BEYOND + r"-0.1 to 0.2 to scores. 1 interval goes "
         "beyond. Draw columns='bernoulli'."),
     ([0.3, -0.3, 0.0], BELOW, NONE, BEYOND + ".*0 intervals go beyond.*"),
-    ([0.2, -0.1, 3.0], UNKNOWN, NONE, "Excluding zero is no finding.*how much is "
-        "unknown for absolute errors. Draw columns=.*"),
-    (SOME, CARRIED, "3", FEWER + "law is doubtful there: judge more rows."),
-    (SOME, NO_ERROR, "2", "The error of few patches is unknown for 1 pair: a row.*"),
-    ([0.0, 0.1, 0.3], AS_SEEN, "1", EQUAL + r".*\(as seen\).*" + OVER),
-    ([0.0, 0.1, 0.3], PROVED, "1", EQUAL + r"(?!.*as seen).*" + OVER),
+    ([0.2, -0.1, 3.0], UNKNOWN, NONE, BEYOND + "an unknown amount to scores by "
+        "absolute errors. Draw columns=.*"),
+    (SOME, CARRIED, "3", FEWER + "normal law is doubtful there: test more rows."),
+    (SOME, NO_ERROR, "2", "The error due to patches is unknown for 1 pair: a row.*"),
+    ([0.0, 0.1, 0.3], AS_SEEN, "1", EQUAL + r" \(observed\). " + OVER),
+    ([0.0, 0.1, 0.3], PROVED, "1", EQUAL + ". " + OVER),
     (SOME, {**FEW_PATCHES, "n_patches": 1500}, "", "Few patches limit 2 of 3 pairs: "
-        "they add up to 8 times the error of rows. Take n_patches=96000 or more."),
-    (SOME, FEW_PATCHES, "", ".*Take 64 times as many or more."),
+        "their error is up to 8 times that of rows. Use n_patches=96000 or more."),
+    (SOME, FEW_PATCHES, "", ".*Use 64 times as many or more."),
 ]  # fmt: skip
 
 
@@ -210,7 +212,7 @@ def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, told):
     assert re.fullmatch(told, caution)
     assert len(caution.split()) <= 25
     assert made.document().title.startswith(title)
-    assert ("its error is not known" in str(made)) == np.isnan(made.total_errors).any()
+    assert ("its error is unknown" in str(made)) == np.isnan(made.total_errors).any()
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
     patches = {**FEW_PATCHES, "monte_carlo": np.full(3, 0.1)}
     assert not sure(rng, SOME, **patches).cautions
@@ -230,17 +232,17 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
 
 
 CARD = """\
-1 pair of 4 matters jointly to predicted price, beyond what each feature does alone; \
-in 1 each stands in for the other
-squared error of predicted price: rise without one feature, plus without the other, \
-less without both; in squared euros; 500 rows
+1 pair of 4 matters jointly to predicted price, beyond the effect of each feature \
+alone; in 1 each can replace the other
+squared error of predicted price: increase without one feature, plus without the \
+other, minus without both; in squared euros; 500 rows
   <b>\\x1b × b     +2  +1.78 to +2.22
   b × c           -1  -1.22 to -0.776
   <b>\\x1b × c  +0.01  -0.214 to +0.234
-  c × d            –  its error is not known
+  c × d            –  its error is unknown
 a note
-intervals: 90 %, all 4 together
-for new rows and the predictors as they are fitted here"""
+intervals: 90 %, for all 4 sets simultaneously · \
+for new rows and the fitted predictors"""
 
 
 def test_a_card_tells_what_was_found_of_whom_with_intervals():
@@ -272,7 +274,7 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
     assert bars.others_in_words == rest
     assert "all 1,225 together" in card.trust[0].sentence
     assert card.title.startswith("6 pairs of 15 matter jointly, beyond")
-    assert card.title.endswith("; in 9 each stands in for the other")
+    assert card.title.endswith("; in 9 each can replace the other")
 
 
 @pytest.mark.parametrize(
@@ -284,11 +286,12 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
             "errors are smaller without 1 other"),
         (1, [-0.5, -0.1, 0.0], "No feature of 3 clearly matters; errors are smaller "
             "without 2 features"),
-        (2, [0.0, 0.0, 0.0], "No pair of 3 clearly matters jointly, beyond what each "
-            "feature does alone"),
-        (3, [0.5], "1 triple of 1 matters jointly, beyond what fewer features do"),
-        (3, [-0.5], "No triple of 1 clearly matters jointly, beyond what fewer "
-            "features do; what 1 of them do is had from fewer features"),
+        (2, [0.0, 0.0, 0.0], "No pair of 3 clearly matters jointly, beyond the effect "
+            "of each feature alone"),
+        (3, [0.5], "1 triple of 1 matters jointly, beyond the effects of fewer "
+            "features"),
+        (3, [-0.5], "No triple of 1 clearly matters jointly, beyond the effects "
+            "of fewer features; in 1 of them fewer features suffice"),
     ],
 )  # fmt: skip
 def test_the_headline_is_a_finding(rng, order, estimates, title):
@@ -299,7 +302,7 @@ def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
     card = sure(rng, [0.2, 0.1, 3.0], leak=np.array([0.2, np.nan, 0.2])).document()
     assert card.title.startswith("1 pair of 3 matters jointly")
     assert any(
-        "Excluding zero is no finding" in line
+        "An interval without zero is no evidence here" in line
         for line in (x.sentence for x in card.findings)
     )
     quantity = Quantity(model="Tree", kind="probability")
@@ -308,8 +311,8 @@ def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
         told = f"1 pair of 3 matters jointly to probabilities of {whom},"
         assert title.startswith(told)
     for n_groups, aim in (
-        (20, "whatever patches are drawn"),
-        (0, "as they are fitted her"),
+        (20, "new patches"),
+        (0, "fitted predictors"),
     ):
         proof = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups).document().trust[1]
         assert proof.sentence.startswith("for new rows")
@@ -428,8 +431,8 @@ OTHERS = r"columns are not those of the graph: "
         (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' not known"),
         (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' not known"),
         (PAIRS, {"level": 1.5}, "level: expected a number between 0 and 1"),
-        (WEAK, {}, r"of 4 pairs none .*Bonferroni of 4.*join$"),
-        (scores_of(NAMES, {(0, 1): -1.0}), {}, r"nothing to join$"),
+        (WEAK, {}, r"none of 4 pairs .*Bonferroni of 4.*no edge$"),
+        (scores_of(NAMES, {(0, 1): -1.0}), {}, r"has no edge$"),
         (TRIPLE, {}, "expected scores of pairs, got sets of 3"),
     ],
 )

@@ -117,7 +117,7 @@ def test_weights_of_rows_are_for_fits_and_for_means():
     assert source.row_weights @ rows / 30 == pytest.approx(mean, rel=1e-12)
     for counted in (0, 1):  # weights of which nothing is held out
         weights[fold.test] = np.arange(30) < counted
-        with pytest.raises(InvalidInput, match="of the 30 rows that are held out it"):
+        with pytest.raises(InvalidInput, match="of 30 test rows at most one has"):
             DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
 
 
@@ -219,7 +219,7 @@ def test_splitters_see_seeds_classes_and_groups():
     groups = pd.Series(GROUPS, index=np.arange(60)[::-1])
     result = ILOCO(learner, DataSplit(groups=groups)).fit(X, labels).result_
     assert result.n_row_groups == 6
-    assert "6 were judged" in result._repr_html_()
+    assert "6 were tested" in result._repr_html_()
     assert "12 groups" in result.method
     # scores have Student's law of the number of groups
     scores, source = judged(DataSplit(groups=GROUPS), order=1)
@@ -289,15 +289,15 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
         ({"n_folds": 2.0}, "n_folds: expected an integer >= 1, got 2.0"),
         ({"stratify": "no"}, "stratify: expected True or False, got 'no'"),
         ({"n_folds": 5, "test_size": 0.2}, "test_size: with n_folds=5 each row"),
-        ({"folds": KFold(3), "n_folds": 5}, "and so does n_folds; give one of both"),
-        ({"folds": KFold(3), "test_size": 0.4}, "and so does test_size; give one"),
+        ({"folds": KFold(3), "n_folds": 5}, "as does n_folds; give one of the two"),
+        ({"folds": KFold(3), "test_size": 0.4}, "as does test_size; give one"),
         ({"folds": KFold}, "folds: expected a splitter such as GroupKFold"),
         ({"folds": 5}, "folds: expected a splitter such as GroupKFold.* got 5"),
         ({"folds": [([0.5], [1])]}, "folds: expected a splitter such as GroupKFold"),
         ({"groups": "customer"}, "groups: expected a label for each row, got 'cus"),
         ({"groups": [[1, 2]]}, r"groups: expected a label for each row, got shape \("),
-        ({"groups": [1, None, 2]}, "groups: 1 rows have none, the first is row 1"),
-        ({"groups": [1, 2], "stratify": True}, "stratify: groups are drawn whole"),
+        ({"groups": [1, None, 2]}, "groups: 1 rows have no label, the first is row 1"),
+        ({"groups": [1, 2], "stratify": True}, "stratify: groups are not split"),
     ],
 )
 def test_settings_that_cannot_be_used(settings, words):
@@ -308,23 +308,23 @@ def test_settings_that_cannot_be_used(settings, words):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_folds": 61}, "n_folds: expected at most 60, of so many rows, got 61"),
-        ({"test_size": 0.02}, "0.02 of 60 rows holds out 1"),
-        ({"test_size": 0.999}, "0.999 of 60 rows holds out 60"),
+        ({"n_folds": 61}, "n_folds: expected at most 60, the number of rows, got 61"),
+        ({"test_size": 0.02}, "0.02 of 60 rows gives 1 test rows"),
+        ({"test_size": 0.999}, "0.999 of 60 rows gives 60 test rows"),
         ({"stratify": True}, "stratify: rows are drawn by class, and a regressor"),
         ({"groups": [1, 2, 3]}, "groups: expected a label for each of 60 rows, got 3"),
-        ({"groups": [0] * 30 + [1] * 30}, "groups: expected 3 or more, .* got 2"),
-        ({"groups": GROUPS, "n_folds": 13}, "n_folds: expected at most 12, of so many"),
+        ({"groups": [0] * 30 + [1] * 30}, "groups: expected at least 3, .* got 2"),
+        ({"groups": GROUPS, "n_folds": 13}, "n_folds: expected at most 12, the number"),
         ({"folds": GroupKFold(3)}, "folds: GroupKFold.* 'groups' parameter should not"),
-        ({"folds": ShuffleSplit(3)}, "folds: row .* is judged twice; take folds that"),
-        ({"folds": [([0, 1], [1, 2])]}, "folds: row 1 is fitted and judged in fold 0"),
+        ({"folds": ShuffleSplit(3)}, "folds: row .* is tested twice; use folds that"),
+        ({"folds": [([0, 1], [1, 2])]}, "folds: row 1 is a training row and"),
         ({"folds": [([0, 1], [99])]}, "folds: expected rows from 0 to 59"),
-        ({"folds": [([], [3, 4])]}, "folds: fold 0 has no rows that are fitted and"),
-        ({"folds": [([1, 2], [3])]}, "folds: expected two rows or more that are judg"),
-        ({"folds": KFold(7), "groups": GROUPS}, "folds: a group has rows that are fit"),
+        ({"folds": [([], [3, 4])]}, "folds: fold 0 has no training rows"),
+        ({"folds": [([1, 2], [3])]}, "folds: expected at least two rows for testing"),
+        ({"folds": KFold(7), "groups": GROUPS}, "folds: a group has training rows"),
         (
             {"folds": [(range(10), range(10, 15))], "groups": GROUPS},
-            "folds: expected two groups or more that are judged, got 1",
+            "folds: expected at least two groups for testing, got 1",
         ),
     ],
 )
@@ -334,7 +334,7 @@ def test_rows_that_do_not_fit_the_table_are_refused(settings, message):
 
 
 def test_more_that_cannot_be_fitted(monkeypatch):
-    with pytest.raises(InvalidInput, match=r"those of DataSplit\(groups=\.\.\.\)"):
+    with pytest.raises(InvalidInput, match=r"go to DataSplit\(groups=\.\.\.\)"):
         judged(DataSplit(), groups=GROUPS)  # which are those of features
     monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 100.0)
     with pytest.raises(Refused, match="errors of 6 sets at 30 rows needs about"):

@@ -72,7 +72,7 @@ def test_a_picture_draws_where_it_is_told_and_says_what_the_intervals_are(pictur
     title = "Squared error\n90 % intervals, Bonferroni of 4"
     assert ax.get_title(loc="left") == title
     alone = picture(PAIRS, level=0.95, adjust="none")
-    assert alone.get_title(loc="left").endswith("\n95 % intervals, each alone")
+    assert alone.get_title(loc="left").endswith("\n95 % intervals, uncorrected")
     picture(scores_of(NAMES[:2], {(0, 1): 0.0}, errors=0.0)).figure.canvas.draw()
     with pytest.raises(InvalidInput, match=r"result: expected InteractionScores.*list"):
         picture([1.0])

@@ -48,7 +48,9 @@ objective:
     subject = file.subject
     loss = file.build().losses["pairwise_robustness"]
     asked = {"data": subject.others, "units": "gradient"}
-    own = po.explainers.main_effects(subject.sloped, subject.points, **asked)
+    own = po.explainers.main_effects(
+        subject.function_with_slopes, subject.points, **asked
+    )
     np.testing.assert_array_equal(loss.offset, own.explanation.attributions)
     order = np.random.default_rng(0).permutation(len(subject.others))
     rows = np.sort(order[:100])  # a hundred rows, by the table alone

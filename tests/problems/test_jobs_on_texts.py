@@ -277,6 +277,6 @@ def test_words_that_are_not_known_are_refused(folder, refused, monkeypatch):
     assert "is 29 for document 0" in done(folder, text, "--allow-code").printed
     said = refused(text.replace("bandwidth: 0.5", "words: model"), "--allow-code")
     assert said == (
-        "file.yaml:5: lime.words: those of the model are not known: it does not "
-        "begin with a vectoriser of scikit-learn; take lime\n"
+        "file.yaml:5: lime.words: words of the model are not available: it does not "
+        "begin with a vectoriser of scikit-learn; use lime\n"
     )

@@ -117,7 +117,7 @@ ODD = {
         "12: a1: merge keys (<<)"
     ),
     multiplied("seed: &a0 [x, x]", "k{n}: &a{n} [{many}]", 20): (
-        "16: k5: more than 50,000 values, aliases written out"
+        "16: k5: more than 50,000 values, with aliases expanded"
     ),
     **{
         f"{FILE}name:\n  {5000 * bracket}": (
@@ -132,7 +132,7 @@ ODD = {
         "12: a problem file has at most 1,048,576 bytes; this one has more"
     ),
     f"{FILE}? {100_000 * 'k'}\n: 1\n": (
-        f"11: '{40 * 'k'}'… (100,000 characters): unknown key; known here"
+        f"11: '{40 * 'k'}'… (100,000 characters): unknown key; valid keys"
     ),
     f'{FILE}"a\\nb": 1\n': r"11: 'a\nb': unknown",
     f"{FILE}name: \a": r"11: not valid YAML: the character '\x07' is not allowed",
@@ -202,7 +202,7 @@ def test_messages_have_an_end_and_so_have_their_lists(told):
     lines = told(FILE + "\n".join(f"k{n}: 1" for n in range(12_000)), "check")
     assert len(lines) == 21
     assert lines[19].startswith("30: k19: unknown key")
-    assert lines[20] == "31: and 11,980 more mistakes, from here on"
+    assert lines[20] == "31: and 11,980 more errors, from here on"
 
 
 def test_what_is_no_file_is_refused():

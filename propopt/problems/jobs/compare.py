@@ -32,7 +32,7 @@ from propopt.tables.frames import listed
 @partial(
     section_of,
     Settings,
-    told=Explainer,
+    documented_by=Explainer,
     without=(
         *("target", "output", "outcome", "sample_weight", "graph", "scale"),
         *("sampling", "groups", "metric", "offset"),

@@ -53,12 +53,12 @@ _OF_DRAWS = ("precision", "max_evaluations")
     without=("rows",),
     groups=(
         dict[str, list[str]] | None,
-        "features that are one reason, as lists by the name of the group",
+        "features that count as one reason: lists by the name of the group",
     ),
     delta=(
         Nonnegative | None,
-        "the change of a row that a clear reason survives, in the unit of the output; "
-        "by default 5 % of the root mean square size of a row",
+        "the change of a row that a clear reason withstands, in the unit of the "
+        "output; by default 5 % of the root mean square size of a row",
     ),
 )
 class ReasonsSection(Section):
@@ -68,14 +68,14 @@ class ReasonsSection(Section):
 @partial(
     section_of,
     Settings,
-    told=Explainer,
+    documented_by=Explainer,
     also=Sampling,
     without=(
         *("target", "output", "outcome", "sample_weight", "sampling"),
         *("batch_rows", "rng"),
     ),
     scale=Literal["std", "none"] | dict[str, Positive],
-    graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
+    graph=(PointGraph | None, "similar rows; by default the eight nearest of each"),
     robustness=Annotated[
         Nonnegative | Literal["knee"] | Smaller | None,
         Shaped("a weight, knee, or a share such as -50%"),
@@ -83,10 +83,10 @@ class ReasonsSection(Section):
     offset=Literal["auto", "main_effects"] | None,
     law=(
         Literal[LawChoice, "lime"],
-        "over what a model is averaged before its slopes are taken: observed values "
-        "near each row, gaussian noise, or nothing; by default observed values where "
-        "it jumps. Of documents none, for effects of words, which is the default, or "
-        "lime, for what the lime package tends to",
+        "how the model is smoothed before its slopes are computed: by observed values "
+        "around each row, by gaussian noise, or not; by default by observed values if "
+        "it jumps. For documents none (effects of words, the default) or lime (limits "
+        "of the lime package)",
     ),
     contributions=ContributionChoice,
     groups=dict[str, list[str]] | None,
@@ -101,8 +101,8 @@ class ExplainSection(JobSection):
     ``<name>_reasons.csv``
                           with ``reasons``: :meth:`Reasons.to_csv`, a line for each
     ``<name>.html``       of documents: the first with their words highlighted; with
-                          ``--report`` a page of what was found
-    ``<name>.json``       what was explained and how, and the score of the model
+                          ``--report`` a page of the result
+    ``<name>.json``       the settings, the quantity and the score of the model
     ===================== =============================================================
     """
 
@@ -127,64 +127,64 @@ class ExplainSection(JobSection):
     )
 
     def conflicts(self) -> Iterator[PropoptError]:
-        own: Any = self
+        this: Any = self
         others = ("contributions", "metric", "offset", "groups")
         unused = [name for name in others if name in self.model_fields_set]
-        if own.kind == "slopes" and unused:
+        if this.kind == "slopes" and unused:
             needs = "these are of kind: contributions"
             yield wrong(f"kind slopes and {', '.join(unused)}: {needs}")
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        """A law that is none of words, or of columns, or told twice."""
-        own: Any = self
-        place = (self.key, "law")
-        slopes = own.kind == "slopes" and schema.data.text is None
+        """Errors of laws and reasons that do not fit the data or the kind."""
+        this: Any = self
+        location = (self.key, "law")
+        slopes = this.kind == "slopes" and schema.data.text is None
         if slopes and self.reasons is not None:
             yield wrong(
-                "reasons are contributions to the output, and these are slopes; write "
-                "kind: contributions",
+                "reasons need contributions, and these are slopes; write kind: "
+                "contributions",
                 self.key,
                 "reasons",
             )
-        if schema.data.text is None and own.law == "lime":
+        if schema.data.text is None and this.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
-            yield wrong(message, *place)
-        if schema.data.text is not None and own.law in ("data", "gaussian"):
+            yield wrong(message, *location)
+        if schema.data.text is not None and this.law in ("data", "gaussian"):
             words = "words are deleted, not moved"
-            yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *place)
-        if schema.data.text is None and own.law != "lime":
-            unused = own.kind != "slopes" and own.contributions == "shapley"
+            yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *location)
+        if schema.data.text is None and this.law != "lime":
+            unused = this.kind != "slopes" and this.contributions == "shapley"
             if unused and "law" in self.model_fields_set:
                 needs = "this is of slopes, and none are taken; leave it out"
                 yield wrong(f"contributions shapley and law: {needs}", self.key)
 
     def check(self, data_shape: DataShape) -> None:
-        own: Any = self
-        if own.graph is not None:
+        this: Any = self
+        if this.graph is not None:
             with part("graph"):
-                own.graph.check_nodes(data_shape.n_points)
-        if own.groups and data_shape.features:
+                this.graph.check_nodes(data_shape.n_points)
+        if this.groups and data_shape.features:
             with part("groups"):
-                group_sums(own.groups, data_shape.features)
-        if own.reasons is not None and own.reasons.groups and data_shape.features:
+                group_sums(this.groups, data_shape.features)
+        if this.reasons is not None and this.reasons.groups and data_shape.features:
             with part("reasons"):
-                group_sums(own.reasons.groups, data_shape.features)
+                group_sums(this.reasons.groups, data_shape.features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)
 
     def build(self, subject: Subject) -> dict[str, Any]:
-        """What ``explain`` takes, but of files and runs."""
-        own = self.settings("reasons")
-        if own["scale"] == "none":
-            own["scale"] = None
-        if own["law"] == "lime":
-            own["law"] = TextLaw()
-        draws = {name: own.pop(name) for name in _OF_DRAWS}
-        if own["graph"] is not None:
+        """Arguments of ``explain`` from the settings of the section."""
+        options = self.settings("reasons")
+        if options["scale"] == "none":
+            options["scale"] = None
+        if options["law"] == "lime":
+            options["law"] = TextLaw()
+        draws = {name: options.pop(name) for name in _OF_DRAWS}
+        if options["graph"] is not None:
             X = subject.coordinates
-            own["graph"] = own["graph"].build(X, len(X))
-        return {**own, "sampling": Sampling(**draws, rng=subject.seed)}
+            options["graph"] = options["graph"].build(X, len(X))
+        return {**options, "sampling": Sampling(**draws, rng=subject.seed)}
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain`."""
@@ -199,43 +199,43 @@ class ExplainSection(JobSection):
                 **self.build(subject),
             )
 
-    def outputs(self, found: Explanation, run: JobRun) -> Iterator[JobOutput]:
+    def outputs(self, result: Explanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
-        aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
-        words = attributions_in_words(found, file.subject)
-        told = {
-            **manifest(file.subject, found, gradient=str(next(filter(None, aims)))),
+        aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
+        words = attributions_in_words(result, file.subject)
+        content = {
+            **manifest(file.subject, result, gradient=str(next(filter(None, aims)))),
             "model": file.model,
             "units": words,
-            **_output_parts(found),
+            **_output_parts(result),
         }
-        page = page_writers(found, file.subject)
-        writers = {".npz": found.save, "_attributions.csv": found.to_csv, **page}
-        yield JobOutput(writers, told, [f"attributions: {words}"], [found.document()])
+        page = page_writers(result, file.subject)
+        writers = {".npz": result.save, "_attributions.csv": result.to_csv, **page}
+        yield JobOutput(
+            writers, content, [f"attributions: {words}"], [result.document()]
+        )
         if self.reasons is not None:
             with part(self.key, "reasons"):
-                best = _as_read(found, file.subject.unscaled)
+                best = _in_original_units(result, file.subject.unscaled)
                 reasons = best.reasons(**self.reasons.settings())
             writers = {"_reasons.csv": reasons.to_csv}
             sheets, shown = _sheets(reasons), [reasons.document()]
-            yield JobOutput(writers, {"reasons": _told(reasons)}, sheets, shown)
+            yield JobOutput(
+                writers, {"reasons": _reasons_manifest(reasons)}, sheets, shown
+            )
 
     def with_reasons(self) -> ExplainSection:
-        """The same, with reasons by their defaults if it asks for none."""
+        """A copy with default reasons, if it has none."""
         reasons = self.reasons or ReasonsSection()
         return self.model_copy(update={"reasons": reasons})
 
 
-_SHOWN: Final = 12
-"""Features in the printout, those that matter most."""
-
-
 _SHEETS: Final = 10
-"""Rows whose reasons are printed, the first."""
+"""Number of rows with printed reasons."""
 
 
 def _sheets(reasons: Reasons) -> list[str]:
-    """Reasons of the first rows, and where the others are."""
+    """Lines with the reasons of the first rows."""
     lines: list[str] = []
     for sheet in islice(reasons.sheets(), _SHEETS):
         lines += ["", *sheet.split("\n")]
@@ -243,8 +243,8 @@ def _sheets(reasons: Reasons) -> list[str]:
     return [*lines, f"{more} more rows are in the file"] if more > 0 else lines
 
 
-def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
-    """With numbers as readers know them in place of standardized ones."""
+def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
+    """The explanation with original values instead of standardized ones."""
     if unscaled is None or best.points is None:
         return best
     points, names = np.array(best.points), best.to_frame().columns
@@ -254,15 +254,15 @@ def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
     return replace(best, points=points)
 
 
-def _told(reasons: Reasons) -> dict[str, Any]:
-    """What a manifest has of them."""
-    told = ("k", "towards", "source", "least_share", "meaning", "notes")
-    own = {name: getattr(reasons, name) for name in told}
-    return {**own, "clear": reasons.shares}
+def _reasons_manifest(reasons: Reasons) -> dict[str, Any]:
+    """Entries of the manifest on reasons."""
+    names = ("k", "towards", "source", "least_share", "meaning", "notes")
+    fields = {name: getattr(reasons, name) for name in names}
+    return {**fields, "clear": reasons.shares}
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:
-    """What attributions are, as a phrase."""
+    """The meaning of attributions, as a phrase."""
     words = best.units_in_words
     if best.base_value is not None:
         return f"{words}; every row adds up to f(x) − base"
@@ -270,11 +270,11 @@ def attributions_in_words(best: Explanation, subject: Subject) -> str:
         return words.replace("feature", "word")
     if subject.columns is None:
         return words
-    return f"{words}; of a category or a missing number its effect"
+    return f"{words}; for a category or a missing number its effect"
 
 
 def _output_parts(best: Explanation) -> dict[str, Any]:
-    """The base, and the range of predictions, of attributions that add up to them."""
+    """Base and predictions, if attributions add up to their difference."""
     bases, values, gap = best.base_value, best.prediction, best.completeness_gap
     if bases is None or values is None or gap is None:
         return {}

@@ -1,4 +1,4 @@
-"""``propopt interactions``: how much features matter jointly to a learner."""
+"""``propopt interactions``: interactions of features for a learner."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
 
 
-# ---- Sections on how predictors without features are had, and on which sets
+# ---- Sections of schemes and sets
 
 
 BelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 RowsSetting: TypeAlias = Annotated[
     Count | BelowOne | Literal["sqrt"],
-    Shaped("how many rows, a share of them such as 0.2, or sqrt"),
+    Shaped("a number of rows, a share such as 0.2, or sqrt"),
 ]
 FeaturesSetting: TypeAlias = Annotated[
-    Count | BelowOne, Shaped("how many features, or a share of them such as 0.5")
+    Count | BelowOne, Shaped("a number of features, or a share such as 0.5")
 ]
 
 
@@ -83,8 +83,7 @@ MinipatchesSection: Final = section_of(
     kind=Literal["minipatches"],
     n_patches=(
         Annotated[int, Field(ge=2, le=10_000_000)] | None,
-        "how many; each is one fit of the model. By default as many as until needs, "
-        "and at most 10,000",
+        "number of fits. By default as many as until needs, and at most 10,000",
     ),
     until=BelowOne | None,
     rows=RowsSetting,
@@ -116,15 +115,12 @@ AnyScheme: TypeAlias = Annotated[
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
 SetsToScore: TypeAlias = Annotated[
     Literal["all"] | Annotated[list[SetOfNames], Field(min_length=1)] | ScreenSection,
-    Shaped(
-        "all, a list of sets of names, or {n_sets: }, the number of those that are "
-        "chosen"
-    ),
+    Shaped("all, a list of sets of names, or {n_sets: }, the number of chosen sets"),
 ]
 _MOST_SETS: Final = 1_000_000
 
 
-# ---- The job of ``interactions``: which sets of features, how, and how sure
+# ---- The section of the job
 
 
 @partial(
@@ -135,20 +131,20 @@ _MOST_SETS: Final = 1_000_000
     order=Annotated[int, Field(ge=1, le=8)],
     error=Literal["auto", "squared", "absolute", "probability"],
     level=Annotated[float, Field(gt=0, lt=1)],
-    against="what is rejected: a score of zero, or what main effects alone would show "
-    "where all patches have one number of features",
+    against="the null hypothesis: a score of zero, or that of a model with main "
+    "effects only, if all patches have the same number of features",
 )
 class InteractionsSection(JobSection):
-    """Scores of sets of features, all rows judged, by :class:`ILOCO`.
+    """Interaction scores of sets of features, by :class:`ILOCO` on all rows.
 
     ============================ ======================================================
-    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
-    ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
-    ``<name>.svg``               pairs as cells, the strongest sets, and features by
-                                 themselves, with their intervals
-    ``<name>.html``              with ``--report`` a page of what was found
+    ``<name>_interactions.csv``  a row for each set: score, errors, interval, p-values
+    ``<name>_main_effects.csv``  the same for single features, which is LOCO
+    ``<name>.svg``               pairs as cells; the strongest sets and single features
+                                 with their intervals
+    ``<name>.html``              with ``--report`` a page of the result
     ``<name>.npz``               the scores, by their ``save``
-    ``<name>.json``              what was fitted and how, and how well it predicts
+    ``<name>.json``              the settings, and errors of the predictions
     ============================ ======================================================
     """
 
@@ -161,15 +157,15 @@ class InteractionsSection(JobSection):
 
     scheme: AnyScheme = Field(
         MinipatchesSection.model_validate({"kind": "minipatches"}),
-        description="how predictors without features are had",
+        description="how predictors without features are fitted",
     )
     sets: SetsToScore = Field(
-        "all", description="which: all, lists of names, or the n_sets of largest score"
+        "all", description="all, lists of names, or the n_sets with the largest scores"
     )
     groups: dict[str, SetOfNames] = Field(
         {},
-        description="columns that are left out together, by the name of the feature "
-        "that they are; those of data.groups are",
+        description="columns that are left out together, by the name of their feature; "
+        "in addition to data.groups",
     )
 
     def conflicts(self) -> Iterator[PropoptError]:
@@ -179,25 +175,25 @@ class InteractionsSection(JobSection):
     @property
     def inference(self) -> dict[str, Any]:
         """Keyword arguments of :meth:`InteractionScores.to_frame`."""
-        own = self.settings()
-        return {name: own[name] for name in ("level", "adjust", "side", "against")}
+        settings = self.settings()
+        return {name: settings[name] for name in ("level", "adjust", "side", "against")}
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        """What cannot be fitted again and again, and settings without effect."""
+        """Errors of models that cannot be refitted, and of settings without effect."""
         model, data = schema.model, schema.data
         if model is None:
-            message = "a formula cannot be fitted without a feature; interactions need "
-            yield wrong(f"{message}a model", "function")
+            message = "a formula cannot be refitted; interactions need a model"
+            yield wrong(message, "function")
             return
         if isinstance(model, OnnxModel):
-            yield wrong(f"{model.words} cannot be fitted again", "model")
+            yield wrong(f"{model.words} cannot be refitted", "model")
         for name in sorted(_NOT_OF_REFITS.keys() & model.model_fields_set):
             yield wrong(_NOT_OF_REFITS[name], "model", name)
         if data.text is not None:
-            message = "words of documents cannot be left out by refits; leave it out"
+            message = "refits cannot leave out words of documents; remove it"
             yield wrong(message, "data", "text")
         if data.explain is not None:
-            message = "has no effect: each row is judged by models that did not see it"
+            message = "has no effect: each row is predicted by models fitted without it"
             yield wrong(message, "data", "explain")
         if data.csv is not None and data.target is None:
             message = "required, and missing: the column that models learn"
@@ -206,7 +202,7 @@ class InteractionsSection(JobSection):
             yield wrong("expected sklearn or csv, which models learn", "data")
 
     def check(self, data_shape: DataShape) -> None:
-        """Refuse sets and patches that a table cannot have."""
+        """Refuse sets and patches that do not fit the table."""
         groups: dict[Any, Any] = {**data_shape.data.groups, **self.groups}
         features = Features.of(data_shape.columns, groups)
         order = self.settings()["order"]
@@ -216,16 +212,16 @@ class InteractionsSection(JobSection):
         n_sets = comb(len(features), order)
         if self.sets == "all" and n_sets > _MOST_SETS:
             raise InvalidInput(
-                f"sets: all are {n_sets:,}, more than {_MOST_SETS:,}; list some, "
-                "or take {n_sets: 100}"
+                f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some, "
+                "or give {n_sets: 100}"
             )
         with part("scheme"):
             scheme = self.scheme.make()
             if isinstance(scheme, Minipatches):
-                check_order(scheme.usable(data_shape.n_rows, features), order)
+                check_order(scheme.coverage(data_shape.n_rows, features), order)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
-        """The fitted estimator, with scores of the sets and of each feature."""
+        """The fitted estimator, with scores of sets and of single features."""
         with part("model"):
             learner = file.subject.learner
         X, y = all_rows(file.subject)
@@ -233,16 +229,16 @@ class InteractionsSection(JobSection):
         groups: dict[Any, Any] = {}
         if schema is not None:
             groups |= encoded_groups(schema)
-        scheme, own, sets = self._scheme(file), self.settings(), self.sets
+        scheme, settings, sets = self._scheme(file), self.settings(), self.sets
         if isinstance(sets, Section):
             sets = sets.make()
         with part(self.key):
             return ILOCO(
                 learner,
                 scheme,
-                order=own["order"],
+                order=settings["order"],
                 sets=sets,
-                error=own["error"],
+                error=settings["error"],
                 groups=groups | self.groups,
                 n_jobs=file.n_jobs,
                 random_state=file.schema.seed,
@@ -250,27 +246,29 @@ class InteractionsSection(JobSection):
             ).fit(X, y)
 
     def _scheme(self, file: ProblemFile) -> Scheme:
-        """The scheme, which goes on from the folder of the file where one is given."""
+        """The scheme, which continues from the folder of ``--resume``."""
         with part(self.key, "scheme"):
             scheme: Scheme = self.scheme.make(folder=parts_folder(file))
         return scheme
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
-        """Sizes alone: no model is fitted to all rows, so that none has a score."""
-        _ = self._scheme(file)  # what cannot go on is refused
+        """Print sizes; there is no score, as no model is fitted to all rows."""
+        _ = self._scheme(file)  # refuses an invalid scheme
         n_rows, n_columns = all_rows(file.subject)[0].shape
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
-        run.say(*filter(None, file.told))
+        run.say(*filter(None, file.notes))
 
-    def outputs(self, found: ILOCO, run: JobRun) -> Iterator[JobOutput]:
-        """Tables with the intervals that the section asks for, and what was done."""
+    def outputs(self, model: ILOCO, run: JobRun) -> Iterator[JobOutput]:
+        """Tables with the requested intervals, a figure, and the manifest."""
         file: ProblemFile = run.file
-        result, main_effects = found.result_, found.main_effects_
-        patches = found.refit_errors_  # each is one fit
+        result, main_effects = model.result_, model.main_effects_
+        patches = model.refit_errors_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop.why == "interrupted"
-        mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
-        told = {  # no model is fitted to all rows
+        mean, constant, error = _mean_errors(
+            model, np.asarray(all_rows(file.subject)[1])
+        )
+        content = {  # no model is fitted to all rows
             "model": file.model,
             "seed": file.schema.seed,
             "settings": self.model_dump(exclude_none=True),
@@ -301,20 +299,20 @@ class InteractionsSection(JobSection):
         verdict = "" if mean < constant else ", no better than a constant"
         lines = (
             f"features are left out by {settings_in_words(self.scheme)}",
-            f"mean {error} error at rows not seen: {mean:.4g} with all features, "
+            f"mean {error} error at unseen rows: {mean:.4g} with all features, "
             f"{constant:.4g} of a constant{verdict}",
         )
         shown = [result.document()]
         if result.order > 1:
             shown.append(main_effects.document())
-        yield JobOutput(writers, told, lines, shown, interrupted=interrupted)
+        yield JobOutput(writers, content, lines, shown, interrupted=interrupted)
 
-    def documents(self, found: ILOCO, file: ProblemFile) -> Sequence[Document]:
+    def documents(self, model: ILOCO, file: ProblemFile) -> Sequence[Document]:
         del file
-        return [found.result_.document()]
+        return [model.result_.document()]
 
 
-_REFITTED: Final = "has no effect: predictions are judged, of all classes"
+_REFITTED: Final = "has no effect: errors are those of predictions for all classes"
 _NOT_OF_REFITS: Final = {
     "output": _REFITTED,
     "target_class": _REFITTED,
@@ -322,36 +320,36 @@ _NOT_OF_REFITS: Final = {
 
 
 def all_rows(subject: Subject) -> tuple[Any, Any]:
-    """Table (N, D) and target (N,) of a subject: what it explains, then its others."""
+    """Table (N, D) and target (N,) of a subject: explained rows, then the others."""
     points, target = subject.points, subject.target
     if target is None:
-        raise InvalidInput("there is no target to be fitted to; give y too")
+        raise InvalidInput("there is no target; give y too")
     if subject.others is points:
         return points, target
     return subject.all_points, joined_rows(target, subject.others_target)
 
 
-def _judged(fitted: ILOCO, y: Any) -> tuple[float, float, str]:
-    """Mean errors at rows not seen, with all features and of a constant; their name."""
-    source, error = fitted.refit_errors_, fitted.error_
+def _mean_errors(model: ILOCO, y: Any) -> tuple[float, float, str]:
+    """Mean errors at unseen rows, those of a constant, and the name of the error."""
+    source, error = model.refit_errors_, model.error_
     mean = float(source.row_weights @ source.errors(WHOLE).rows[:, 0] / len(y))
-    outputs, target = np.full(len(y), 0.0), y
-    if is_classifier(fitted.estimator):
+    predictions, target = np.full(len(y), 0.0), y
+    if is_classifier(model.estimator):
         target = np.unique(y, return_inverse=True)[1]
-        outputs = np.tile(np.bincount(target) / len(y), (len(y), 1))
+        predictions = np.tile(np.bincount(target) / len(y), (len(y), 1))
     else:
-        outputs += y.mean()
-    known = error.known(outputs, target)
-    return mean, float(error.of(target, known[:, None, :]).mean()), error.name
+        predictions += y.mean()
+    relevant = error.relevant_outputs(predictions, target)
+    return mean, float(error.compute(target, relevant[:, None, :]).mean()), error.name
 
 
-# ---- The picture of interactions: pairs as cells, features and sets with intervals
+# ---- The figure of interactions
 
 
 _DRAWN: Final = 20
-"""Sets with their intervals, and features of cells."""
+"""Largest number of sets with intervals, and of features with cells."""
 _WIDTH: Final = 11.0
-"""Inches: 1,056 pixels of a screen, on which letters are as large as in its text."""
+"""Inches, which are 1,056 pixels of a screen."""
 _LETTERS: Final[Any] = {"font.size": 10.5}
 
 
@@ -362,15 +360,15 @@ def write_interactions_figure(
     name: str,
     path: str,
 ) -> None:
-    """Draw pairs as cells, features by themselves, and the strongest sets."""
+    """Draw pairs as cells, single features, and the strongest sets."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from propopt.plots import interaction_heatmap, interaction_intervals
     from propopt.plots.interactions import capitalised
 
-    own = section.settings()
-    how: dict[str, Any] = {name: own[name] for name in ("level", "adjust")}
+    settings = section.settings()
+    how: dict[str, Any] = {name: settings[name] for name in ("level", "adjust")}
     some = [main_effects, result] if result.order > 1 else [result]
     heights = [max(3.4, 1.2 + 0.26 * min(len(one), _DRAWN)) for one in some]
     if result.order == 2:
@@ -396,7 +394,7 @@ def write_interactions_figure(
 
 
 def _counted(count: int, noun: str) -> str:
-    """How many of how many are drawn."""
+    """The number of drawn sets or features, as a title."""
     if count <= _DRAWN:
         return f"All {noun}"
     return f"The {_DRAWN} strongest of {count:,} {noun}"

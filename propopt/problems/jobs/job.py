@@ -1,4 +1,4 @@
-"""What a job is: its section, a file that asks for it, one run, its files."""
+"""Jobs of problem files: their sections, runs and output files."""
 
 from __future__ import annotations
 
@@ -48,77 +48,77 @@ from propopt.results.report.page import write_page
 from propopt.results.result import Result
 
 
-# ---- What a job is: the section that asks for it, and what it refuses before it runs
+# ---- The section of a job
 
 
 class JobSection(Section):
-    """What a file asks to be done with its subject: one of ``JOBS``."""
+    """The section of a job, which runs on the subject of a file; one of ``JOBS``."""
 
     key: ClassVar[str]
-    """The section that says that this is the job."""
+    """The key of its section in a problem file."""
     command: ClassVar[str]
-    """What runs it."""
+    """The command of ``propopt`` that runs it."""
     suffixes: ClassVar[tuple[str, ...]]
-    """Of the files that it writes, behind the name of the problem."""
+    """Suffixes of its output files, after the name of the problem."""
     refits: ClassVar[bool] = False
-    """Whether the model is fitted again and again, not one output explained."""
+    """Whether the model is refitted, instead of one output explained."""
     weighs_rows: ClassVar[bool] = False
     """Whether background rows may have weights."""
 
     @classmethod
     def job_keys(cls) -> set[str]:
-        """Those of a file that are of this job alone."""
+        """Keys of a problem file that only this job uses."""
         return {cls.key}
 
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
-        """What the file alone shows to fail."""
+        """Errors that the file alone shows, without its data."""
         del schema
         return ()
 
     def check_formula(self, function: Function, points: Any) -> None:
-        """Refuse a formula that is not finite at points where it is asked."""
+        """Refuse a formula that is not finite at the given points."""
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
-        """Files that are read besides those of the subject."""
+        """Files that the job reads in addition to those of the subject."""
         del file
         return ()
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
-        """Make what is explained, and print its sizes and its score."""
+        """Make the explained function, and print sizes and the score of the model."""
         with run.console.status("the function"):
             _ = file.subject.function
         run.introduce(file.subject)
-        told = (file.schema.description, file.model and f"model: {file.model}")
-        run.say(*filter(None, (*told, *file.told)))
+        lines = (file.schema.description, file.model and f"model: {file.model}")
+        run.say(*filter(None, (*lines, *file.notes)))
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
-        """What is found of the subject of a file."""
+        """Compute the result of the job for the subject of a file."""
 
-    def outputs(self, found: Any, run: JobRun) -> Iterator[JobOutput]:
-        """What writes it, what is known of the run, and what is printed of it."""
-        del found, run
+    def outputs(self, result: Any, run: JobRun) -> Iterator[JobOutput]:
+        """Writers of output files, entries of the manifest, and printed documents."""
+        del result, run
         yield JobOutput()
 
-    def is_whole(self, found: Any, file: ProblemFile) -> bool:
-        """Whether another run would find no more."""
-        del found, file
+    def is_whole(self, result: Any, file: ProblemFile) -> bool:
+        """Whether the result is complete, so that another run adds nothing."""
+        del result, file
         return True
 
-    def documents(self, found: Any, file: ProblemFile) -> Sequence[Document]:
-        """What a report has of it."""
-        document: Document = found.document()
+    def documents(self, result: Any, file: ProblemFile) -> Sequence[Document]:
+        """Documents of the result for the report."""
+        document: Document = result.document()
         subject = file.subject
-        if not (subject.is_text and isinstance(found, Explanation)):
+        if not (subject.is_text and isinstance(result, Explanation)):
             return [document]
         shaded = Chapter(
             "Documents",
-            [Markup(_shaded(found, subject).html)],
-            f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
+            [Markup(_shaded(result, subject).html)],
+            f"Words of at most {MOST_SHOWN} documents, coloured by attribution.",
         )
         return [replace(document, chapters=lambda: [*document.chapters(), shaded])]
 
-    def write_report(self, found: Any, file: ProblemFile, path: str) -> None:
-        """Write the page of it."""
+    def write_report(self, result: Any, file: ProblemFile, path: str) -> None:
+        """Write the report of the result as a page."""
         score = None if self.refits else file.subject.score
         about = [
             file.schema.description,
@@ -127,8 +127,8 @@ class JobSection(Section):
             and "Values of columns are in standard deviations from their mean.",
         ]
         try:
-            documents = self.documents(found, file)
-        except SolverFailure as failure:  # a point on a curve that is not found
+            documents = self.documents(result, file)
+        except SolverFailure as failure:  # a point of a curve was not solved
             raise WriteFailure(f"cannot write {path}: {failure}") from failure
         write_page(path, documents, about=[x for x in about if x])
 
@@ -140,15 +140,15 @@ class JobSection(Section):
         quiet: bool = False,
         verbose: bool = False,
     ) -> Any:
-        """Do it, write files, print; what was found, None if finished before.
+        """Run the job, write its files and print; None if it was already finished.
 
         Raises
         ------
         InvalidInput
-            If the folder or the names cannot be written, or are those of files that the
-            problem reads, before any work.
+            If output files cannot be written, or would replace files that the problem
+            reads; before any work.
         WriteFailure
-            If a file cannot be written at the end: what was found is printed, and is
+            If a file cannot be written at the end: what was result is printed, and is
             the ``result`` of the error.
         """
         files, suffixes = (*file.files, *self.extra_files(file)), self.suffixes
@@ -160,107 +160,111 @@ class JobSection(Section):
         run.file, run.problem = file, digest_of_problem(file, files)
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
-            run.say(
-                f"finished before, and whole: {run.target}.json; nothing is done", ""
-            )
+            run.say(f"already finished: {run.target}.json; nothing to do", "")
             return None
 
         def solve() -> Any:
             self.introduce(file, run)
             return self.solve(file, run.progress)
 
-        def outputs(found: Any) -> Iterator[JobOutput]:
-            run.is_whole = self.is_whole(found, file)
-            yield from self.outputs(found, run)
+        def outputs(result: Any) -> Iterator[JobOutput]:
+            run.is_whole = self.is_whole(result, file)
+            yield from self.outputs(result, run)
             if file.report:
-                page = partial(self.write_report, found, file)
+                page = partial(self.write_report, result, file)
                 yield JobOutput({".html": page}, is_lazy=True)
 
-        with checkpointing(kept_folder(file, run.problem)) as kept:
-            found = run.do(solve, outputs)
-        if kept is not None and run.is_finished:
-            kept.forget()
-        return found
+        with checkpointing(checkpoint_folder(file, run.problem)) as checkpoint:
+            result = run.do(solve, outputs)
+        if checkpoint is not None and run.is_finished:
+            checkpoint.forget()
+        return result
 
 
 def parts_folder(file: ProblemFile) -> Path | None:
-    """Where a job keeps what it has finished, if it is one that can be resumed."""
+    """The folder for finished parts of a job that can be resumed."""
     return None if file.resume is None else Path(file.resume) / file.name
 
 
-def kept_folder(file: ProblemFile, problem: str | None) -> Path | None:
-    """Where its parts are, of a run that can be resumed."""
+def checkpoint_folder(file: ProblemFile, problem: str | None) -> Path | None:
+    """The folder for checkpoints of a run that can be resumed."""
     if file.resume is None or problem is None:
         return None
     return Path(file.resume) / f".{file.name}.parts" / problem[:16]
 
 
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
-    """SHA-256 of all settings and of the files of tables and models; None of code."""
-    read = [path for path in files if path not in file.source.files]
+    """SHA-256 of all settings, tables and model files; None with imported code."""
+    files_read = [path for path in files if path not in file.source.files]
     is_code = dict(file.schema.model or ()).get("kind") == "imported"
-    if is_code or not all(path.is_file() for path in read):
+    if is_code or not all(path.is_file() for path in files_read):
         return None
-    said = repr((versions(), file.job.key, file.name, file.report, file.schema))
-    digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
-    for path in read:
+    settings = repr((versions(), file.job.key, file.name, file.report, file.schema))
+    digest = hashlib.sha256(settings.encode("utf-8", "surrogatepass"))
+    for path in files_read:
         digest.update(digest_of_file(path).encode())
     return digest.hexdigest()
 
 
-_OF_NO_RUN: Final = re.compile(
+_UNUSED_IN_RUNS: Final = re.compile(
     r"extra == .(all|browser|dev|docs|mlflow|publish|test)\b"
 )
 
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Those of Python, of this package, and of what it uses where that is there."""
-    asked = [one for one in requires("propopt") or () if not _OF_NO_RUN.search(one)]
-    named = {re.split(r"[^\w-]", one, maxsplit=1)[0] for one in asked}
-    found = {"python": platform.python_version()}
+    """Versions of Python, propopt and the installed packages that it uses."""
+    requirements = [
+        requirement
+        for requirement in requires("propopt") or ()
+        if not _UNUSED_IN_RUNS.search(requirement)
+    ]
+    named = {
+        re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in requirements
+    }
+    versions_of = {"python": platform.python_version()}
     for name in ("propopt", *sorted(named - {"propopt"})):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return MappingProxyType(found)
+            versions_of[name] = version(name)
+    return MappingProxyType(versions_of)
 
 
 def digest_of_file(path: str | Path) -> str:
-    """SHA-256 of what a file holds."""
+    """The SHA-256 digest of a file."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-# ---- One run: names tried before any work, whole files after it, and a printout
+# ---- One run: files and printed lines
 
 
 Writer = Callable[[str], None]
 
 
 class JobOutput(NamedTuple):
-    """What was found, or a part of it, as files and as a printout."""
+    """The result of a job, or a part of it, as files and printed documents."""
 
     writers: Mapping[str, Writer] = MappingProxyType({})
-    """By the suffix, but that of the manifest."""
+    """Writers of files, by suffix; the manifest has none."""
     manifest: Mapping[str, Any] = MappingProxyType({})
-    told: Sequence[str] = ()
-    """Sentences that stand before the documents."""
+    lines: Sequence[str] = ()
+    """Lines that are printed before the documents."""
     documents: Sequence[Document] = ()
     interrupted: bool = False
-    """Whether it is of what had been finished when work was interrupted."""
+    """Whether work was interrupted, so that the result is partial."""
     is_lazy: bool = False
-    """Whether it is computed when it is written, and may be left out meanwhile."""
+    """Whether it is computed while it is written, and may be interrupted."""
 
 
 class JobRun:
-    """The files of one run, a suffix for each, and what it prints."""
+    """One run: its output files, its manifest and its printed lines."""
 
     file: Any = None
-    """The problem file, where it is of one."""
+    """The problem file, if the run has one."""
     problem: str | None = None
-    """What tells it from others, where something does."""
+    """The digest of the problem, if there is one."""
     is_whole: bool = True
-    """Whether another run would find no more."""
+    """Whether the result is complete, so that another run adds nothing."""
     interrupted: bool = False
 
     def __init__(
@@ -300,42 +304,42 @@ class JobRun:
     def do(
         self, solve: Callable[[], Any], outputs: Callable[[Any], Iterable[JobOutput]]
     ) -> Any:
-        """Find, write and print each part of the answer, and the manifest last."""
+        """Solve, write and print each part of the result, and write the manifest."""
         with self.working():
-            found = solve()
-            for answer in outputs(found):
-                self.take(answer)
+            result = solve()
+            for output in outputs(result):
+                self.take(output)
             self.write_manifest()
         if self.unwritten:
-            raise WriteFailure("; ".join(self.unwritten), found)
+            raise WriteFailure("; ".join(self.unwritten), result)
         seconds = time.perf_counter() - self.began
         where = f"{printable(self.target)}{listed_words(self.written)}"
         self.console.print(f"{self.cost}wrote {where} in {seconds:.1f} s\n")
         if self.interrupted:
             raise KeyboardInterrupt
-        return found
+        return result
 
     @property
     def cost(self) -> str:
-        """How often a model was asked, where one was."""
+        """The number of model evaluations, in words."""
         if self.file is None or self.file.job.refits:
             return ""
         calls = self.file.subject.function.calls
         rows = calls.rows + calls.trials
         return f"{rows:,} model evaluations, " if rows else ""
 
-    def take(self, answer: JobOutput) -> None:
-        """Write a part of the answer, and print it."""
-        self.interrupted |= answer.interrupted
-        self.manifest |= answer.manifest
+    def take(self, output: JobOutput) -> None:
+        """Write a part of the result, and print it."""
+        self.interrupted |= output.interrupted
+        self.manifest |= output.manifest
         try:
-            self.write(answer.writers)
+            self.write(output.writers)
         except KeyboardInterrupt:
-            if not answer.is_lazy:
+            if not output.is_lazy:
                 raise
             self.interrupted = True
-        self.say(*answer.told)
-        for document in answer.documents:
+        self.say(*output.lines)
+        for document in output.documents:
             self.console.print()
             self.console.print(to_text(document, details=self.verbose))
             if self.verbose:
@@ -344,10 +348,10 @@ class JobRun:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Print each warning once, on standard error, also before an error."""
+        """Print each warning once on standard error, even if an error follows."""
         with warnings.catch_warnings(record=True) as caught, silent(self.quiet):
             warnings.simplefilter("always")
-            # one package's words to another's authors, which Python hides as well
+            # meant for authors of packages; Python hides them too
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 yield
@@ -356,14 +360,14 @@ class JobRun:
                     print(f"warning: {printable_lines(message)}", file=sys.stderr)
 
     def say(self, *lines: object, end: str = "\n") -> None:
-        """Print lines."""
+        """Print lines, with control characters escaped."""
         for line in lines:
             self.console.print(printable(line), end=end)
 
     def introduce(
         self, subject: Subject, *others: str | None, slopes: str | None = None
     ) -> None:
-        """Sizes, what else there is to say, what is explained, the model's score."""
+        """Print sizes, the explained quantity and the score of the model."""
         row, column = ("document", "word") if subject.is_text else ("row", "feature")
         rows = plural(len(subject.points), row)
         size = f"{rows} × {plural(subject.n_features, column)}"
@@ -374,32 +378,35 @@ class JobRun:
             self.say(f"the model: {subject.score.in_words()}")
 
     def write(self, writers: Mapping[str, Writer]) -> None:
-        """Write a file for each suffix; what no file holds is shown at least."""
+        """Write a file for each suffix; results that cannot be written are printed."""
         for suffix, writer in writers.items():
             try:
                 writer(f"{self.target}{suffix}")
-            except (WriteFailure, InvalidInput) as error:  # the folder may be gone
+            except (
+                WriteFailure,
+                InvalidInput,
+            ) as error:  # the folder may have been deleted
                 self.unwritten.append(str(error))
-                self.verbose = True  # what no file holds is shown
+                self.verbose = True
         self.written += [x for x in writers if x not in self.written]
         self.console.quiet = self.quiet and not self.unwritten
 
     @property
     def is_finished(self) -> bool:
-        """Whether all was found, and all of it written."""
+        """Whether the result is complete and all files are written."""
         return self.is_whole and not (self.interrupted or self.unwritten)
 
     def write_manifest(self) -> None:
-        """Write what the run was, behind all other files, with the digests of these."""
+        """Write the manifest, with digests of all other files."""
         finished = None
         if self.is_finished and self.problem is not None:
             files = {x: digest_of_file(f"{self.target}{x}") for x in self.written}
             finished = {"problem": self.problem, "files": files}
-        told = {**self.manifest, "finished": finished}
-        self.write({".json": partial(write_json, told)})
+        content = {**self.manifest, "finished": finished}
+        self.write({".json": partial(write_json, content)})
 
     def was_finished(self) -> bool:
-        """Whether all files are there as a run of the same problem has left them."""
+        """Whether all files exist unchanged from a run of the same problem."""
         try:
             with open(f"{self.target}.json", encoding="ascii") as stream:
                 finished = json.load(stream)["finished"]
@@ -408,15 +415,15 @@ class JobRun:
             return same and files == {
                 x: digest_of_file(f"{self.target}{x}") for x in files
             }
-        except (OSError, ValueError, LookupError, TypeError):  # it is of something else
+        except (OSError, ValueError, LookupError, TypeError):  # not a manifest
             return False
 
 
-# ---- What is written: the manifest, a page of documents, a figure with one legend
+# ---- Output files: the manifest, a page of documents, a figure with one legend
 
 
 def write_json(content: Mapping[str, Any], path: str) -> None:
-    """Write what a run was, readable by people and programs."""
+    """Write a manifest as JSON."""
     text = json.dumps(content, indent=2, default=str)
     with atomic_write(path) as draft:
         draft.write_text(f"{text}\n", encoding="ascii")
@@ -425,25 +432,27 @@ def write_json(content: Mapping[str, Any], path: str) -> None:
 def manifest(
     subject: Subject, explanation: Explanation | None, gradient: str | None
 ) -> dict[str, Any]:
-    """What is known of a run on a function: its subject, its score, what was picked."""
+    """The manifest of a run: its function, the score, and the selected explanation."""
     quantity, score = subject.function.quantity, subject.score
     fields = {k: x for k, x in vars(quantity).items() if k != "words" or x is not None}
-    told = None if score is None else {**vars(score), "in_words": score.in_words()}
+    score_fields = (
+        None if score is None else {**vars(score), "in_words": score.in_words()}
+    )
     return {
         "function": repr(subject.function),
         "quantity": {**fields, "in_words": quantity.in_words()},
         "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
-        "score": told,
+        "score": score_fields,
         "picked": None if explanation is None else _explanation(explanation),
     }
 
 
 def _explanation(explanation: Explanation) -> dict[str, Any]:
-    """JSON has neither NaN, which is null here, nor the infinity of multipliers."""
-    target, known = explanation.target, explanation.target_error
-    is_known = target is not None and not isnan(known)
+    """Values of an explanation for JSON, with null for NaN and text for infinity."""
+    target, error = explanation.target, explanation.target_error
+    has_error = target is not None and not isnan(error)
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
@@ -454,8 +463,8 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "objective": explanation.objective,
         "gap": explanation.gap,
         "target_error": {
-            "relative": known if is_known else None,
-            "interval": target.interval if target is not None and is_known else None,
+            "relative": error if has_error else None,
+            "interval": target.interval if target is not None and has_error else None,
             "in_words": target_in_words(explanation),
         },
         "solver": explanation.solver,
@@ -473,11 +482,11 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
 
 
 MOST_SHOWN: Final = 100
-"""Documents on a page, the first."""
+"""Largest number of documents on a page."""
 
 
 def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
-    """What writes words in shades of attributions; nothing where rows are no texts."""
+    """The writer of documents with coloured words; none for tables."""
     if not subject.is_text:
         return {}
     return {".html": lambda path: _shaded(best, subject).to_html(path)}
@@ -492,7 +501,7 @@ def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
 
 
 def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> None:
-    """Write a figure whose panels share one legend below them, each look once."""
+    """Write a figure with one legend below its panels."""
     looks: dict[str, Any] = {}
     for axes in panels:
         if (legend := axes.get_legend()) is not None:
@@ -505,16 +514,16 @@ def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> No
     write_svg(figure, path, salt=printable(name))
 
 
-# ---- Saved results of any kind, by what their files say that they are
+# ---- Saved results of any type
 
 
 def load_result(path: str | Path) -> Result:
-    """The result that a file holds, whatever kind it is of.
+    """Load a saved result of any type.
 
     Raises
     ------
     InvalidInput
-        If the file is not there, or holds none.
+        If the file does not exist, or is not a saved result.
 
     Examples
     --------
@@ -528,17 +537,19 @@ def load_result(path: str | Path) -> Result:
     """
     file = archive_path(path)
     if not file.is_file():
-        raise InvalidInput(f"{path}: there is no such file; results save() to .npz")
+        raise InvalidInput(
+            f"{path}: there is no such file; results are saved by save() to .npz"
+        )
     kinds = {kind.form.name: kind for kind in _kinds(Result)}
     name = format_of(file)
     if name not in kinds:
-        known = enumerated(sorted(kinds), "or")
-        raise InvalidInput(f"{path}: expected a saved result ({known})")
+        formats = enumerated(sorted(kinds), "or")
+        raise InvalidInput(f"{path}: expected a saved result ({formats})")
     return kinds[name].load(file)
 
 
 def _kinds(base: Any) -> Iterator[type[Result]]:
-    """All kinds of results that are saved; rooms that have some are loaded for it."""
+    """All result classes that can be saved; their modules are imported."""
     import propopt.explaining.trade_offs
     import propopt.interactions
     import propopt.lime

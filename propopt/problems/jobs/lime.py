@@ -1,4 +1,4 @@
-"""``propopt lime``: what LIME tends to at rows, and whether to trust it."""
+"""``propopt lime``: exact limits of LIME at rows, and a diagnosis of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from propopt.tables.frames import listed
 RowNumber: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]
 RowChoice: TypeAlias = Annotated[
     Count | Annotated[list[RowNumber], Field(min_length=1)],
-    Shaped("how many rows, or a list of their numbers"),
+    Shaped("a number of rows, or a list of row numbers"),
 ]
 
 
@@ -75,35 +75,35 @@ RowChoice: TypeAlias = Annotated[
     law=(
         LAW,
         "bins weighted by bits, as in the lime package; or normal numbers weighted by "
-        "distance; of the rows that are fitted on",
+        "distance; estimated from the rows of the fit",
     ),
     n_bins=Bins,
     kernel_width=(
         Positive | None,
-        "of tables; by default the package's, 0.75 √D",
+        "for tables; by default that of lime, 0.75 √D",
     ),
     n_samples=(
         Annotated[Samples, Field(ge=2)],
-        "of one run of LIME, for its noise and its mean; and draws around each row "
-        "where nothing is known exactly",
+        "of one run of LIME, for its noise and its mean; draws around each row if "
+        "there is no exact limit",
     ),
 )
 class LimeSection(JobSection):
-    """The limits of LIME at some rows, by :func:`propopt.lime.limits`.
+    """Limits of LIME at some rows, by :func:`propopt.lime.limits`.
 
     ==================== ==============================================================
     ``<name>_lime.csv``  a line for each row and feature: bin, coefficient, the scatter
                          of one run, the mean of runs; of documents for each word
     ``<name>_diagnosis.csv``
-                         what they hide: :meth:`LimeDiagnosis.to_frame`
+                         their diagnosis: :meth:`LimeDiagnosis.to_frame`
     ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one;
-                         of documents at each bandwidth
+                         for documents at each bandwidth
     ``<name>.svg``       the first rows: coefficients with the noise of one run, and
                          over kernel widths, with changes of sign, where there are some
     ``<name>.html``      of documents: their texts with words highlighted; with
-                         ``--report`` a page of what was found
+                         ``--report`` a page of the result
     ``<name>.npz``       the explanation, by its ``save``
-    ``<name>.json``      what was explained and how, and the score of the model
+    ``<name>.json``      the settings, the quantity and the score of the model
     ==================== ==============================================================
     """
 
@@ -115,22 +115,22 @@ class LimeSection(JobSection):
 
     rows: RowChoice = Field(
         5,
-        description="how many of the rows to explain, from the first; or the numbers "
-        "of rows of the table, from 0, whether a model was fitted on them or not",
+        description="the number of rows to explain, from the first; or a list of row "
+        "numbers of the table, from 0, which may be rows of the fit",
     )
     bandwidth: Positive = Field(0.25, description=BANDWIDTH)
     words: Literal["lime", "model"] = Field(
         "lime",
-        description="of documents, what is deleted: words as the package has them, or "
-        "those that the model counts",
+        description="for documents, the words that are deleted: those of the lime "
+        "package, or those that the model counts",
     )
     path: KernelWidths | None = Field(
         None,
-        description="kernel widths at which coefficients are written too; of documents "
-        "bandwidths",
+        description="kernel widths at which coefficients are written too; bandwidths "
+        "for documents",
     )
     diagnose: bool = Field(
-        True, description="look for what coefficients hide, which takes a while"
+        True, description="diagnose the coefficients, which takes some time"
     )
 
     of_texts: ClassVar[dict[str, str]] = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
@@ -145,9 +145,9 @@ class LimeSection(JobSection):
 
     @property
     def _law(self) -> dict[str, Any]:
-        """What the law is made of, besides its name."""
-        own = self.settings()
-        return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
+        """Settings of the law."""
+        settings = self.settings()
+        return {name: settings[name] for name in ("n_bins", "weights", "kernel_width")}
 
     def check(self, data_shape: DataShape) -> None:
         if data_shape.data.text is None:
@@ -155,25 +155,25 @@ class LimeSection(JobSection):
         if isinstance(self.rows, int):
             if self.rows > data_shape.n_points:
                 raise InvalidInput(
-                    f"rows: expected at most the {data_shape.n_points} rows to explain, "
-                    f"got {self.rows}"
+                    f"rows: expected at most the {data_shape.n_points} rows to "
+                    f"explain, got {self.rows}"
                 )
         elif max(self.rows) >= data_shape.n_rows:
             raise InvalidInput(
-                f"rows: expected numbers below {data_shape.n_rows}, of rows of the table, "
-                f"got {max(self.rows)}"
+                f"rows: expected numbers below {data_shape.n_rows}, of rows of the "
+                f"table, got {max(self.rows)}"
             )
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.value(points)
 
     def build(self, subject: Subject) -> LimeLaw:
-        """The law of the rows that a model is fitted on."""
+        """The law around rows, estimated from the rows of the fit."""
         name, schema = self.settings()["law"], subject.function.schema
         return law_named(name, subject.others, schema, **self._law)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:
-        """What the coefficients tend to, of rows or of documents."""
+        """Limits of the coefficients, for rows or documents."""
         subject, function = file.subject, file.subject.function
         how: dict[str, Any] = {
             "n_samples": self.settings()["n_samples"],
@@ -193,92 +193,92 @@ class LimeSection(JobSection):
         return result
 
     def _words(self, subject: Subject) -> WordRule:
-        """What is deleted."""
+        """The rule for words that are deleted."""
         if self.words == "lime":
             return PatternWords()
         rule = word_rule_of(subject.estimator)
         if isinstance(rule, Reason):
-            told = f"those of the model are not known: {rule.reason}; take lime"
-            raise wrong(told, "words")
+            message = f"words of the model are not available: {rule.reason}; use lime"
+            raise wrong(message, "words")
         return rule
 
-    def outputs(self, found: LimeExplanation, run: JobRun) -> Iterator[JobOutput]:
+    def outputs(self, result: LimeExplanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         widths = [] if self.path is None else listed_values(self.path)
-        writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
+        writers: dict[str, Writer] = {"_lime.csv": result.to_csv}
         rules, more = None, []
         if self.diagnose:
-            diagnosis = found.diagnose()
+            diagnosis = result.diagnose()
             writers["_diagnosis.csv"] = diagnosis.to_csv
             rules = dict(Counter(finding.rule for finding in diagnosis.findings))
             more = [diagnosis.document()]
         if widths:
             writers["_path.csv"] = lambda path: write_csv(
-                path, path_frame(found, widths), names_of_rows=False
+                path, path_frame(result, widths), names_of_rows=False
             )
-        writers[".svg"] = partial(write_lime_figure, found, widths, file.name)
-        if found.documents:
+        writers[".svg"] = partial(write_lime_figure, result, widths, file.name)
+        if result.documents:
             from propopt.plots import highlight
 
-            writers[".html"] = highlight(found, max_rows=MOST_SHOWN).to_html
-        writers[".npz"] = found.save
-        told = {
+            writers[".html"] = highlight(result, max_rows=MOST_SHOWN).to_html
+        writers[".npz"] = result.save
+        content = {
             **manifest(file.subject, None, gradient=None),
-            "lime": self._facts(found),
+            "lime": self._manifest_entries(result),
             "findings": rules,
         }
-        rows = found.row_names
+        rows = result.row_names
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
-        shown = [found.document(row) for row in rows[:_ROWS]]
-        yield JobOutput(writers, told, [*notes, *found.notes], [*shown, *more])
+        shown = [result.document(row) for row in rows[:_ROWS]]
+        yield JobOutput(writers, content, [*notes, *result.notes], [*shown, *more])
 
     def documents(
-        self, found: LimeExplanation, file: ProblemFile
+        self, result: LimeExplanation, file: ProblemFile
     ) -> Sequence[Document]:
         del file
-        diagnosis = [found.diagnose().document()] if self.diagnose else []
-        return [found.document(), *diagnosis]
+        diagnosis = [result.diagnose().document()] if self.diagnose else []
+        return [result.document(), *diagnosis]
 
-    def _facts(self, found: LimeExplanation) -> dict[str, Any]:
-        """What is known of the run, in plain values; JSON has no NaN."""
+    def _manifest_entries(self, result: LimeExplanation) -> dict[str, Any]:
+        """Entries of the manifest, with None for NaN."""
         facts: dict[str, Any] = {
-            "law": found.law_in_words,
-            "rows": list(found.row_names),
-            "prediction": _known(found.values),
-            "intercept": _known(found.intercept),
-            "surrogate_at_row": _known(found.at_row),
-            "n_samples": found.n_samples,
-            "units": found.units,
-            "notes": list(found.notes),
-            "evaluations": found.evaluations,
+            "law": result.law_in_words,
+            "rows": list(result.row_names),
+            "prediction": _finite_or_none(result.values),
+            "intercept": _finite_or_none(result.intercept),
+            "surrogate_at_row": _finite_or_none(result.at_row),
+            "n_samples": result.n_samples,
+            "units": result.units,
+            "notes": list(result.notes),
+            "evaluations": result.evaluations,
         }
-        if found.documents:
+        if result.documents:
             unused = self.of_tables
-            facts["sources"] = list(found.sources)
-            facts["reasons"] = [reason or None for reason in found.reasons]
-            facts["n_words"] = [len(words) for words in found.words]
+            facts["sources"] = list(result.sources)
+            facts["reasons"] = [reason or None for reason in result.reasons]
+            facts["n_words"] = [len(words) for words in result.words]
         else:
             unused = self.of_texts
-            facts["source"], facts["reason"] = found.source, found.reason or None
-            facts["mean_weight"] = found.mean_weight.tolist()
-            facts["effective_share"] = found.effective_share.tolist()
-        own = self.model_dump(exclude_none=True, exclude=set(unused))
-        return {"settings": own, **facts}
+            facts["source"], facts["reason"] = result.source, result.reason or None
+            facts["mean_weight"] = result.mean_weight.tolist()
+            facts["effective_share"] = result.effective_share.tolist()
+        settings = self.model_dump(exclude_none=True, exclude=set(unused))
+        return {"settings": settings, **facts}
 
 
 _ROWS: Final = 5
-"""That are printed, the first."""
+"""Number of rows that are printed."""
 
 
-def _known(numbers: Any) -> list[float | None]:
+def _finite_or_none(numbers: Any) -> list[float | None]:
     return [None if math.isnan(x) else float(x) for x in numbers]
 
 
 def _rows(
     subject: Subject, rows: int | Sequence[int]
 ) -> tuple[Any, tuple[int, ...] | None]:
-    """The rows of a table, and their numbers where they have no names."""
+    """The rows of a table, and their numbers if they have no names."""
     if isinstance(rows, int):
         return subject.points[:rows], None
     names, table = tuple(rows), subject.all_points
@@ -290,17 +290,17 @@ def _rows(
     return table[list(names)], names
 
 
-# ---- What is written: a picture of the first rows, and coefficients by width
+# ---- Output files: a figure of the first rows, and coefficients by width
 
 
 DRAWN_ROWS: Final = 3
-"""The first rows; of more the letters were too small where the file opens."""
+"""Number of rows in the figure; more would make its text too small."""
 
 
 def write_lime_figure(
     result: LimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
-    """Draw the first rows: coefficients, and beside them where kernels would lead."""
+    """Draw coefficients of the first rows, and their paths over kernel widths."""
     from matplotlib.figure import Figure
 
     from propopt import plots
@@ -308,7 +308,7 @@ def write_lime_figure(
     draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
     is_path, rows = result.is_exact, list(result.row_names)
     if result.documents:
-        is_path, rows = True, _known_documents(result)
+        is_path, rows = True, _explained_documents(result)
     along = partial(plots.lime_path, result, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
@@ -321,16 +321,16 @@ def write_lime_figure(
     write_figure(figure, panels.ravel(), name, path)
 
 
-def _known_documents(result: LimeExplanation) -> list[Hashable]:
-    """The names of those of which something is known."""
+def _explained_documents(result: LimeExplanation) -> list[Hashable]:
+    """Names of the documents with a limit."""
     named = zip(result.row_names, result.records, strict=True)
     return [name for name, row in named if row.has_coefficients]
 
 
 def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
-    """A line for each row, kernel width and feature; or document, bandwidth, word."""
+    """A table by row, kernel width and feature; or document, bandwidth and word."""
     if result.documents:
-        names = _known_documents(result)
+        names = _explained_documents(result)
         head = ("document", "bandwidth", "word")
         paths = ((name, result.path(name, widths)) for name in names)
         return pd.concat(
@@ -359,7 +359,7 @@ def _long(
     path: Any,
     errors: Any = None,
 ) -> pd.DataFrame:
-    """Coefficients (N·M, D), row by row and then by width, a line for each."""
+    """A long table of coefficients (N·M, D), ordered by row and width."""
     index = pd.MultiIndex.from_product([rows, widths, features], names=head)
     return index.to_frame(index=False).assign(
         coefficient=path.coefficients.ravel(),

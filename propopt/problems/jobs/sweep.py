@@ -1,4 +1,4 @@
-"""``propopt sweep``."""
+"""``propopt sweep``: optima for many weights or limits."""
 
 from __future__ import annotations
 
@@ -62,50 +62,52 @@ from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
 
 
-# ---- The job of ``objective``: minimise it for many weights or limits
+# ---- Errors that the keys of a sweep show
 
 
 def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Only losses of the objective have weights, limits and axes."""
-    named: list[tuple[Location, str]] = [
+    """Errors of weights, limits and axes of losses that the objective lacks."""
+    mentioned: list[tuple[Location, str]] = [
         *((("sweep", name), name) for name in schema.sweep),
         *((("limits", name), name) for name in schema.limits),
     ]
     if isinstance(schema.aim, AimSection):
-        named += [(("aim", key, name), name) for key, name in schema.aim.named]
+        mentioned += [(("aim", key, name), name) for key, name in schema.aim.named]
     if schema.plot is not None:
-        named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
-    known = list(schema.losses)
-    for location, name in named:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            has = f"it has {', '.join(known)}"
-            yield wrong(f"the objective has no {name!r}{hint}; {has}", *location)
+        mentioned += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
+    loss_names = list(schema.losses)
+    for location, name in mentioned:
+        if name not in loss_names:
+            hint = did_you_mean(name, loss_names)
+            message = f"it has {', '.join(loss_names)}"
+            yield wrong(f"the objective has no {name!r}{hint}; {message}", *location)
     for name in schema.limits:
         if name in schema.sweep:
             yield wrong("has weights in sweep; give limits or weights", "limits", name)
 
 
 def _in_aims(schema: SweepKeys) -> Iterator[PropoptError]:
-    """What chooses the weights stands alone."""
+    """Errors of ``error`` with other keys for weights."""
     if schema.error is not None:
         for name in ("sweep", "limits"):
             if getattr(schema, name):
-                yield wrong("has no effect beside error, which chooses weights", name)
+                yield wrong("has no effect with error, which chooses weights", name)
         if not 2 <= len(schema.losses) <= MOST_LOSSES:
-            message = f"expected 2 to {MOST_LOSSES} losses, whose front has an error"
+            message = f"error needs 2 to {MOST_LOSSES} losses in the objective"
             yield wrong(f"{message}, got {len(schema.losses)}", "objective")
 
 
 def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Some weight is above zero, and there are not too many combinations."""
+    """Errors of weights that are all zero, or of too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
     tried = (*schema.sweep.values(), *schema.limits.values())
     count = prod(map(count_values, tried))
     if not any(loss.counts_points for loss in losses.values()):
-        message = "no loss tells the number of points; add gradient_matching or another"
+        message = (
+            "no loss determines the number of points; add gradient_matching or another"
+        )
         yield wrong(message, "objective")
     if not any(smallest.values()):
         yield wrong(
@@ -114,9 +116,9 @@ def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
             "objective",
         )
     elif count > MOST_WEIGHTS:
-        place = "sweep" if schema.sweep else "limits"
+        key = "sweep" if schema.sweep else "limits"
         yield wrong(
-            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}", place
+            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}", key
         )
 
 
@@ -125,18 +127,18 @@ def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     smoothness = schema.losses.get("smoothness")
     for name, loss in schema.losses.items():
         if schema.data.text is not None and vars(loss).get("offset") is not None:
-            own = ("objective", name, "offset")
-            yield wrong("words are there or not, and have no values", *own)
+            location = ("objective", name, "offset")
+            yield wrong("words have no values, and so no main effects", *location)
     if schema.data.text is None:
-        for place, baseline in enumerate(schema.baselines):
+        for index, baseline in enumerate(schema.baselines):
             if getattr(baseline, "scale", ()) is None:
-                missing = ("baselines", place, Missing("scale"))
-                yield wrong("required, and missing", *missing)
+                location_of_scale = ("baselines", index, Missing("scale"))
+                yield wrong("required, and missing", *location_of_scale)
     elif (
         smoothness is not None and smoothness.settings()["graph"].kind not in _OF_WORDS
     ):
         kinds = " or ".join(_OF_WORDS)
-        message = f"words have no place beside others to tell here; take {kinds}"
+        message = f"words have no order or positions for this graph; use {kinds}"
         yield wrong(message, "objective", "smoothness", "graph")
 
 
@@ -145,11 +147,11 @@ _OF_WORDS: Final = ("correlation", "complete")
 
 
 def _in_columns(schema: SweepKeys) -> Iterator[PropoptError]:
-    """No categories where numbers are needed."""
+    """Errors of categories and documents where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
-        if schema.function is not None and name != "text":  # which was told
+        if schema.function is not None and name != "text":  # which has an error already
             yield wrong("a formula takes numbers alone", "data", name)
             return
         if "function_matching" in schema.losses:
@@ -167,67 +169,71 @@ _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
 def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
-    """What the inductive setting has no way to carry from one input to another."""
+    """Errors of losses and keys that the inductive setting does not support."""
     losses, setting = schema.losses, "the inductive setting"
     for name in losses:
         if name not in _OF_INDUCTIVE:
-            known = ", ".join(_OF_INDUCTIVE)
-            yield wrong(f"{setting} knows {known} alone", "objective", name)
+            possible = ", ".join(_OF_INDUCTIVE)
+            yield wrong(f"{setting} supports only {possible}", "objective", name)
     faithfulness = losses.get("gradient_matching")
     if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
         needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
         yield wrong(f"{setting} needs {needs}", "objective")
     elif (norm := faithfulness.settings()["norm"]) != "l2":
-        place = ("objective", "gradient_matching", "norm")
-        yield wrong(f"{setting} needs 'l2', got {norm!r}", *place)
+        location = ("objective", "gradient_matching", "norm")
+        yield wrong(f"{setting} needs 'l2', got {norm!r}", *location)
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
         if name != "smoothness" and least == 0.0:
             yield wrong(
-                f"{setting} needs a weight > 0; with none, gradients at some inputs "
-                "say nothing of another",
+                f"{setting} needs a weight > 0; without it, gradients at some inputs "
+                "do not determine explanations of others",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
         if vars(loss).get("offset") is not None:
-            own = ("objective", name, "offset")
-            yield wrong(f"{setting} has no main effects of inputs to come", *own)
+            location_of_offset = ("objective", name, "offset")
+            yield wrong(
+                f"{setting} has no main effects of new inputs", *location_of_offset
+            )
     for name in ("limits", "aim", "error"):
         if getattr(schema, name):
-            yield wrong(f"{setting} knows weights alone; give sweep instead", name)
+            yield wrong(f"{setting} supports only weights; give sweep instead", name)
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
             yield wrong(f"{setting} needs columns that are numbers", "data", name)
 
 
 class WeightBox(Interval):
-    """Weights of which any may be meant."""
+    """A range of possible weights, of which none is preferred."""
 
     low: Nonnegative
     high: Positive
 
 
 class AimSection(Section):
-    """What an optimum is to reach, in place of weights."""
+    """The aim of an optimum, instead of weights."""
 
     shares: dict[str, Smaller] = Field(
-        {}, description="by loss how much smaller it is to be, such as -50%"
+        {}, description="requested change of each loss, such as -50%"
     )
-    order: list[str] = Field([], description="losses by importance, each once")
+    order: list[str] = Field([], description="losses in order of importance, each once")
     within: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.01, description="of order: by what share of its range each may be above least"
+        0.01,
+        description="for order: how far each may be above its minimum, as a share of "
+        "its range",
     )
     regret: dict[str, WeightBox] = Field(
-        {}, description="by loss the weights for which the largest regret is least"
+        {}, description="ranges of weights by loss, for the smallest worst-case regret"
     )
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """The key and the name of each loss."""
+        """The key and the name of each loss that the aim mentions."""
         keys = ("shares", "order", "regret")
         return [(key, name) for key in keys for name in getattr(self, key)]
 
     def build(self) -> Aim:
-        """The aim."""
+        """Make the aim."""
         if self.shares:
             return Aim.shares(self.shares)
         if self.order:
@@ -238,19 +244,19 @@ class AimSection(Section):
     def conflicts(self) -> Iterator[PropoptError]:
         given = sorted({key for key, _ in self.named})
         if len(given) != 1:
-            came = " and ".join(given) or "none"
-            yield wrong(f"expected one of shares, order and regret, got {came}")
+            got = " and ".join(given) or "none"
+            yield wrong(f"expected one of shares, order and regret, got {got}")
         elif "order" not in given:
             yield from self.without_effect(given[0], "within")
         else:
-            mistakes = ErrorGroup()
-            with mistakes.noted():
+            group = ErrorGroup()
+            with group.noted():
                 self.build()
-            yield from mistakes.found
+            yield from group.errors
 
 
 class Plot(Section):
-    """The losses on the axes."""
+    """The losses on the axes of the plot."""
 
     x: str
     y: str
@@ -264,7 +270,7 @@ AimChoice: TypeAlias = Annotated[
 
 
 class SweepKeys(CommonKeys, JobSection):
-    """The keys of a sweep: its section is the whole file."""
+    """The keys of a sweep, which are keys of the file itself."""
 
     key = "objective"
     command = "sweep"
@@ -280,53 +286,53 @@ class SweepKeys(CommonKeys, JobSection):
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
         description="inductive: explain the rows of data.explain from gradients at the "
-        "other rows, beside the optimum",
+        "other rows, for comparison with the optimum",
     )
     objective: Losses | None = None
     inductive: InductiveSection = Field(
         default_factory=lambda: InductiveSection.model_validate({}),
-        description="of setting: inductive; may be left out",
+        description="settings of setting: inductive; optional",
     )
     sweep: dict[str, Weights] = Field({}, description="weights to try, by loss")
     limits: dict[str, Weights] = Field(
         {},
-        description="upper limits to try, by loss: these losses leave the weighted sum "
-        "and are bounded instead",
+        description="upper limits to try, by loss: these losses are bounded instead of "
+        "weighted",
     )
     baselines: list[AnyBaseline] = Field([])
     plot: Plot | None = None
     aim: AimChoice | None = Field(
         None,
-        description="what is solved besides and picked: the exact knee, shares, losses "
-        "by importance, or the least regret; alone where nothing is swept",
+        description="an additional optimum, which is then selected: the exact knee, "
+        "shares, losses by importance, or the least regret",
     )
     error: Annotated[Positive, Field(lt=1)] | None = Field(
         None,
-        description="in place of sweep and limits: the whole front, to within so large "
-        "a share of the range of each loss",
+        description="instead of sweep and limits: the whole front, with at most this "
+        "error, as a share of the range of each loss",
     )
     attributions: Literal["auto", "all", "none"] = Field(
         "auto",
-        description="which are written: auto leaves out the very large, and says so",
+        description="which are written: auto omits very large ones, with a message",
     )
     solver: str = "auto"
     tolerance: Positive = 1e-6
 
     @property
     def losses(self) -> dict[str, LossSection]:
-        """The losses of the objective, by name."""
+        """Sections of the losses in the objective, by name."""
         return {} if self.objective is None else self.objective.losses
 
     def build_baselines(self) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
         groups = []
-        for place, baseline in enumerate(self.baselines):
-            with part("baselines", place):
+        for index, baseline in enumerate(self.baselines):
+            with part("baselines", index):
                 groups.append(baseline.build(is_text=self.data.text is not None))
         return groups
 
     def build(self, file: ProblemFile) -> Problem:
-        """The problem of a file; its parts are made when they are first asked for."""
+        """The problem of a file; its parts are made on demand."""
         return Problem(file)
 
     @classmethod
@@ -334,20 +340,20 @@ class SweepKeys(CommonKeys, JobSection):
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        del schema  # it is this
-        for some in _CHECKS:
-            yield from some(self)
+        del schema  # the same as self
+        for check in _CHECKS:
+            yield from check(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
         elif "inductive" in self.model_fields_set:
             yield wrong("has no effect without setting: inductive", "inductive")
-        mistakes = ErrorGroup()
-        with mistakes.noted("solver"):
+        group = ErrorGroup()
+        with group.noted("solver"):
             find_solver(self.solver)
-        for place, baseline in enumerate(self.baselines):
-            with mistakes.noted("baselines", place):
+        for index, baseline in enumerate(self.baselines):
+            with group.noted("baselines", index):
                 baseline.build(is_text=self.data.text is not None)
-        yield from mistakes.found
+        yield from group.errors
 
     def check_formula(self, function: Function, points: Any) -> None:
         if "gradient_matching" in self.losses:
@@ -360,65 +366,69 @@ class SweepKeys(CommonKeys, JobSection):
         with run.console.status("the function and its gradients"):
             _ = problem.objective
         slopes = "effects of words" if subject.is_text else "slopes"
-        known = f"slopes known at {len(subject.others)} inputs"
+        inputs_with_slopes = f"slopes at {len(subject.others)} inputs"
         run.introduce(
             subject,
             plural(len(problem.methods), "baseline"),
-            known if self.setting == "inductive" else None,
-            slopes=f"{slopes}: {subject.sloped.gradient_method}",
+            inputs_with_slopes if self.setting == "inductive" else None,
+            slopes=f"{slopes}: {subject.function_with_slopes.gradient_method}",
         )
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> TradeOffs:
-        """The trade-offs, some of them certified from attributions; all if stopped."""
+        """Solve the sweep, and certify its curve from attributions."""
         problem, console = file.build(), PlainConsole(quiet=progress is False)
-        found = problem.sweep(_watched(problem, console), progress=progress)
-        if found.interrupted:
-            return found
+        trade_offs = problem.sweep(_watched(problem, console), progress=progress)
+        if trade_offs.interrupted:
+            return trade_offs
         with console.status("the curve, certified from attributions"):
             try:
-                found.prove()
+                trade_offs.prove()
             except KeyboardInterrupt:
-                return replace(found, interrupted=True)
-        return found
+                return replace(trade_offs, interrupted=True)
+        return trade_offs
 
-    def is_whole(self, found: TradeOffs, file: ProblemFile) -> bool:
+    def is_whole(self, trade_offs: TradeOffs, file: ProblemFile) -> bool:
         del file
-        is_done = not (found.interrupted or found.failures)
-        return is_done and bool(found.certified(self.tolerance))
+        is_done = not (trade_offs.interrupted or trade_offs.failures)
+        return is_done and bool(trade_offs.certified(self.tolerance))
 
-    def outputs(self, found: TradeOffs, run: JobRun) -> Iterator[JobOutput]:
-        """Losses first, as reading attributions moves last digits; then the picked."""
+    def outputs(self, trade_offs: TradeOffs, run: JobRun) -> Iterator[JobOutput]:
+        """Losses first, as computing attributions may change last digits."""
         problem = run.file.build()
-        plot = partial(_write_plot, found, problem)
-        writers: dict[str, Writer] = {".csv": found.to_csv, ".svg": plot}
-        documents = [found.document()]
-        yield JobOutput(writers, documents=documents, interrupted=found.interrupted)
+        plot = partial(_write_plot, trade_offs, problem)
+        writers: dict[str, Writer] = {".csv": trade_offs.to_csv, ".svg": plot}
+        documents = [trade_offs.document()]
+        yield JobOutput(
+            writers, documents=documents, interrupted=trade_offs.interrupted
+        )
         with run.console.status("attributions"):
-            writers, picked, left_out = self._attributions(found, problem)
+            writers, picked, left_out = self._attributions(trade_offs, problem)
             yield JobOutput(writers, is_lazy=True)
-        if run.interrupted and not found.interrupted:
+        if run.interrupted and not trade_offs.interrupted:
             left_out.append("attributions: interrupted")
         subject = problem.subject
-        told = manifest(subject, picked, subject.sloped.gradient_method)
+        content = manifest(
+            subject, picked, subject.function_with_slopes.gradient_method
+        )
         if self.aim is not None and picked is not None:
-            told["aim"] = picked.parameters["aim"]
-        if found.error is not None:
-            told["front_error"] = found.error
-        yield JobOutput({}, {**told, "left_out": left_out}, left_out)
+            content["aim"] = picked.parameters["aim"]
+        if trade_offs.error is not None:
+            content["front_error"] = trade_offs.error
+        yield JobOutput({}, {**content, "left_out": left_out}, left_out)
         if picked is not None:
             yield JobOutput(documents=[] if is_lazy(picked) else [picked.document()])
 
     def _attributions(
-        self, found: TradeOffs, problem: Problem
+        self, trade_offs: TradeOffs, problem: Problem
     ) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
-        """What writes them, the picked optimum, and sentences on what is left out."""
+        """Writers of attributions, the selected optimum, and lines on omitted files."""
         if self.attributions == "none":
-            return {}, None, ["attributions are not written: none are asked for"]
+            return {}, None, ["attributions are not written: `attributions: none`"]
         try:
-            best = problem.picked(found)
+            best = problem.picked(trade_offs)
         except InvalidInput as error:
             return {}, None, [f"attributions are not written: {error}"]
-        front, writers = found.front(), page_writers(best, problem.subject)
+        front, writers = trade_offs.front(), page_writers(best, problem.subject)
         n_numbers = len(problem.points) * problem.subject.n_features
         of_front = n_numbers * (len(front.optimized) + len(front.baselines))
         left_out = []
@@ -438,55 +448,58 @@ class SweepKeys(CommonKeys, JobSection):
                 )
         return writers, best, left_out
 
-    def documents(self, found: TradeOffs, file: ProblemFile) -> Sequence[Document]:
-        return super().documents(_with_rows(found, file.subject), file)
+    def documents(self, trade_offs: TradeOffs, file: ProblemFile) -> Sequence[Document]:
+        return super().documents(_with_rows(trade_offs, file.subject), file)
 
 
-def _with_rows(found: TradeOffs, subject: Subject) -> TradeOffs:
-    """The optima with the values of the rows that they explain."""
+def _with_rows(trade_offs: TradeOffs, subject: Subject) -> TradeOffs:
+    """The trade-offs with the values of the explained rows."""
     if subject.is_text:
-        return found
+        return trade_offs
     points, _ = subject.function.read(subject.points)
     schema = subject.function.schema
-    told = {} if schema is None else schema.words_of_codes
-    optima = (replace(one, points=points, categories=told) for one in found.optimized)
-    return replace(found, optimized=tuple(optima))
+    categories = {} if schema is None else schema.words_of_codes
+    optima = (
+        replace(one, points=points, categories=categories)
+        for one in trade_offs.optimized
+    )
+    return replace(trade_offs, optimized=tuple(optima))
 
 
 def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The weights or limits to sweep, by loss name."""
+    """Lists of weights or limits, by loss name."""
     return {name: listed_values(values) for name, values in swept.items()}
 
 
-# ---- What is written, and what is printed meanwhile
+# ---- Output files and progress
 
 
 _MOST_OF_A_FRONT = 10_000_000
-"""Numbers in the attributions of a front that are written without being asked for."""
+"""Largest number of attributions of a front that ``auto`` writes."""
 
 _MOST_OF_A_TABLE = 1_000_000
-"""Numbers in the table of one explanation."""
+"""Largest number of attributions in a table that ``auto`` writes."""
 
 
 def _write_table(best: Explanation, path: str) -> None:
     try:
         best.to_csv(path)
-    except SolverFailure as failure:  # a point on a curve that is not found
+    except SolverFailure as failure:  # a point of a curve was not solved
         raise WriteFailure(f"cannot write {path}: {failure}") from failure
 
 
-def _write_plot(found: TradeOffs, problem: Problem, path: str) -> None:
+def _write_plot(trade_offs: TradeOffs, problem: Problem, path: str) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 5.0), layout="constrained")
     plot: Plot | None = problem.keys.plot
     scale = "linear" if plot is None else plot.scale
-    found.plot(*problem.axes, ax=figure.subplots(), scale=scale)
+    trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
     write_svg(figure, path, salt=printable(problem.name))
 
 
 def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
-    """The baselines, with a note of how many are made."""
+    """The baselines, with their progress on the console."""
     total = len(problem.methods)
     with console.status("baselines") as status:
         for number, explanation in enumerate(problem.baselines(), start=1):

@@ -1,4 +1,4 @@
-"""A problem file: the keys that all jobs share, sizes, checks, and its subject."""
+"""Keys that all jobs share, sizes of the data, and valid problem files."""
 
 from __future__ import annotations
 
@@ -57,38 +57,38 @@ from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- How large a problem is, and what does not fit its size; nothing is fitted for it
+# ---- Sizes of the data
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataShape:
-    """Sizes, known before any number is."""
+    """Numbers of rows and columns, before anything is computed."""
 
     data: Data
     folder: Path  # of the problem file
     n_rows: int
     n_columns: int
-    columns: tuple[str, ...] = ()  # none are known of a formula
+    columns: tuple[str, ...] = ()  # empty for a formula
     features: tuple[str, ...] = ()
 
     @property
     def n_points(self) -> int:
-        """To explain, N."""
+        """The number N of explained points."""
         return self.data.explain or self.n_rows
 
     @property
     def n_observed(self) -> int:
-        """Not explained; N where all are."""
+        """The number of other rows; N if all rows are explained."""
         return self.n_rows - (self.data.explain or 0)
 
     @property
     def n_features(self) -> int:
-        """Attributions of a point: columns that encode one count once."""
+        """The number of attributions of a point; one-hot columns count once."""
         return len(self.features) or self.n_columns
 
 
 def shape_of_formula(data: Data, folder: Path) -> DataShape:
-    """Of a grid or of random points, without making them."""
+    """Sizes of a grid or of random points, without making them."""
     assert data.of_formula is not None
     with part("uniform" if data.grid is None else "grid"):
         rows, columns = data.of_formula.size
@@ -101,14 +101,14 @@ def shape_of_formula(data: Data, folder: Path) -> DataShape:
     return DataShape(data=data, folder=folder, n_rows=rows, n_columns=columns)
 
 
-# ---- The keys of a problem file that are on its subject
+# ---- Keys of the subject
 
 
 class CommonKeys(Section):
-    """The keys that all jobs share: what is explained, and names."""
+    """Keys that all jobs share: data, function or model, name and seed."""
 
     name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
-        None, description="of the files written; by default the name of this file"
+        None, description="stem of the output files; by default that of this file"
     )
     description: str | None = None
     data: Data
@@ -119,68 +119,67 @@ class CommonKeys(Section):
     @property
     @abstractmethod
     def job(self) -> Any:
-        """The section that says what is to be done."""
+        """The section of the job."""
 
     def conflicts(self) -> Iterator[PropoptError]:
         data, model, is_text = self.data, self.model, self.data.text is not None
         if (self.function is None) == (model is None):
-            came = "both" if model else "neither"
-            yield wrong(f"expected exactly one of function and model, got {came}")
+            got = "both" if model else "neither"
+            yield wrong(f"expected exactly one of function and model, got {got}")
         elif model is not None and model.needs_target and not data.is_table:
-            came = "a grid" if data.grid else "uniform points"
-            yield wrong(f"a model learns from sklearn or csv, and data has {came}")
+            got = "a grid" if data.grid else "uniform points"
+            yield wrong(f"a model learns from sklearn or csv, and data has {got}")
         elif model is not None and model.needs_target and data.csv and not data.target:
             yield wrong("a model on a csv needs data.target, the column to learn")
         if is_text and not (model is not None and model.takes_texts):
-            place = "function" if model is None else "model"
+            key = "function" if model is None else "model"
             words = "a formula" if model is None else model.words
-            yield wrong(f"{words} takes numbers, and data.text are documents", place)
+            yield wrong(f"{words} takes numbers, and data.text are documents", key)
         if data.sample_weight is not None and not self.job.weighs_rows:
             reason = "only explain, audit and compare have a background with weights"
             yield wrong(f"{reason}; leave it out", "data", "sample_weight")
         for location, section in inner_sections(self):
-            told = section.of_tables if is_text else section.of_texts
-            for name in [x for x in told if x in section.model_fields_set]:
-                yield wrong(told[name], *location, name)
+            messages = section.of_tables if is_text else section.of_texts
+            for name in [x for x in messages if x in section.model_fields_set]:
+                yield wrong(messages[name], *location, name)
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
-    """What makes numbers of documents for a model of a file, if something does."""
+    """The vectorizer of documents for the model of a file, if it needs one."""
     if data.text is None or spec is None or not spec.takes("vectorizer"):
         return None
-    own: VectorizerSection | None = spec.settings()["vectorizer"]
-    return own or TFIDF
+    vectorizer: VectorizerSection | None = spec.settings()["vectorizer"]
+    return vectorizer or TFIDF
 
 
-# ---- A problem file: what is wrong with it, its subject, its job
+# ---- A valid problem file, with its subject and its job
 
 
 FIRST_ROWS: Final = 1_000
-"""At which a check evaluates a formula."""
+"""Number of rows at which a check evaluates a formula."""
 
 
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """What a problem file says, or a mapping that says the same, once it is valid.
+    """A valid problem file, or a valid mapping with the same sections.
 
     Parameters
     ----------
     source : Source
-        The file, for messages.
+        The file, for error messages.
     schema : ProblemSchema
-        Its content.
+        Its validated content.
     code : Code
         Whether Python objects that it names may be imported.
     n_jobs : int, optional
-        Workers of a run; numbers do not depend on them.
+        Number of workers; results do not depend on it.
     resume : path, optional
-        A folder in which fits are kept, so that a run that ended early goes on; what
-        was finished is not done again.
+        A folder for finished fits, from which an interrupted run continues.
     report : bool
-        Whether a run writes a page of what it found, ``<name>.html``.
+        Whether a run writes a page of its result, ``<name>.html``.
     read : callable, optional
-        What reads other problem files, for jobs that name some: (path, code) ↦ file.
+        Reader of other problem files for jobs that name some: (path, code) ↦ file.
     """
 
     source: Source
@@ -193,17 +192,17 @@ class ProblemFile:
 
     @property
     def job(self) -> Any:
-        """What is to be done: the section that says so."""
+        """The section of the job."""
         return self.schema.job
 
     @property
     def name(self) -> str:
-        """What the files written are called."""
+        """The stem of the output files."""
         return self.schema.name or self.source.name
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """All settings, defaults too, in plain values."""
+        """All settings, including defaults, as plain values."""
         for _, section in inner_sections(self.schema):
             type(section).model_rebuild()  # pydantic < 2.14 writes only what is built
         whole = self.schema.model_dump(mode="json", serialize_as_any=True)
@@ -211,7 +210,7 @@ class ProblemFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, its table if a CSV, its model if a file."""
+        """Files that are read: the problem file, a CSV, and a model file."""
         model = map(dict(self.schema.model or ()).get, ("onnx", "booster"))
         named = (self.schema.data.csv, *model)
         others = (self.source.path.parent / name for name in named if name is not None)
@@ -223,10 +222,12 @@ class ProblemFile:
         unused = {"output"} if self.job.refits else set()
         return settings_in_words(self.schema.model, unused)
 
-    def asked(self, *, reasons: bool = False, **said: Any) -> ProblemFile:
-        """The same with settings of the command line, of its job or of its run."""
-        named = {x: said.pop(x) for x in [*said] if x in type(self.job).model_fields}
-        job = self.job.model_copy(update={k: x for k, x in named.items() if x})
+    def with_options(self, *, reasons: bool = False, **options: Any) -> ProblemFile:
+        """A copy with options of the command line, for its job or its run."""
+        job_options = {
+            x: options.pop(x) for x in [*options] if x in type(self.job).model_fields
+        }
+        job = self.job.model_copy(update={k: x for k, x in job_options.items() if x})
         if reasons:
             job = job.with_reasons()
         schema = self.schema.model_copy(update={job.key: job})
@@ -234,21 +235,21 @@ class ProblemFile:
             schema = job
         for error in job.mistakes(schema):
             raise error
-        return replace(self, schema=schema, **said)
+        return replace(self, schema=schema, **options)
 
     def with_seed(self, seed: int) -> ProblemFile:
-        """The same with other draws of whatever is random."""
+        """A copy with another seed."""
         return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
 
     def require(self, command: str) -> Any:
-        """The section of a job; a file with another one is refused."""
+        """The section of the job; refused if its command is another."""
         if self.job.command != command:
             message = f"is run by propopt {self.job.command}"
             raise self.source.error((self.job.key,), message)
         return self.job
 
     def build(self) -> Any:
-        """The problem to sweep; its parts are made when they are first asked for.
+        """The problem of a sweep, with parts that are made on demand.
 
         Raises
         ------
@@ -264,35 +265,35 @@ class ProblemFile:
     def run(
         self, folder: str | Path, *, quiet: bool = False, verbose: bool = False
     ) -> Any:
-        """Do its job: find, write files, print what is read first.
+        """Run the job: compute, write files, and print a summary.
 
         Parameters
         ----------
         folder : path
             Where to write; made if it is not there.
         quiet : bool
-            Print nothing but warnings, which go to standard error.
+            Print only warnings, to standard error.
         verbose : bool
             Print tables and settings too.
 
         Returns
         -------
         object
-            What was found: trade-offs, an explanation, limits of LIME, scores; None if
-            it is resumed, and all of it was finished before.
+            The result: trade-offs, an explanation, limits of LIME, or scores; None if a
+            resumed run was already finished.
         """
         return self.job.run(self, folder, quiet=quiet, verbose=verbose)
 
     def check_data(self) -> None:
-        """Refuse what a run would, as far as shows before anything is fitted.
+        """Refuse data that a run would refuse, without fitting anything.
 
-        All of its table is read; a formula is evaluated at some points.
+        The whole table is read; a formula is evaluated at some points.
 
         Raises
         ------
         ProblemFileError
-            For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, and formulas that are not finite.
+            For invalid tables, columns, targets and outputs, inconsistent sizes, and
+            formulas that are not finite.
         """
         function = self.schema.function
         with self.source.locating_errors():
@@ -303,7 +304,7 @@ class ProblemFile:
                     self.job.check_formula(made, self._first_points(rows))
 
     def _first_points(self, rows: Rows | None) -> Any:
-        """Some of the points, the last that are not of a table among them."""
+        """The first points, and the last of a grid or of random points."""
         data = self.schema.data
         if rows is None:
             points, others = data.points(self.schema.seed)
@@ -311,11 +312,11 @@ class ProblemFile:
         first = rows.features[:FIRST_ROWS]
         return standardized(first, first, data)[0] if data.standardize else first
 
-    # ---- its subject: read, and refused as far as that shows before anything is fitted
+    # ---- the subject, read and checked before anything is fitted
 
     @cached_property
     def subject(self) -> Subject:
-        """What is explained; all jobs share it, and no model is fitted yet."""
+        """The subject that all jobs share; its model is fitted on demand."""
         with self.source.locating_errors():
             rows = self._rows()
         data, seed = self.schema.data, self.schema.seed
@@ -326,22 +327,24 @@ class ProblemFile:
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
         with self.source.locating_errors("data"):
-            told: Any = data.categorical or data.groups
-            if not (told or data.text):
-                told = missing_numbers(points) or missing_numbers(others)
-            columns = _columns(data, others) if told else None
-        known = points if data.text else columns
+            needs_schema: Any = data.categorical or data.groups
+            if not (needs_schema or data.text):
+                needs_schema = missing_numbers(points) or missing_numbers(others)
+            columns = _columns(data, others) if needs_schema else None
+        wrap_data = points if data.text else columns
         names = _names(others)
         return Subject(
             **table,
-            make=partial(self.function_of, others, table.get("others_target"), known),
+            make=partial(
+                self.function_of, others, table.get("others_target"), wrap_data
+            ),
             columns=columns,
             make_learner=partial(self._estimator, names, is_seeded=False),
             seed=seed,
         )
 
     def _rows(self) -> Rows | None:
-        """The table, if there is one that can be explained."""
+        """The checked table; None for a grid or random points."""
         schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):
@@ -375,8 +378,8 @@ class ProblemFile:
                 with mistakes.noted():
                     with part("data"):
                         features = tuple(map(str, _columns(data, rows.features).names))
-                    own = sized(n_columns=len(names), features=features)
-                    self._check_sizes(replace(own, columns=tuple(names)))
+                    shape_of_table = sized(n_columns=len(names), features=features)
+                    self._check_sizes(replace(shape_of_table, columns=tuple(names)))
                 with mistakes.noted():
                     self._check_model(names, target)
                 self._check_missing(missing_numbers(rows.features))
@@ -389,7 +392,7 @@ class ProblemFile:
                     section.check(data_shape)
 
     def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
-        """Refuse a model that cannot learn the target, or not give its output."""
+        """Refuse a model that cannot learn the target, or lacks the output."""
         spec = self.schema.model
         if spec is None:
             return
@@ -398,7 +401,7 @@ class ProblemFile:
             check_learning(model, spec, target, n_columns, refits=self.job.refits)
 
     def _check_missing(self, columns: list[str]) -> None:
-        """Refuse columns with missing numbers, where what is explained takes none."""
+        """Refuse missing numbers if the function or model does not take them."""
         if self.schema.model is not None:
             with part("model"):
                 self.schema.model.check_missing(columns)
@@ -407,7 +410,7 @@ class ProblemFile:
             raise wrong(message, "data", "csv")
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
-        """One that is fitted or not, or a callable; None of a formula."""
+        """The model, fitted or not, or a callable; None for a formula."""
         schema, data, spec = self.schema, self.schema.data, self.schema.model
         if spec is None:
             return None
@@ -423,64 +426,64 @@ class ProblemFile:
 
     @cached_property
     def _table(self) -> Rows | None:
-        """The table of the file, if it has one."""
+        """The table of the file; None for a grid or random points."""
         data = self.schema.data
         return read_rows(data, self.source.path.parent) if data.is_table else None
 
     @cached_property
     def _task(self) -> LearningTask | None:
-        """What the model learns, as said or as all values of the target show."""
+        """The task of the model, given or inferred from all values of the target."""
         spec, table = self.schema.model, self._table
         target = None if table is None else table.target
         return None if spec is None else task_of(spec, self.schema.data.sklearn, target)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """What was inferred of the task, and how its CSV is read otherwise."""
+    def notes(self) -> tuple[str, ...]:
+        """Lines on an inferred task, and on an unusual format of the CSV."""
         data, task, table = self.schema.data, self._task, self._table
-        words = "" if table is None else table.told
+        words = "" if table is None else table.notes
         return words, "" if task is None else task.in_words(data.target)
 
-    def function_of(self, table: Any, target: Any, known: Any) -> ModelFunction:
+    def function_of(self, table: Any, target: Any, data: Any) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
-        wrapped = partial(self._wrapped, table, known)
+        wrapped = partial(self._wrapped, table, data)
         with self.source.locating_errors("model"):
             model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
-    def _wrapped(self, table: Any, known: Any, model: Any) -> Function:
+    def _wrapped(self, table: Any, data: Any, model: Any) -> Function:
         spec, outcome = self.schema.model, self.schema.data.outcome
         assert spec is not None  # by the schema
         function = wrap(
-            model, spec.chosen_class, spec.output, data=known, outcome=outcome
+            model, spec.chosen_class, spec.output, data=data, outcome=outcome
         )
-        if getattr(model, "is_flat", False):
+        if getattr(model, "is_piecewise_constant", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
         spec.check_table(model, table)
         return function
 
 
 def settings_in_words(section: Section | None, unused: Iterable[str] = ()) -> str:
-    """All settings of a model or a scheme, defaults too, but some."""
+    """All settings of a model or scheme, including defaults, in words."""
     if section is None:
         return ""
     return _settings(section.model_dump(exclude_none=True, exclude={*unused}))
 
 
 def _settings(values: dict[str, Any]) -> str:
-    """The kind, and each setting; a section in it stands in brackets."""
-    told = [
+    """The kind and all settings; inner sections are in parentheses."""
+    words = [
         f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
         for name, value in values.items()
         if name != "kind"
     ]
-    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
+    return ", ".join([str(values["kind"]), *words] if "kind" in values else words)
 
 
 def _names(table: Any) -> list[str]:
-    """Those of columns; documents have none."""
+    """Names of columns; none for documents."""
     if isinstance(table, pd.Series):
         return []
     names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
@@ -488,7 +491,7 @@ def _names(table: Any) -> list[str]:
 
 
 def check_table(source: Source) -> None:
-    """Refuse a table that cannot be, whatever else is wrong with the file."""
+    """Refuse an invalid table, also if the file has other errors."""
     content = source.content
     try:
         data = Data.model_validate(content["data"])

@@ -1,4 +1,4 @@
-"""The section ``model``: what a problem file may name, each kind is one class."""
+"""The section ``model``, with one class for each kind of model."""
 
 from __future__ import annotations
 
@@ -51,24 +51,27 @@ from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.tables.frames import listed, read_table
 
 
-# ---- What all models of a problem file have in common
+# ---- Vectorizers of documents
 
 
 MOST_OF_A_GRAM: Final = 20
 
 
 class VectorizerSection(Section):
-    """What counts words: settings and defaults are those of scikit-learn's class.
+    """A vectorizer with settings and defaults of the scikit-learn class.
 
-    ``import`` a pipeline for its other settings.
+    ``import`` a pipeline for other settings.
     """
 
     ngram_range: list[Annotated[int, Field(ge=1, le=MOST_OF_A_GRAM)]] = Field(
-        [1, 1], description="the fewest words in a row that are counted, and the most"
+        [1, 1],
+        description="smallest and largest number of consecutive words that are counted",
     )
-    min_df: Count = Field(1, description="in how many documents it stands at least")
-    max_features: Count | None = Field(None, description="those that come most often")
-    binary: bool = Field(False, description="whether it is there, not how often")
+    min_df: Count = Field(1, description="smallest number of documents with the word")
+    max_features: Count | None = Field(
+        None, description="number of most frequent words"
+    )
+    binary: bool = Field(False, description="presence of words instead of counts")
 
     def conflicts(self) -> Iterator[PropoptError]:
         lengths = self.ngram_range
@@ -81,11 +84,11 @@ class VectorizerSection(Section):
         return super().make(ngram_range=lengths, dtype=np.float64, **others)
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
-        """The words that are counted in documents, or runs of words."""
+        """The words or n-grams that are counted in documents."""
         least, most = self.ngram_range
         n_grams = sum(map(len, texts)) / 2.0 * (most - least + 1)
         n_bytes = n_grams * (60.0 + 6.0 * most)
-        require_memory(n_bytes, "so many n-grams", "take shorter ones")
+        require_memory(n_bytes, "the n-grams", "use shorter ones")
         try:
             with warnings.catch_warnings(action="ignore"):  # they come with the model
                 return [*self.make().fit(texts).vocabulary_]
@@ -98,31 +101,30 @@ VECTORIZERS: Final[tuple[type[VectorizerSection], ...]] = (
         CountVectorizer,
         VectorizerSection,
         "CountVectorizerSection",
-        "How often each word comes.",
+        "Counts of each word.",
         kind=Literal["counts"],
     ),
     section_of(
         TfidfVectorizer,
         VectorizerSection,
         "TfidfVectorizerSection",
-        "How often each word comes, more where few documents have it, to length one.",
+        "Counts of each word, weighted by inverse document frequency and normalised.",
         kind=Literal["tfidf"],
         norm=Literal["l1", "l2"] | None,
     ),
 )
 AnyVectorizer: TypeAlias = Annotated[VectorizerSection, OneOf("kind", VECTORIZERS)]
 TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
-"""What documents are learned by where nothing else is said."""
+"""The default vectorizer."""
 
 
-# ---- Whether a problem file may run Python code that it names
+# ---- The base of all models, and whether they may run Python code
 
 
 class Code(Enum):
-    """Python objects that a problem file names: imported, or refused.
+    """Whether Python objects that a problem file names are imported.
 
-    Importing a module runs it. A file from elsewhere therefore imports nothing unless
-    whoever runs it says so.
+    An import runs code. So a file imports nothing unless the user allows it.
     """
 
     REFUSED = "refused"
@@ -133,32 +135,31 @@ TaskKind: TypeAlias = Literal["classification", "regression"]
 
 
 class ModelSection(Section):
-    """A model, and the output of it that is explained.
+    """A model and the explained output.
 
-    A subclass has a ``kind``, and settings with their defaults; ``make`` gives an
-    estimator, to be fitted or fitted already, or a callable. It may take the ``folder``
-    of the problem file, its ``columns`` and those that are ``categorical``, its
-    ``task``, a ``seed``, a ``vectorizer``, and whether ``code`` may run. Its place in
-    ``AnyModel`` makes it one of the models that a file may name.
+    A subclass has a ``kind`` and settings with defaults. Its ``make`` returns an
+    estimator, fitted or not, or a callable. It gets the ``folder`` of the problem file,
+    ``columns``, ``categorical`` columns, ``task``, ``seed``, ``vectorizer``, and
+    whether ``code`` may run. ``MODEL_KINDS`` lists the subclasses.
     """
 
     of_texts: ClassVar[dict[str, str]] = {
         "vectorizer": "has no effect without data.text"
     }
     words: ClassVar[str] = "a model"
-    """What messages call it."""
+    """Its name in messages."""
     needs_target: ClassVar[bool] = True
-    """Whether it is fitted, to a table and its target."""
+    """Whether it is fitted, to a table with a target."""
     takes_texts: ClassVar[bool] = False
-    """Whether it learns documents, or may have learned them."""
+    """Whether it can take documents."""
     takes_missing: ClassVar[bool] = False
-    """Whether numbers may be missing, as far as this is known before it is fitted."""
+    """Whether it can take missing numbers."""
 
     output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
 
     @property
     def chosen_class(self) -> Label | None:
-        """The class to explain, where there are classes."""
+        """The explained class of a classifier."""
         return vars(self).get("target_class")
 
     @classmethod
@@ -167,51 +168,51 @@ class ModelSection(Section):
         return setting in cls.model_fields
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
-        """Refuse, before it is fitted, a model that would not fit into memory."""
+        """Refuse a model that would not fit into memory, before it is fitted."""
 
     def check_missing(self, columns: Sequence[str]) -> None:
-        """Refuse columns of numbers in which some are missing, where that is known."""
+        """Refuse numeric columns with missing numbers, if the model takes none."""
         if columns and not self.takes_missing:
             raise InvalidInput(
                 f"{self.words} takes no missing numbers, and some are in "
-                f"{listed(columns)}; take kind: hist_gradient_boosting, or import a "
+                f"{listed(columns)}; use kind: hist_gradient_boosting, or import a "
                 "pipeline that imputes them first"
             )
 
     def check_table(self, model: Any, table: Any) -> None:
-        """Refuse a table on which the model has no gradient worth its name."""
+        """Refuse a table on which gradients of the model would be too inexact."""
 
 
-# ---- Models that are fitted here, to a table or documents
+# ---- Models that are fitted to a table or documents
 
 
 class LearnedModel(ModelSection):
-    """A model that learns numbers, or labels, behind what makes numbers of columns."""
+    """A model that is fitted after encoding of columns or documents."""
 
     takes_texts: ClassVar[bool] = True
     is_scaled: ClassVar[bool] = True
-    """Whether numbers are brought to one size first."""
+    """Whether numbers are standardized first."""
     takes_sparse: ClassVar[bool] = True
-    """Whether it learns counts of words as they come."""
+    """Whether it takes sparse word counts."""
 
     vectorizer: AnyVectorizer | None = Field(
         None,
-        description="of documents: what is counted, and how; by default kind: tfidf",
+        description="for documents: the vectorizer; by default kind: tfidf",
     )
 
     def estimator(self, task: str | None, seed: int | None) -> Any:
-        """What learns."""
+        """The unfitted estimator for encoded columns."""
 
     def make(self, **others: Any) -> Any:
-        own = self.estimator(others["task"], others["seed"])
+        model = self.estimator(others["task"], others["seed"])
         if others["vectorizer"] is not None:
             dense = FunctionTransformer(_dense, accept_sparse=True)
             between = [] if self.takes_sparse else [dense]
-            return make_pipeline(others["vectorizer"].make(), *between, own)
+            return make_pipeline(others["vectorizer"].make(), *between, model)
         numbers: Any = StandardScaler() if self.is_scaled else "passthrough"
         columns = list(others["categorical"])
         if columns:
-            # a category that occurs only in rows to explain has no indicator
+            # a category that occurs only in explained rows has no indicator
             encoder = OneHotEncoder(
                 handle_unknown="ignore", sparse_output=self.is_scaled
             )
@@ -219,7 +220,7 @@ class LearnedModel(ModelSection):
             numbers = ColumnTransformer(parts, remainder=numbers)
         elif not self.is_scaled:
             numbers = FunctionTransformer(_array)
-        return make_pipeline(numbers, own)
+        return make_pipeline(numbers, model)
 
 
 def _dense(counts: Any) -> Any:
@@ -258,13 +259,13 @@ class LogisticModel(LearnedModel):
 
 
 class TaskModel(LearnedModel):
-    """A model that learns classes or numbers, as told."""
+    """A model for classification or regression, by its task."""
 
     target_class: Label | None = Field(None, description="label to explain")
     task: TaskKind | None = Field(
         None,
-        description="by default as the target shows: fractions, and more than 10 "
-        "different whole numbers, are for regression, all else for classification",
+        description="by default inferred from the target: regression for fractions, or "
+        "for more than 10 different integers; otherwise classification",
     )
 
 
@@ -279,8 +280,8 @@ class NetworkModel(TaskModel):
     regularization: Nonnegative = Field(1e-2, description="alpha")
     target: Literal["as_is", "standardized"] = Field(
         "as_is",
-        description="what a regression is fitted to; standardized, the same alpha "
-        "means the same in any units",
+        description="scale of the target of a regression; if standardized, alpha does "
+        "not depend on its units",
     )
 
     def estimator(self, task: str | None, seed: int | None) -> Any:
@@ -292,7 +293,7 @@ class NetworkModel(TaskModel):
             hidden_layer_sizes=tuple(self.hidden),
             activation=self.activation,
             alpha=self.regularization,
-            solver="lbfgs",  # tables are small: it converges, least by chance
+            solver="lbfgs",  # converges on small tables, with least randomness
             max_iter=20_000,
             random_state=seed,
         )
@@ -301,7 +302,7 @@ class NetworkModel(TaskModel):
         return TransformedTargetRegressor(network, transformer=StandardScaler())
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
-        """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
+        """Memory of L-BFGS for weights, and of the layers for rows."""
         widths = (n_columns, *self.hidden, n_outputs)
         n_weights = sum((1 + one) * other for one, other in pairwise(widths))
         # 42 copies of the weights: ten pairs of steps and changes, and a step
@@ -321,7 +322,7 @@ Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
 
 
 class TreesModel(TaskModel):
-    """Trees: settings and defaults are those of scikit-learn's estimators."""
+    """Trees with settings and defaults of the scikit-learn estimators."""
 
     takes_missing: ClassVar[bool] = True
     is_scaled: ClassVar[bool] = False
@@ -368,7 +369,7 @@ class BoostingModel(TreesModel):
     regressor: ClassVar[type[Any]] = HistGradientBoostingRegressor
 
 
-# ---- A model of your own: an object of a Python module
+# ---- Imported models
 
 
 def _module_and_object(path: str) -> str:
@@ -381,17 +382,16 @@ def _module_and_object(path: str) -> str:
 class ImportedModel(ModelSection):
     """A fitted estimator, a callable, or an estimator to be fitted on the table.
 
-    An estimator of scikit-learn's kind that is not fitted (``check_is_fitted``) is
-    cloned, seeded where it has a ``random_state`` of None, and fitted to the table as
-    it is; anything else is taken as :func:`propopt.wrap` takes it. Modules are found as
-    ``import`` finds them: installed, or on ``PYTHONPATH``; the folder of the problem
-    file is not searched.
+    An unfitted scikit-learn estimator (``check_is_fitted``) is cloned, seeded if its
+    ``random_state`` is None, and fitted to the table. Anything else is passed to
+    :func:`propopt.wrap`. Modules must be importable: installed, or on ``PYTHONPATH``;
+    the folder of the problem file is not searched.
     """
 
     words: ClassVar[str] = "an imported model"
     needs_target: ClassVar[bool] = False
     takes_texts: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = True  # itself it says whether
+    takes_missing: ClassVar[bool] = True  # it raises an error otherwise
 
     target_class: Label | None = Field(None, description="label to explain")
     kind: Literal["imported"] = "imported"
@@ -419,17 +419,16 @@ class ImportedModel(ModelSection):
                 raise InvalidInput(f"{self.path}: {error}") from None
 
 
-# ---- A model of your own: a file of ONNX
+# ---- ONNX files
 
 
 class OnnxModel(ModelSection):
-    """A fitted model in a file, computed by onnxruntime on one thread.
+    """A fitted model in an ONNX file, computed by onnxruntime on one thread.
 
-    It takes a matrix of numbers with the columns of the table, in their order, or one
-    column for each of its inputs, by name. Where it returns labels beside its numbers,
-    these are probabilities of classes, which are labels where the file names them
-    (``zipmap``) and positions otherwise; else they are values, and ``target_class`` the
-    position of one.
+    Its input is a matrix with the columns of the table, in their order, or one column
+    for each input, by name. If it returns labels and numbers, these are probabilities;
+    classes are labels if the file has them (``zipmap``), else positions. Otherwise the
+    numbers are values, and ``target_class`` is the position of one.
     """
 
     words: ClassVar[str] = "an ONNX model"
@@ -439,18 +438,20 @@ class OnnxModel(ModelSection):
     kind: Literal["onnx_file"] = "onnx_file"
     onnx: str = Field(description="path of the file, from that of the problem file")
     tensor: str | None = Field(
-        None, description="the output of the file to explain, where there are several"
+        None, description="the explained output of the file, if it has several"
     )
 
     def make(self, **others: Any) -> Any:
         if others["categorical"]:
-            raise InvalidInput("takes numbers, and there are data.categorical")
+            raise InvalidInput(
+                "an ONNX model takes only numbers, and data has categorical columns"
+            )
         with part("onnx"):
             path = others["folder"] / self.onnx
             return read_onnx(path, self.tensor, others["columns"])
 
     def check_table(self, model: Any, table: Any) -> None:
-        if not model.is_single:
+        if not model.is_single_precision:
             return
         points = read_table(table, "X")[0]
         sizes = np.maximum(1.0, np.abs(points).max(axis=0))
@@ -459,25 +460,25 @@ class OnnxModel(ModelSection):
         if small.any():
             names = listed([*compress(model.feature_names_in_, small)])
             raise InvalidInput(
-                f"{self.onnx} computes in single precision, and differences take "
-                f"steps of {steps.min():.1g} and more: too large where columns vary as "
-                f"little as {names}; export it in double precision, or for "
+                f"{self.onnx} computes in single precision, and its gradients need "
+                f"steps of at least {steps.min():.1g}: too large for columns that vary "
+                f"as little as {names}; export it in double precision, or for "
                 "standardized columns"
             )
 
 
 _STEPS: Final = 10
-"""Of differences, that a standard deviation is at least."""
+"""Smallest ratio of a standard deviation to a step of differences."""
 
 
-# ---- A model of your own: a file of LightGBM
+# ---- LightGBM files
 
 
 class BoosterModel(ModelSection):
-    """A fitted LightGBM model, in the text file that its ``save_model`` writes.
+    """A fitted LightGBM model, in a text file of its ``save_model``.
 
-    It takes a table with the columns that it was fitted on, in their order. The margin
-    of two classes is their log-odds. The file is data: reading it runs no code.
+    The table must have its training columns, in their order. The margin of two classes
+    is their log-odds. Reading the file runs no code.
     """
 
     words: ClassVar[str] = "a LightGBM model"
@@ -486,7 +487,7 @@ class BoosterModel(ModelSection):
 
     output: Literal["value", "margin"] = "margin"
     target_class: int | None = Field(
-        None, ge=0, description="position of a class, where there are more than two"
+        None, ge=0, description="position of a class, if there are more than two"
     )
     kind: Literal["lightgbm_file"] = "lightgbm_file"
     booster: str = Field(description="path of the file, from that of the problem file")
@@ -497,21 +498,25 @@ class BoosterModel(ModelSection):
 
 
 def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:
-    """A booster of a text file, for a table with these columns."""
+    """Read a booster from a text file, for a table with these columns."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}")
     package = extras.require("lightgbm")
     try:
         text = path.read_text(encoding="utf-8")
         if not text.startswith("tree\n"):
-            raise ValueError("it begins with another line than 'tree'")
+            raise ValueError("its first line is not 'tree'")
         booster = package.Booster(model_str=text)
     except (ValueError, package.basic.LightGBMError) as error:
-        raise InvalidInput(f"{path} is no model of LightGBM: {error}") from None
+        raise InvalidInput(f"{path} is not a LightGBM model: {error}") from None
     names = booster.feature_name()
-    kept = [column.replace(" ", "_") for column in columns]  # as it keeps them
+    lightgbm_names = [
+        column.replace(" ", "_") for column in columns
+    ]  # as LightGBM saves them
     unnamed = [f"Column_{j}" for j in range(len(names))]
-    if len(names) != len(kept) or (names not in (kept, list(columns), unnamed)):
+    if len(names) != len(lightgbm_names) or (
+        names not in (lightgbm_names, list(columns), unnamed)
+    ):
         raise InvalidInput(
             f"{path.name} was fitted on the columns {listed(names)}; got "
             f"{listed(list(columns))}"
@@ -519,7 +524,7 @@ def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:
     return LightGBMBooster(booster)
 
 
-# ---- The section ``model``: which models a file may name; each is one class
+# ---- All kinds of models
 
 
 MODEL_KINDS: Final[tuple[type[ModelSection], ...]] = (
@@ -532,7 +537,7 @@ MODEL_KINDS: Final[tuple[type[ModelSection], ...]] = (
     OnnxModel,
     BoosterModel,
 )
-"""Every model that a file may name."""
+"""All models of problem files."""
 
 _KEYS = {
     get_args(model.model_fields["kind"].annotation)[0]: {
@@ -544,15 +549,17 @@ _BY_KEY = {"import": "imported", "onnx": "onnx_file", "booster": "lightgbm_file"
 
 
 def _with_kind(value: Any) -> Any:
-    """``import``, ``onnx``, ``booster`` say the kind; keys of others are refused."""
+    """Infer the kind from ``import``, ``onnx`` or ``booster``; refuse other keys."""
     if not isinstance(value, dict):
         return value
     if "kind" not in value:
         kinds = [{"kind": kind} for key, kind in _BY_KEY.items() if key in value]
         value = {**next(iter(kinds), {}), **value}
     kind = value.get("kind")
-    own = _KEYS.get(kind) if isinstance(kind, str) else None
-    others = set() if own is None else set().union(*_KEYS.values()) - own
+    keys_of_kind = _KEYS.get(kind) if isinstance(kind, str) else None
+    others = (
+        set() if keys_of_kind is None else set().union(*_KEYS.values()) - keys_of_kind
+    )
     for name in sorted(others & set(value)):
         raise refused(wrong(f"{name} has no effect with {kind}"))
     return value

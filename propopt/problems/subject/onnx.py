@@ -1,4 +1,4 @@
-"""Models in files of ONNX, with the methods that other models have."""
+"""Models in ONNX files, with the methods of scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -25,31 +25,33 @@ _LABELS: Final = {"tensor(int64)", "tensor(string)"}
 
 @dataclass(frozen=True, eq=False)
 class OnnxEstimator:
-    """A session of onnxruntime, and the output of it that is read."""
+    """A session of onnxruntime with one of its outputs, as a regressor."""
 
     file: str
-    session: Any  # on one thread: tables are small, and sums always in one order
-    output: str  # of numbers, or a mapping of labels to numbers for each row
+    session: Any  # on one thread, so that sums have a fixed order
+    output: str  # its values are numbers, or a mapping from labels for each row
     feature_names_in_: tuple[str, ...]  # the columns of the table
-    inputs: dict[str, Any]  # of the session: the type of each, by its name
-    is_flat: bool  # whether it is made of trees
+    inputs: dict[str, Any]  # types of the inputs, by name
+    is_piecewise_constant: bool  # whether it has trees
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.feature_names_in_)
 
     @property
-    def is_single(self) -> bool:
-        """Whether what is asked is rounded to single precision."""
+    def is_single_precision(self) -> bool:
+        """Whether inputs are rounded to single precision."""
         return np.float32 in self.inputs.values()
 
-    def rounded(self, answer: Any) -> Array:
-        """An answer in the precision of what was asked, which differences depend on."""
-        return np.asarray(answer, dtype=np.float32 if self.is_single else None)
+    def rounded(self, values: Any) -> Array:
+        """Outputs in the precision of the inputs, for steps of differences."""
+        return np.asarray(
+            values, dtype=np.float32 if self.is_single_precision else None
+        )
 
-    def answer(self, X: Any) -> Any:
-        """The output for the whole table, or for each column by its name."""
+    def run(self, X: Any) -> Any:
+        """The output for a table, or for its columns by name."""
         table = np.asarray(X)
         names = list(self.inputs)
         if len(names) > 1:
@@ -57,76 +59,76 @@ class OnnxEstimator:
             parts = [table[:, [column]] for column in columns]
         else:
             parts = [table]
-        own = zip(names, parts, strict=True)
-        asked = {name: x.astype(self.inputs[name]) for name, x in own}
+        pairs = zip(names, parts, strict=True)
+        inputs = {name: x.astype(self.inputs[name]) for name, x in pairs}
         try:
-            return self.session.run([self.output], asked)[0]
+            return self.session.run([self.output], inputs)[0]
         except _errors() as error:
             raise InvalidInput(f"{self.file} cannot be run: {error}") from error
 
     def predict(self, X: Any) -> Array:
         """Values (n,) or (n, K), in the precision of the file."""
-        return self.rounded(self.answer(X))
+        return self.rounded(self.run(X))
 
 
 class OnnxClassifier(OnnxEstimator):
-    """A model whose output are probabilities."""
+    """An ONNX model whose outputs are probabilities."""
 
     @cached_property
     def classes_(self) -> NDArray[Any]:
-        """Those of one row that is answered, or positions where the file names none."""
-        answer = self.answer(np.zeros((1, self.n_features_in_)))
-        if isinstance(answer, list):
-            return np.array(sorted(answer[0]))
-        return np.arange(max(2, np.asarray(answer).size))
+        """Labels of the output for a row, or positions if the file has no labels."""
+        output = self.run(np.zeros((1, self.n_features_in_)))
+        if isinstance(output, list):
+            return np.array(sorted(output[0]))
+        return np.arange(max(2, np.asarray(output).size))
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, K), in the precision of the file."""
-        answer = self.answer(X)
-        if isinstance(answer, list):  # a mapping for each row
-            rows = [[row[label] for label in self.classes_] for row in answer]
+        output = self.run(X)
+        if isinstance(output, list):  # a mapping for each row
+            rows = [[row[label] for label in self.classes_] for row in output]
             return np.array(rows, dtype=np.float32)
-        p = self.rounded(answer).reshape(len(answer), -1)
+        p = self.rounded(output).reshape(len(output), -1)
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
 
 
 def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEstimator:
-    """What :func:`propopt.wrap` takes of a file, for a table with these columns."""
+    """Read a model for a table with these columns, for :func:`propopt.wrap`."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}")
     runtime = extras.require("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are ours to tell
+    options.log_severity_level = 4  # errors are raised here instead
     try:
         session = runtime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
     except _errors() as error:
-        raise InvalidInput(f"{path} is no model of ONNX: {error}") from error
+        raise InvalidInput(f"{path} is not an ONNX model: {error}") from error
     name, output = path.name, _output(session, tensor, path.name)
-    # where labels stand beside the output it holds probabilities
-    beside = {one.type for one in session.get_outputs()} & _LABELS
-    # a type of node stands in the file as it is written
-    is_flat = b"TreeEnsemble" in path.read_bytes()
+    # with an output of labels, the other output has probabilities
+    label_types = {one.type for one in session.get_outputs()} & _LABELS
+    # the name of a node type appears as text in the file
+    is_piecewise_constant = b"TreeEnsemble" in path.read_bytes()
     inputs = _inputs(session.get_inputs(), columns, name)
-    own = (name, session, output.name, tuple(columns), inputs, is_flat)
-    if not (beside or output.type.startswith(_MAPS)):
-        return OnnxEstimator(*own)
-    model = OnnxClassifier(*own)
+    fields = (name, session, output.name, tuple(columns), inputs, is_piecewise_constant)
+    if not (label_types or output.type.startswith(_MAPS)):
+        return OnnxEstimator(*fields)
+    model = OnnxClassifier(*fields)
     _ = model.classes_  # a file that cannot be run is refused here
     return model
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises, which has no common name."""
+    """Exceptions of onnxruntime, which have no common base."""
     state = extras.require("onnxruntime.capi.onnxruntime_pybind11_state")
     kinds = [kind for kind in vars(state).values() if isinstance(kind, type)]
     return tuple(kind for kind in kinds if issubclass(kind, Exception))
 
 
 def _output(session: Any, tensor: str | None, file: str) -> Any:
-    """The output of that name, or the only one that holds numbers."""
+    """The output of that name, or the only output of numbers."""
     outputs = {output.name: output for output in session.get_outputs()}
     numbers = [
         name
@@ -151,7 +153,7 @@ def _output(session: Any, tensor: str | None, file: str) -> Any:
 
 
 def _inputs(inputs: Any, columns: Sequence[str], file: str) -> dict[str, Any]:
-    """What a session takes of a table: a matrix with any number of rows, or several."""
+    """Types of the inputs by name: one matrix, or one input for each column."""
     for one in inputs:
         if one.type not in _FLOATS:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What all jobs share: points, a table with its target, a function and its model."""
+"""Subjects of jobs: points, a table with its target, a function and its model."""
 
 from __future__ import annotations
 
@@ -48,46 +48,45 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- What all jobs of a problem share: points, a table with its target, and a function
+# ---- The subject of a problem
 
 
 class ModelFunction(NamedTuple):
-    """A function, and the model that computes it."""
+    """A function, and the model behind it."""
 
     function: Function
     estimator: Any = None
     n_fitted: int | None = None
-    """On how many rows it was fitted here; None if it came as it is."""
+    """The number of rows of the fit; None for a model that was fitted elsewhere."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
-    """What is explained. Nothing is fitted before it is asked for.
+    """The points and the function that are explained; models are fitted on demand.
 
     Parameters
     ----------
     points : array or DataFrame (N, D), or Series of documents (N,)
-        X, to be explained.
+        The explained points X.
     others : array or DataFrame (M, D), or Series of documents (M,)
-        The rows that are not explained, on which a model is fitted; ``points`` itself
-        where every row is explained.
+        The other rows, on which a model is fitted; ``points`` if all rows are
+        explained.
     make : callable
-        Gives the function, and fits it if it is a model.
+        Returns the function, after fitting its model.
     columns : TableSchema or None
-        What the columns hold, where some are categories.
+        Types of the columns, if some are categories.
     target : Series or array (N,) or None
-        Of ``points``, where there is one.
+        Target of ``points``, if there is one.
     others_target : Series or array (M,) or None
-        Of ``others``.
+        Target of ``others``.
     make_learner : callable or None
-        Gives the estimator before it is fitted, without a seed; None where there is
-        none.
+        Returns the unfitted estimator without a seed; None for formulas.
     seed : int
-        For slopes that are sampled.
+        Seed for sampled slopes.
     unscaled : DataFrame or None
-        Of ``points`` the numbers that the file has, where columns are standardized.
+        Original numbers of ``points``, if columns are standardized.
     sample_weight : Series or None
-        Of ``others``: weights of the background.
+        Background weights of ``others``.
     """
 
     points: Any
@@ -103,13 +102,13 @@ class Subject:
 
     @property
     def all_points(self) -> Any:
-        """What is explained, then the others."""
+        """The explained points, followed by the other rows."""
         points, others = self.points, self.others
         return points if others is points else joined_rows(points, others)
 
     @property
     def n_rows(self) -> int:
-        """Of the larger of the two tables."""
+        """The number of rows of the larger of the two tables."""
         return max(len(self.points), len(self.others))
 
     @property
@@ -119,28 +118,28 @@ class Subject:
 
     @cached_property
     def table(self) -> Any:
-        """The points as a table (N, D): X, or how often words come in documents."""
+        """The points as a table (N, D): X, or word counts of documents."""
         return self.function.read(self.points)[0] if self.is_text else self.points
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Of documents, all words that get attributions."""
+        """All words of documents that get attributions."""
         assert isinstance(self.function, TextFunction)
         return self.function.text_schema.vocabulary
 
     @property
     def n_features(self) -> int:
-        """How many attributions each point gets; of documents one for each word."""
+        """The number of attributions of a point; for documents one for each word."""
         if self.is_text:
             return len(self.words)
         return self.points.shape[1] if self.columns is None else len(self.columns.names)
 
     @cached_property
     def coordinates(self) -> Any:
-        """Where the points lie, (N, M): X, with categories one-hot over √2.
+        """Coordinates (N, M) for distances: X, with categories one-hot over √2.
 
-        Of documents those of :func:`document_coordinates`, of words in lower case,
-        whatever the model sees: the squared distance of two is 2 − 2 cos.
+        For documents :func:`document_coordinates` of lower-case words, independent of
+        the model: squared distances are 2 − 2 cos.
         """
         if self.is_text:
             return document_coordinates(word_counts(self.points.str.lower()))
@@ -154,7 +153,7 @@ class Subject:
 
     @property
     def function(self) -> Function:
-        """The function f, made when it is first asked for."""
+        """The function f, made on demand."""
         return self._model_function.function
 
     @property
@@ -164,23 +163,23 @@ class Subject:
 
     @property
     def learner(self) -> Any:
-        """The estimator of the model, to be fitted anew.
+        """An unfitted estimator of the model, for refits.
 
         Raises
         ------
         InvalidInput
-            If there is none.
+            If the function is not a model.
         """
         if self.make_learner is None:
-            raise InvalidInput("a function as it is cannot be fitted again")
+            raise InvalidInput("a formula cannot be refitted")
         return require_learner(self.make_learner())
 
     @cached_property
     def score(self) -> ModelScore | Reason | None:
-        """That of the model on rows that it was not fitted on; None without a model.
+        """The score of the model on held-out rows; None without a model.
 
-        Where the model came fitted, it may have been on these rows, and the score says
-        so; where it was fitted on all rows, there is none.
+        The rows may be training rows of a model that was fitted elsewhere, which the
+        score then states. A model that was fitted on all rows has no score.
         """
         model, n_fitted = self._model_function.estimator, self._model_function.n_fitted
         if model is None:
@@ -188,19 +187,17 @@ class Subject:
         if n_fitted is None:
             if self.target is None or not isinstance(model, BaseEstimator):
                 return Reason("fitted elsewhere, no held-out score")
-            return score_of(model, self.points, self.target, MAYBE_FITTED)
+            return score_of(model, self.points, self.target, MAYBE_TRAINING)
         if self.others is self.points:
             return Reason(f"fitted on all {n_fitted:,} rows, no held-out score")
         return score_of(model, self.points, self.target)
 
     @cached_property
-    def sloped(self) -> Function:
-        """The function with slopes that say how it changes.
+    def function_with_slopes(self) -> Function:
+        """The function with gradients, or with smoothed slopes if it jumps.
 
-        Its values are those of :attr:`function`, and so are its gradients, but where
-        that jumps: then they are the slopes of its mean under the data law of
-        ``others`` (:func:`propopt.functions.smoothed`), exact where it is made of
-        trees.
+        Smoothed slopes are those of its mean under the data law of ``others``
+        (:func:`propopt.functions.smoothed`), which are exact for trees.
         """
         function = self.function
         if function.gradient_method == EXACT:
@@ -209,34 +206,34 @@ class Subject:
         if not jumps(function, reference):
             return function
         mean = smoothed(function, law="data", data=reference, rng=self.seed)
-        return _Sloped(function, mean)
+        return _SmoothedSlopes(function, mean)
 
     def gradient(self, X: Any) -> Any:
-        """The slopes at X of ``sloped``.
+        """Slopes at X of ``function_with_slopes``.
 
         Raises
         ------
         InvalidInput
-            If they are all zero, and nothing jumps.
+            If all slopes are zero, and the function does not jump.
         """
         with _refused_if_flat():
-            return self.sloped.gradient(X)
+            return self.function_with_slopes.gradient(X)
 
     def estimate(self, X: Any) -> Estimate:
-        """The slopes at X with what is known of their error: see :meth:`gradient`.
+        """Slopes at X with their standard errors; see :meth:`gradient`.
 
         Raises
         ------
         InvalidInput
-            If they are all zero, and nothing jumps.
+            If all slopes are zero, and the function does not jump.
         """
         with _refused_if_flat():
-            return self.sloped.estimate(X)
+            return self.function_with_slopes.estimate(X)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Sloped(DerivedFunction):
-    """The values of a function that jumps, and the gradients of its mean."""
+class _SmoothedSlopes(DerivedFunction):
+    """Values of a function that jumps, with gradients of its mean."""
 
     function: Function
     mean: Function
@@ -278,15 +275,15 @@ class _Sloped(DerivedFunction):
 
 @contextmanager
 def _refused_if_flat() -> Iterator[None]:
-    """Refuse a function that turns out to have no slope anywhere."""
+    """Refuse a function with zero slopes everywhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", FlatFunctionWarning)
         try:
             yield
         except FlatFunctionWarning:
             raise InvalidInput(
-                "the model has a gradient of zero everywhere, and no jump was found; "
-                "take function_matching"
+                "the gradient of the model is zero everywhere, without a jump; use "
+                "function_matching"
             ) from None
 
 
@@ -297,43 +294,43 @@ def learn(
     wrapped: Callable[[Any], Function],
     seed: int,
 ) -> ModelFunction:
-    """The function that a model computes, fitted to a table if it is not yet."""
+    """The function of a model, which is fitted to a table if necessary."""
     if not is_unfitted(model):
         return ModelFunction(wrapped(model), model)
-    own = fit(model, table, target, seed)
-    return ModelFunction(wrapped(own), own, len(table))
+    fitted = fit(model, table, target, seed)
+    return ModelFunction(wrapped(fitted), fitted, len(table))
 
 
 def joined_rows(first: Any, second: Any) -> Any:
-    """The rows of two tables, or targets."""
+    """The rows of two tables or targets, concatenated."""
     if isinstance(first, pd.DataFrame | pd.Series):
         return pd.concat([first, second])
     return np.concatenate([first, second])
 
 
-# ---- Models of a problem file: what they can learn and give, and how they are fitted
+# ---- Models of a problem file: tasks, checks and fits
 
 
 _MOST_CLASSES: Final = 10
-"""Different whole numbers of a target that are taken for classes."""
+"""Largest number of different integers of a target that count as classes."""
 
 
 @dataclass(frozen=True)
 class LearningTask:
-    """What a model learns, and why where no file says so."""
+    """The task of a model, and the reason if it was inferred."""
 
     kind: TaskKind
     why: str = ""
 
     @classmethod
     def of_target(cls, target: pd.Series[Any]) -> LearningTask:
-        """By its values: text and two values are classes, fractions are numbers."""
+        """The task by values: classes for text or two values, else by integers."""
         numbers = pd.api.types.is_numeric_dtype(target.dtype)
         if not numbers or pd.api.types.is_bool_dtype(target.dtype):
-            return cls("classification", "its values are no numbers")
+            return cls("classification", "its values are not numbers")
         n_values = target.nunique()
         if (target % 1 != 0).any():
-            return cls("regression", "some of its values are no whole numbers")
+            return cls("regression", "some of its values are fractions")
         if n_values <= 2:
             return cls("classification", "it has two values")
         few = n_values <= _MOST_CLASSES
@@ -343,7 +340,7 @@ class LearningTask:
         return cls(kind, f"{why}if that is meant")
 
     def in_words(self, target: str | None) -> str:
-        """A sentence on what was inferred; nothing where a file says it."""
+        """A sentence on an inferred task; empty if the file states it."""
         if not self.why:
             return ""
         return f"task: {self.kind}, inferred from the target {target!r}: {self.why}"
@@ -352,16 +349,16 @@ class LearningTask:
 def task_of(
     spec: ModelSection, table: str | None, target: pd.Series[Any] | None
 ) -> LearningTask | None:
-    """What a model learns: as the file says, or scikit-learn's table is for.
+    """The task of a model: given, known for tables of scikit-learn, or inferred.
 
-    Of one's own table it follows from the values of the target.
+    For a CSV it is inferred from the values of the target.
     """
     if not spec.takes("task"):
         return None
-    known: Any = None if table is None else SKLEARN_TABLES[table][0]
-    told: TaskKind | None = spec.settings()["task"] or known
-    if told is not None:
-        return LearningTask(told)
+    of_table: Any = None if table is None else SKLEARN_TABLES[table][0]
+    given: TaskKind | None = spec.settings()["task"] or of_table
+    if given is not None:
+        return LearningTask(given)
     if target is None:
         message = f"required for {spec.words} without data.target, and missing"
         raise wrong(message, Missing("task"))
@@ -369,7 +366,7 @@ def task_of(
 
 
 def is_unfitted(model: Any) -> bool:
-    """Whether a model is an estimator of scikit-learn's kind and not fitted."""
+    """Whether a model is an unfitted scikit-learn estimator."""
     if not (isinstance(model, BaseEstimator) and has_method(model, "fit")):
         return False
     try:
@@ -380,7 +377,7 @@ def is_unfitted(model: Any) -> bool:
 
 
 def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
-    """A fitted copy of an estimator, seeded where nothing else is said."""
+    """A fitted clone of an estimator, with the seed where it has none."""
     seeded = clone(model)
     seeded.set_params(**dict.fromkeys(free_seeds(model), seed))
     try:
@@ -398,7 +395,7 @@ def check_learning(
     *,
     refits: bool,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it cannot give."""
+    """Refuse a target that a model cannot learn, and an output that it lacks."""
     if refits:
         require_learner(model)
     elif not is_unfitted(model):
@@ -409,13 +406,13 @@ def check_learning(
         return
     if target is None:
         raise InvalidInput(
-            f"{type(model).__name__} is not fitted, and data has no target to fit "
-            "it to; name the column in data.target, or give a fitted one"
+            f"{type(model).__name__} is not fitted, and data has no target; name "
+            "the column in data.target, or give a fitted model"
         )
     estimator = FittedModel.of(model).final
     if not refits:
         read_output(FittedModel.of(estimator), spec.output)
-    labels: list[Any] = [None]  # of a classifier, or one output
+    labels: list[Any] = [None]  # one output of a regressor
     if is_classifier(estimator):
         labels = _classes(target)
     else:
@@ -426,20 +423,20 @@ def check_learning(
 
 
 def require_learner(model: Any) -> BaseEstimator:
-    """The model, if it is an estimator of scikit-learn's kind."""
+    """The model, which must be a scikit-learn estimator."""
     if isinstance(model, BaseEstimator) and has_method(model, "fit"):
         return model
     raise InvalidInput(
-        "expected an estimator of scikit-learn's kind, which can be fitted again, got "
+        "expected a scikit-learn estimator, which can be refitted, got "
         f"{type(model).__name__}"
     )
 
 
 def _classes(target: pd.Series[Any]) -> list[Any]:
-    """The labels of a classifier, as it will know them."""
+    """The sorted labels of a target for a classifier."""
     labels = np.unique(target.to_numpy()).tolist()
     if len(labels) < 2:
-        why = f"a classifier needs two classes, and these rows have {labels[0]!r} alone"
+        why = f"a classifier needs two classes, and all rows have {labels[0]!r}"
         raise InvalidInput(_not_fitted(target, why))
     try:
         check_classification_targets(target)
@@ -459,14 +456,14 @@ def _check_regression(target: pd.Series[Any], spec: ModelSection) -> None:
 
 
 def _why(error: ValueError, table: Any) -> str:
-    """What an estimator says; of a table with missing numbers, that it has some."""
+    """The message of an estimator, with the columns that have missing numbers."""
     columns = missing_numbers(table) if isinstance(table, pd.DataFrame) else []
     if not columns:
         return str(error)
-    said = str(error).partition("\n")[0]
+    message = str(error).partition("\n")[0]
     return (
-        f"numbers are missing in {listed(columns)}, and {said} An estimator that takes "
-        "them would do, or a pipeline that imputes them first"
+        f"numbers are missing in {listed(columns)}, and {message} Use an estimator "
+        "that takes them, or a pipeline that imputes them first"
     )
 
 
@@ -474,11 +471,11 @@ def _not_fitted(target: Any, why: object) -> str:
     return f"cannot be fitted to the target {getattr(target, 'name', 'y')!r}: {why}"
 
 
-# ---- How well a fitted model does on rows that it was not fitted on
+# ---- Scores of fitted models on held-out rows
 
 
 HELD_OUT: Final = "held-out rows"
-MAYBE_FITTED: Final = "rows that it may have been fitted on"
+MAYBE_TRAINING: Final = "rows that may be training rows"
 
 
 @dataclass(frozen=True)
@@ -489,39 +486,44 @@ class ModelScore:
     value: float
     n_rows: int
     rows: str = HELD_OUT
-    constant: float = 0.0  # of the commonest label, or of the mean, whose R² is 0
+    constant: float = 0.0  # score of the most frequent label, or R² of the mean
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
-        """That of a fitted estimator on rows with their target."""
+        """The score of a fitted estimator on rows with their target."""
         with threads_of_run(len(X)):
-            answers = model.predict(X)
+            predictions = model.predict(X)
         if is_classifier(model):
-            value, commonest = accuracy_score(y, answers), Counter(y).most_common(1)
-            return cls("accuracy", float(value), len(y), rows, commonest[0][1] / len(y))
-        return cls("R²", float(r2_score(y, answers)), len(y), rows)
+            value, most_frequent = (
+                accuracy_score(y, predictions),
+                Counter(y).most_common(1),
+            )
+            return cls(
+                "accuracy", float(value), len(y), rows, most_frequent[0][1] / len(y)
+            )
+        return cls("R²", float(r2_score(y, predictions)), len(y), rows)
 
     def in_words(self) -> str:
-        """On one line."""
+        """The score with its rows, on one line."""
         verdict = "" if self.value > self.constant else ", no better than a constant"
         return f"{self.name} {self.value:.3f} on {self.n_rows:,} {self.rows}{verdict}"
 
 
 def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Reason:
-    """The score of an estimator, or why there is none."""
+    """The score of an estimator, or the reason why it has none."""
     if not is_classifier(model) and len(y) < 2:
         return Reason("one held-out row, too few for R²")
     try:
         return ModelScore.of(model, X, y, rows)
-    except ValueError as error:  # such as labels of another kind
+    except ValueError as error:  # such as labels of another type
         return Reason(f"no score: {error}")
 
 
-# ---- The section ``function``: one of the paper's formulas
+# ---- The section ``function``
 
 
 class Formula(Section):
-    """One of the paper's functions, a sum over the features."""
+    """A function of the paper, which is a sum over features."""
 
     name: Literal[
         "power",
@@ -534,7 +536,7 @@ class Formula(Section):
         "exponential",
     ]
     degree: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        None, description="of power only"
+        None, description="only for power"
     )
 
     def conflicts(self) -> Iterator[PropoptError]:
@@ -544,5 +546,5 @@ class Formula(Section):
             yield wrong("power needs a degree, such as 3")
 
     def build(self) -> Function:
-        """The function of that name."""
+        """Make the function of that name."""
         return Power(self.degree) if self.degree else PAPER_FUNCTIONS[self.name]()

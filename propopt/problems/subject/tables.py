@@ -1,4 +1,4 @@
-"""Tables of problems: CSV files, their columns and rows."""
+"""Tables of problem files: CSV files, their columns and rows."""
 
 from __future__ import annotations
 
@@ -39,37 +39,37 @@ from propopt.problems.sections import (
 from propopt.tables.frames import coerce_numbers, listed
 
 
-# ---- CSV files: a cell in each row for each header, or one sentence why not
+# ---- CSV files, checked line by line
 
 
 MOST_OF_A_LINE: Final = 2**24
-"""Bytes."""
+"""Largest number of bytes of a line."""
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table in a file, by its headers and the number of its rows."""
+    """A CSV file: its headers, its number of rows and its format."""
 
     path: Path  # UTF-8 text
     columns: tuple[str, ...]
     n_rows: int
     separator: str = ","  # or a semicolon or a tab
-    numbers_rows: bool = False  # whether a first column without a name is left out
+    numbers_rows: bool = False  # whether the first column has row numbers
 
     @property
-    def told(self) -> str:
-        """What was read otherwise than by commas and all columns; nothing else."""
-        told = []
+    def notes(self) -> str:
+        """A sentence on an unusual format of the file; empty for a usual one."""
+        notes = []
         if self.separator != ",":
-            told.append(f"columns are separated by {_SEPARATORS[self.separator]}")
+            notes.append(f"columns are separated by {_SEPARATORS[self.separator]}")
         if self.numbers_rows:
-            told.append("the first column, without a name, numbers the rows; left out")
-        return f"{self.path.name}: {'; '.join(told)}" if told else ""
+            notes.append("the first column has row numbers and no name; left out")
+        return f"{self.path.name}: {'; '.join(notes)}" if notes else ""
 
     @classmethod
     def of(cls, path: Path) -> CsvTable:
-        """Go through a file once, without keeping its cells."""
-        if not os.path.isfile(path):  # of a name that no file can have, too
+        """Check a file line by line, without storing its cells."""
+        if not os.path.isfile(path):  # also for impossible file names
             raise InvalidInput(f"there is no file {path}")
         try:
             with path.open("rb") as file:
@@ -92,9 +92,9 @@ class CsvTable:
         headers = next(rows, None)
         if headers is None:
             raise InvalidInput(f"{path}:1: is not a CSV table: there is no header")
-        place = f"{path}:{reader.line_num}"
+        location = f"{path}:{reader.line_num}"
         may_number = len(headers) > 1 and headers[0].strip() in ("", "Unnamed: 0")
-        _check_headers(headers[may_number:], place)
+        _check_headers(headers[may_number:], location)
         n_rows = 0
         numbers = array("q")
         for row in rows:
@@ -116,18 +116,18 @@ class CsvTable:
         if n_rows == 0:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
         may_number &= 0 < len(numbers) == len(set(numbers))
-        _check_headers(headers[may_number:], place)
-        own = tuple(headers[may_number:])
-        return cls(path, own, n_rows, separator, may_number)
+        _check_headers(headers[may_number:], location)
+        columns = tuple(headers[may_number:])
+        return cls(path, columns, n_rows, separator, may_number)
 
     def read(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """Some columns; all of them by default."""
+        """Read some columns; all by default."""
         n_bytes = 64.0 * self.n_rows * len(columns or self.columns)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
         return self._parsed(usecols=columns or [*self.columns])
 
     def read_texts(self, column: str) -> pd.Series[str]:
-        """A column as it is written, such as ``1e3`` or ``NA``."""
+        """A column as text, such as ``1e3`` or ``NA``."""
         n_bytes = 4.0 * self.path.stat().st_size
         require_memory(n_bytes, f"{self.path}", "leave rows out")
         texts = self._parsed(
@@ -138,7 +138,7 @@ class CsvTable:
             others = f", and of {len(empty) - 1:,} more" if len(empty) > 1 else ""
             raise InvalidInput(
                 f"{self.path.name}: {column} is empty in row {empty[0]} (the first is "
-                f"row 0){others}; leave such rows out"
+                f"row 0){others}; remove such rows"
             )
         return texts
 
@@ -166,7 +166,7 @@ class CsvTable:
 
 
 def columns_in_words(columns: Sequence[str]) -> str:
-    """The names of columns; a single one may be the first line of any file."""
+    """The names of columns, in a sentence."""
     if len(columns) > 1:
         return f"it has {', '.join(columns)}"
     return "it has a single column; columns are separated by commas"
@@ -178,51 +178,51 @@ _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
 def _separator_of(header: str) -> str:
-    """A comma; the semicolon or tab of a header without one."""
+    """A comma, or the semicolon or tab of a header without commas."""
     others = [mark for mark in _SEPARATORS if mark in header and "," not in header]
     return others[0] if others else ","
 
 
-def _check_headers(headers: list[str], place: str) -> None:
+def _check_headers(headers: list[str], location: str) -> None:
     parted = [mark for mark in ";\t|" if len(headers) == 1 and mark in headers[0]]
     if parted:
         raise InvalidInput(
-            f"{place}: is not a CSV table: columns are parted by {parted[0]!r}; write "
-            "commas, and points in decimal numbers"
+            f"{location}: is not a CSV table: columns are separated by {parted[0]!r}; "
+            "use commas, and points in decimal numbers"
         )
     empty = [number for number, name in enumerate(headers, 1) if not name.strip()]
     if empty:
         raise InvalidInput(
-            f"{place}: column {empty[0]} has no name; name it, or leave it out if it "
-            "numbers the rows"
+            f"{location}: column {empty[0]} has no name; name it, or remove it "
+            "if it has row numbers"
         )
     twice = [name for name, count in Counter(headers).items() if count > 1]
     if twice:
-        raise InvalidInput(f"{place}: two columns have one name: {listed(twice)}")
+        raise InvalidInput(f"{location}: two columns have one name: {listed(twice)}")
 
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
-    """The text, line by line; a line that is no text is refused with its number."""
+    """Lines of text; a line that is not text is refused with its number."""
     for number, line in enumerate(iter(lambda: file.readline(MOST_OF_A_LINE), b""), 1):
         if len(line) == MOST_OF_A_LINE:
             raise InvalidInput(
                 f"{path}:{number}: a line of more than {MOST_OF_A_LINE:,} bytes"
             )
         try:
-            # a mark of byte order may open the first line
+            # the first line may begin with a byte order mark
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InvalidInput(f"{path}:{number}: is not UTF-8 text") from None
         if "\0" in text:
-            raise InvalidInput(f"{path}:{number}: a NUL byte is no text")
+            raise InvalidInput(f"{path}:{number}: a NUL byte is not text")
         yield text
 
 
-# ---- The section ``data``: points of a grid, drawn at random, or rows of a table
+# ---- The section ``data``
 
 
 class Grid(Interval):
-    """A product grid of points."""
+    """Points of a product grid."""
 
     per_dimension: Count
     dimensions: Count
@@ -230,34 +230,34 @@ class Grid(Interval):
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many points and dimensions, without making them."""
+        """The numbers of points and dimensions."""
         n_points = grid_size(self.per_dimension, self.dimensions, self.first)
         return n_points, self.dimensions
 
     def build(self, seed: int) -> Points:
-        """The points, the last dimension fastest."""
+        """The points; the last dimension varies fastest."""
         del seed
         return grid(**self.settings())
 
 
 class Uniform(Interval):
-    """Independent points, uniform in a cube; drawn by the seed of the file."""
+    """Independent points, uniform in a cube, drawn with the seed of the file."""
 
     points: Count
     dimensions: Count
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many points and dimensions."""
+        """The numbers of points and dimensions."""
         return self.points, self.dimensions
 
     def build(self, seed: int) -> Points:
-        """The points that a seed draws."""
+        """Draw the points with a seed."""
         return np.random.default_rng(seed).uniform(self.low, self.high, self.size)
 
 
 class Data(Section):
-    """Where the points come from: exactly one of grid, uniform, sklearn and csv."""
+    """The points: exactly one of grid, uniform, sklearn and csv."""
 
     grid: Grid | None = None
     uniform: Uniform | None = None
@@ -267,8 +267,8 @@ class Data(Section):
     csv: str | None = None
     text: str | None = Field(
         None,
-        description="column of the CSV that holds documents, which are explained word "
-        "by word; no other column is read but the target",
+        description="column of the CSV with documents, which are explained word by "
+        "word; other columns except the target are ignored",
     )
     target: str | None = Field(
         None, description="column of the CSV that the model learns"
@@ -276,40 +276,41 @@ class Data(Section):
     sample_weight: str | None = Field(
         None,
         description="column of the CSV with the weight of each row in the background, "
-        "such as exposure; it is no feature",
+        "such as exposure; it is not a feature",
     )
     explain: Count | None = Field(
         None,
-        description="rows to explain; the model is then fitted on the others, and in "
-        "the inductive setting gradients are known at the others",
+        description="number of rows to explain; the model is fitted on the others, and "
+        "in the inductive setting gradients are available only at the others",
     )
     categorical: list[str] = Field(
-        [], description="columns of the CSV that are categories: text, or codes"
+        [], description="columns of the CSV with categories: text, or codes"
     )
     groups: dict[str, list[str]] = Field(
         {}, description="columns that one-hot encode a feature, by the feature's name"
     )
     standardize: bool = Field(
         False,
-        description="scale numeric columns to mean 0, variance 1 of the fitted rows",
+        description="scale numeric columns to mean 0 and variance 1 on the rows of the "
+        "fit",
     )
 
     def conflicts(self) -> Iterator[PropoptError]:
         given = [name for name in _NOT_OF_SOURCE if getattr(self, name) is not None]
         if len(given) != 1:
-            came = " and ".join(given) or "none of them"
-            known = listed_words(_NOT_OF_SOURCE)
-            yield wrong(f"expected exactly one of {known}, got {came}")
+            got = " and ".join(given) or "none of them"
+            sources = listed_words(_NOT_OF_SOURCE)
+            yield wrong(f"expected exactly one of {sources}, got {got}")
             return
         yield from self.without_effect(given[0], *_NOT_OF_SOURCE[given[0]])
         if self.text is not None:
             yield from self.without_effect("text", *_NOT_OF_TEXT)
         columns = Counter([*self.categorical, *chain(*self.groups.values())])
         for name in [name for name, count in columns.items() if count > 1]:
-            yield wrong(f"column {name!r} stands twice in categorical and groups")
+            yield wrong(f"column {name!r} appears twice in categorical and groups")
         if self.sample_weight is not None and self.sample_weight == self.target:
             yield wrong(
-                f"column {self.target!r} is the target, which is no weight",
+                f"column {self.target!r} is the target, and cannot be the weight",
                 "sample_weight",
             )
         for name in [name for name, group in self.groups.items() if len(group) < 2]:
@@ -317,36 +318,36 @@ class Data(Section):
 
     @property
     def of_formula(self) -> Grid | Uniform | None:
-        """What says where points are, if they are not rows of a table."""
+        """The section of points that are not rows of a table."""
         return self.grid or self.uniform
 
     @property
     def is_table(self) -> bool:
-        """Whether there are rows of a table, not points of a grid or drawn."""
+        """Whether the points are rows of a table."""
         return self.of_formula is None
 
     def check_explain(self, n_rows: int) -> None:
-        """Refuse to explain so many rows that none is left."""
+        """Refuse to explain all rows, without rows for the fit."""
         if self.explain is not None and self.explain >= n_rows:
             raise wrong(
-                f"expected fewer than the {n_rows} rows there are, so that some are "
-                f"left to fit on, got {self.explain}",
+                f"expected fewer than {n_rows}, the number of rows, so that some "
+                f"remain for the fit, got {self.explain}",
                 "explain",
             )
 
     @property
     def outcome(self) -> str | None:
-        """What the model learns, in words; None where the labels say it themselves."""
+        """The name of the target; None if the labels suffice, such as "malignant"."""
         return self.target if self.sklearn is None else SKLEARN_TABLES[self.sklearn][1]
 
     def numeric(self, table: Iterable[object]) -> list[str]:
-        """The columns that neither are categories nor encode one."""
+        """Columns that are neither categories nor part of a one-hot encoding."""
         one_hot = chain.from_iterable(self.groups.values())
         coded = {*self.categorical, *one_hot}
         return [column for column in map(str, table) if column not in coded]
 
     def points(self, seed: int) -> tuple[Points, Points]:
-        """Points to explain and the others, where there is no table."""
+        """Explained points and other points, without a table."""
         assert self.of_formula is not None
         points = self.of_formula.build(seed)
         if self.explain is None:
@@ -361,7 +362,7 @@ SKLEARN_TABLES: Final[dict[str, tuple[str, str | None]]] = {
     "iris": ("classification", None),
     "wine": ("classification", None),
 }
-"""What is learned of each; None where labels are text that says so: "malignant"."""
+"""Task and name of the target; None if labels such as "malignant" suffice."""
 
 _NOT_OF_TEXT = ("standardize", "categorical", "groups", "sample_weight")
 _NOT_OF_SOURCE = {
@@ -376,11 +377,11 @@ _NOT_OF_SOURCE = {
 
 
 _LARGEST = 1e100
-"""Of the numbers of a table: their squares do not overflow."""
+"""Upper bound of numbers in a table, such that squares do not overflow."""
 
 
 def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
-    """The columns as numbers, NaN where missing, or categories where declared."""
+    """Columns as numbers, NaN if missing, or as declared categories."""
     check_declared(list(table), data)
     if data.standardize and not data.numeric(table):
         raise wrong("there is no numeric column", "standardize")
@@ -391,69 +392,70 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     sizes = cells.max(axis=0, initial=0)
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with part("csv"), collect_errors() as mistakes:
+    with part("csv"), collect_errors() as errors:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
-            known = coerce_numbers(column).notna() | column.isna()
-            strange = column[~known].tolist()[:1]
+            is_number = coerce_numbers(column).notna() | column.isna()
+            strange = column[~is_number].tolist()[:1]
             example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
-            mistakes.add(
-                "columns must be numeric, or be named in data.categorical, and these "
-                f"are not: {', '.join([*texts])}{''.join(example)}"
+            errors.add(
+                "columns must be numeric, or listed in data.categorical; these are "
+                f"not: {', '.join([*texts])}{''.join(example)}"
             )
         for columns, must, some in (
             (infinite, "be finite", "infinite"),
             (large, f"lie within ±{_LARGEST:g}", "larger"),
         ):
             if len(columns):
-                told = f"numbers must {must}, and in these columns some are {some}"
-                mistakes.add(f"{told}: {', '.join(columns)}")
+                message = f"numbers must {must}, and in these columns some are {some}"
+                errors.add(f"{message}: {', '.join(columns)}")
     return joined(floats, categories.astype("category"))[list(table)]
 
 
 def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """The columns of both; far faster than column by column where there are many."""
+    """The columns of both tables, concatenated at once for speed."""
     return pd.concat([one, other], axis=1)
 
 
 def missing_numbers(table: pd.DataFrame) -> list[str]:
-    """The columns of numbers in which some are missing."""
+    """Numeric columns with missing numbers."""
     numbers = table.select_dtypes("number")
     return [str(column) for column in numbers.columns[numbers.isna().any()]]
 
 
 def check_declared(columns: Sequence[Hashable], data: Data) -> None:
-    """Refuse categories and groups of columns that are not there."""
-    known = [str(column) for column in columns]
+    """Refuse categories and groups with columns that the table lacks."""
+    names = [str(column) for column in columns]
     declared: list[tuple[Location, str]] = [
         (("categorical",), column) for column in data.categorical
     ]
     for name, group in data.groups.items():
         declared += [(("groups", name), column) for column in group]
-    with collect_errors() as mistakes:
+    with collect_errors() as errors:
         for location, column in declared:
-            if column not in known:
-                hint, names = did_you_mean(column, known), ", ".join(known)
-                message = f"there is no column {column!r}{hint}; there are {names}"
-                mistakes.add(message, *location)
+            if column not in names:
+                hint, listed_names = did_you_mean(column, names), ", ".join(names)
+                message = f"there is no column {column!r}{hint}; the columns are "
+                message += listed_names
+                errors.add(message, *location)
 
 
-# ---- Tables of a problem file: rows as they are read, and as they are explained
+# ---- Tables of a problem file: read, shuffled, split and standardized
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table as it is read."""
+    """A table before it is split."""
 
     features: Any  # a table, or documents
     target: pd.Series[Any] | None
     weights: pd.Series[Any] | None = None  # as background
-    told: str = ""  # what of a CSV was read otherwise than by commas and all columns
+    notes: str = ""  # on an unusual format of the CSV
 
 
 def read_rows(data: Data, folder: Path) -> Rows:
-    """The table of a problem file, of which some rows are left to fit on."""
+    """Read the table of a problem file."""
     with part("data"):
         if data.csv is not None:
             rows = _of_csv(data, folder / data.csv)
@@ -468,12 +470,12 @@ def read_rows(data: Data, folder: Path) -> Rows:
 
 
 def order_of_rows(seed: int, n_rows: int) -> Any:
-    """The shuffled rows: those to explain come first."""
+    """A random order of rows; the explained rows come first."""
     return np.random.default_rng(seed).permutation(n_rows)
 
 
 def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
-    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``."""
+    """A table shuffled, split and scaled, as fields of a ``Subject``."""
     order, is_split = order_of_rows(seed, len(rows.features)), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
     points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
@@ -481,20 +483,20 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
     if data.standardize:
         unscaled = points[data.numeric(points)]
         points, others = standardized(points, others, data)
-    known = {"points": points, "others": others if is_split else points}
-    known["unscaled"] = unscaled
+    fields = {"points": points, "others": others if is_split else points}
+    fields["unscaled"] = unscaled
     if rows.target is not None:
-        known["target"] = rows.target.iloc[explained]
-        known["others_target"] = rows.target.iloc[fitted]
+        fields["target"] = rows.target.iloc[explained]
+        fields["others_target"] = rows.target.iloc[fitted]
     if rows.weights is not None:
-        known["sample_weight"] = rows.weights.loc[known["others"].index]
-    return known
+        fields["sample_weight"] = rows.weights.loc[fields["others"].index]
+    return fields
 
 
 def standardized(
     explained: pd.DataFrame, fitted: pd.DataFrame, data: Data
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both tables, their numeric columns with mean 0 and variance 1 in the second."""
+    """Both tables, with numeric columns of mean 0 and variance 1 in the second."""
     numbers = data.numeric(fitted)
     scaler = StandardScaler().set_output(transform="pandas").fit(fitted[numbers])
     scaled = [
@@ -511,39 +513,39 @@ def _of_csv(data: Data, path: Path) -> Rows:
     with part("csv"):
         table = CsvTable.of(path)
     names = table.columns
-    with collect_errors() as mistakes:
+    with collect_errors() as errors:
         for key in ("target", "text", "sample_weight"):
             column = getattr(data, key)
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                mistakes.add(f"{path.name} has {hint}; {columns_in_words(names)}", key)
+                errors.add(f"{path.name} has {hint}; {columns_in_words(names)}", key)
         others = (data.target, data.sample_weight)
         check_declared([c for c in names if c not in others], data)
-    with collect_errors() as mistakes:
+    with collect_errors() as errors:
         with part("csv" if data.text is None else "text"):
             if data.text is not None:
                 features: Any = table.read_texts(data.text)
             elif names == (data.target,):
-                raise InvalidInput(f"{path.name} has no column beside the target")
+                raise InvalidInput(f"{path.name} has no column except the target")
             else:
                 features = table.read()
-        if data.target is not None:  # a formula learns nothing
+        if data.target is not None:
             if data.text is None:
                 target = features.pop(data.target)
             else:
                 with part("csv"):
                     target = table.read([data.target])[data.target]
             if missing := int(target.isna().sum()):
-                mistakes.add(f"{missing} values are missing", "target")
+                errors.add(f"{missing} values are missing", "target")
         if data.sample_weight is not None:
             weights = features.pop(data.sample_weight)
             check_weights(weights)
         if data.text is None:
             features = read_columns(features, data)
-    return Rows(features, target, weights, table.told)
+    return Rows(features, target, weights, table.notes)
 
 
 def check_weights(weights: pd.Series[Any]) -> None:
-    """Refuse what cannot be the weights of rows."""
+    """Refuse invalid weights of rows."""
     with part("sample_weight"):
         _ = weights_of_rows(weights, None, len(weights))

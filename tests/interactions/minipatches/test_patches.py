@@ -73,8 +73,14 @@ def test_rows_features_and_pairs_of_them_come_as_often_as_they_should(columns):
     for size in (1, 2, 3):  # and so are sets of features, whole and absent
         absent = (~patches.features[:, :size]).all(axis=1) & patches.out[:, 0]
         whole = patches.features[:, :size].all(axis=1)
-        assert far(absent.sum(), usable(columns).without(size), n_patches) < BOUND
-        assert far(whole.sum(), usable(columns).together(size), n_patches) < BOUND
+        assert (
+            far(absent.sum(), usable(columns).probability_without(size), n_patches)
+            < BOUND
+        )
+        assert (
+            far(whole.sum(), usable(columns).probability_together(size), n_patches)
+            < BOUND
+        )
 
 
 def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
@@ -146,21 +152,21 @@ def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
         sets = sets_of(size)
         counts = counted(patches, sets)
         brute = counts.min(axis=1)
-        fewest, place = patch_draws.fewest_usable(patches, sets, usable())
+        fewest, place = patch_draws.fewest_patches(patches, sets, usable())
         assert min(fewest, 30) == min(brute.min(), 30)
         assert fewest >= 30 or brute[place] == fewest
         # each patch has 10 of 40 rows and 3 of 8 features, so that means over rows and
         # sets are no matter of chance
-        share = usable().without(size)
+        share = usable().probability_without(size)
         assert counts.mean() / n_patches == pytest.approx(share, rel=1e-14)
         assert size > 2 or share == pytest.approx(shares[size], rel=1e-14)
     # where they are many nothing is counted
     monkeypatch.setattr(patch_draws, "_counts", None)
-    assert patch_draws.fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
+    assert patch_draws.fewest_patches(drawn(1000), sets_of(2), usable()) == (30, 0)
 
 
 def test_the_number_of_patches_that_is_named_is_the_least():
-    n_all, p = 40 * 28, usable().without(2)
+    n_all, p = 40 * 28, usable().probability_without(2)
     for at_least in (1, 30):
         needed = usable().patches_needed(2, n_all, at_least)
         assert n_all * binom.cdf(at_least - 1, needed, p) <= 0.01
@@ -173,7 +179,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     with pytest.raises(InvalidInput) as caught:
         patch_draws.check_counts(drawn(10), sets_of(2), usable(), NAMES)
     told = str(caught.value)
-    assert told.startswith("n_patches: of 10 patches none is without '")
+    assert told.startswith("n_patches: none of 10 patches is without '")
     needed = usable().patches_needed(2, 28 * 40)
     assert f"with {needed} each set is left out at each row in 99% of draws" in told
     with pytest.warns(FewPatchesWarning) as warned:
@@ -182,7 +188,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     brute = counted(drawn(100), sets_of(2)).min()
     assert f"means of only {brute} patches" in told
     assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in told
-    assert "seen whole by about 11 patches (by 100 with n_patches=934)" in told
+    assert "only about 11 patches contain all 2 features of a set (100 with n_" in told
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         patch_draws.check_counts(drawn(1000), sets_of(2), usable(), NAMES)
@@ -195,7 +201,7 @@ def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
     with pytest.raises(InvalidInput, match=words):
         patch_draws.check_order(usable(n_in_patch=m), order)
     patch_draws.check_order(usable("bernoulli", n_in_patch=m), order)
-    with pytest.raises(InvalidInput, match="3 features are too few for that: take Da"):
+    with pytest.raises(InvalidInput, match="3 features are too few for that: use Da"):
         patch_draws.check_order(usable(n_in_patch=2, n_features=3), 2)
 
 
@@ -214,11 +220,11 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
     ({"keep": "no"}, "keep: expected True or False, got 'no'"),
     ({"folder": 5}, "folder: expected a path or None, got 5"),
-    ({"rows": 90}, "a patch of 90 of 90 rows leaves none out"),
+    ({"rows": 90}, "a patch of 90 of 90 rows leaves no row to be predicted"),
     ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
     ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
     ({"row_sampling": "stratified"}, "row_sampling: rows are drawn by class"),
-    ({"n_patches": 20}, "n_patches: of 20 patches none is without"),
+    ({"n_patches": 20}, "n_patches: none of 20 patches is without"),
     ({"n_features": 2, "order": 3}, "3 features never co-occur"),
 ]
 
@@ -281,7 +287,9 @@ def literal_errors(source: PatchErrors, sets: Any, kept: Any = None) -> Any:
         for i in range(len(source.y)):
             used = source.predictions[out[:, i] & disjoint, i]
             if len(used):
-                result = source.error.of(source.y[[i]], used.mean(axis=0)[None, None])
+                result = source.error.compute(
+                    source.y[[i]], used.mean(axis=0)[None, None]
+                )
                 errors[i, q] = result[0, 0]
     return errors
 
@@ -398,7 +406,7 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     # a set that no patch leaves out is named with what would do
     source = random_source(12, 14, 7, n_in_patch=4)
     needed = patch_draws.PatchCoverage.of(source.patches).patches_needed(3, 35 * 14)
-    told = rf"of 12 patches none is without .*; with {needed} each set is left out"
+    told = rf"none of 12 patches is without .*; with {needed} each set is left out"
     with pytest.raises(InvalidInput, match=told):
         source.errors(source.features.all_sets(3))
 

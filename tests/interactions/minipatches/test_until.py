@@ -150,7 +150,7 @@ def test_it_does_not_stop_where_means_are_of_few_patches():
 def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(asked):
     assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
     assert Minipatches(n_patches=20_000).precision is None
-    assert asked[566].stop.why == "as asked"
+    assert asked[566].stop.why == "as requested"
     assert asked[566].notes == scores(asked[566]).notes == ()
 
 

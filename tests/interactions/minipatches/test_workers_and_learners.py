@@ -109,7 +109,7 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
 
     monkeypatch.setattr(fitting.resources, "in_workers", killed)
     place = folder and tmp_path / folder
-    kept = f"what is finished is in {place}" if place else r"Minipatches\(folder="
+    kept = f"finished patches are in {place}" if place else r"Minipatches\(folder="
     with pytest.raises(SolverFailure, match=f"a worker was killed; {kept}"):
         fitted(many(folder=place), X, Y)
 

@@ -60,7 +60,7 @@ def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
     assert points["a"].isna().any()
     absent = table.loc[points.index, ["a", "c"]].isna()
     np.testing.assert_array_equal(points[["a", "c"]].isna(), absent)
-    result = subject.sloped.gradient(points)
+    result = subject.function_with_slopes.gradient(points)
     assert list(result) == ["a", "b", "c", "city"]
     assert (result["a"][absent["a"]] != 0).any()
     assert subject.score.value > 0.2

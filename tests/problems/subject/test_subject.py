@@ -193,7 +193,7 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, pro
     np.testing.assert_array_equal(estimate.values, law.gradient(ours.points))
     assert np.abs(estimate.values).max() > 1
     values = function.value(ours.points)
-    np.testing.assert_array_equal(ours.sloped.value(ours.points), values)
+    np.testing.assert_array_equal(ours.function_with_slopes.value(ours.points), values)
     (gradient,) = file.build().baselines()
     np.testing.assert_array_equal(gradient.attributions, estimate.values)
 
