@@ -89,7 +89,7 @@ def test_termination_saves_the_rows_that_are_done(file, out, capsys, monkeypatch
     assert len(pd.read_csv(out / "cubic.csv")) == 4
     assert capsys.readouterr().err.splitlines() == [
         "warning: interrupted: 4 of 10 weights are done",
-        "propopt: interrupted; files that were written are whole",
+        "propopt: interrupted; written files are complete",
     ]
     assert signal.getsignal(signal.SIGTERM) == before
 

@@ -154,7 +154,7 @@ def test_another_background_is_named_in_the_file(tmp_path):
             "Churn, standardize: true}",
             "data.standardize: attributions belong",
         ),
-        ("audit_model.txt", "audit_shap.csv", "is no model of LightGBM"),
+        ("audit_model.txt", "audit_shap.csv", "is not a LightGBM model"),
         ("audit_model.txt", "none.txt", "model.booster: there is no file"),
         ("output: log_odds", "output: log_odds, base: x", "audit.base: expected a num"),
     ],

@@ -220,7 +220,7 @@ def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
     assert sweep(file, "-o", out, "-q") == 130
     assert names(out) == []
     assert capsys.readouterr().err == (
-        "propopt: interrupted; files that were written are whole\n"
+        "propopt: interrupted; written files are complete\n"
     )
 
 

@@ -240,8 +240,7 @@ def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, 
     # slopes are none, and told so before anything is fitted
     assert explain(look, "-o", out, "--reasons") == 2
     assert capsys.readouterr().err == (
-        f"{look}:3: explain: reasons are contributions to the output, and "
-        "these are slopes; write kind: contributions\n"
+        f"{look}:3: explain: reasons need contributions, and these are slopes; write kind: contributions\n"
     )
 
 
@@ -288,7 +287,7 @@ def test_documents_are_explained_word_by_word(notes, out, capsys):
     with_column(notes, "stars", range(12))
     no_column = "--text: notes.csv has no column '{}'"
     for other, told in [
-        ((), "--csv: column 'note' holds documents, which are no categories; explain "),
+        ((), "--csv: column 'note' holds documents, not categories; explain "),
         (("--text", "notes"), no_column.format("notes") + " (did you mean "),
         (("--text", "mood"), no_column.format("mood") + "; it has note"),
     ]:

@@ -243,9 +243,9 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
     stop_after(9)
     assert interactions() == 130
     said = capsys.readouterr()
-    told = "interrupted: 243 of 420 patches are fitted; the same call goes on from"
+    told = "interrupted: 243 of 420 patches are fitted; the same call continues from"
     assert told in said.err
-    assert "propopt: interrupted; files that were written are whole" in said.err
+    assert "propopt: interrupted; written files are complete" in said.err
     assert "patches_interactions.csv" in said.out.replace("/patches_", " patches_")
     assert scores(out)[1]
     assert names(kept) == ["patches"]

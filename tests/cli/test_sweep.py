@@ -184,7 +184,7 @@ def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys
 
 
 LARGE = "attributions of the front are not written (.npz): "
-NONE_ASKED = "attributions are not written: none are asked for"
+NONE_ASKED = "attributions are not written: `attributions: none`"
 
 
 @pytest.mark.parametrize(

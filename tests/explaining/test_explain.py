@@ -500,7 +500,7 @@ NOTES = [
 def test_clear_sets_are_named_with_their_signs(note, words, T):
     said = note(T)
     assert words in said
-    assert ("stand in" in said) == ("(-" in said)
+    assert ("can replace" in said) == ("(-" in said)
 
 
 def test_other_notes_are_kept():

@@ -239,8 +239,8 @@ def test_of_a_split_only_the_training_rows_choose():
     refits = read(LINE, MANY, TARGET)
     chosen = SCREEN.choose(DataSplit().fit(refits, seed=4), 2)
     assert chosen[1] == 3
-    assert "3 of 15 sets were chosen for their scores in minipatches" in chosen[2][0]
-    assert chosen[2][0].endswith("corrections count 3")
+    assert "3 of 15 sets were chosen by their scores in minipatches" in chosen[2][0]
+    assert chosen[2][0].endswith("intervals are corrected for 3")
     (fold,) = DataSplit().drawn_folds(200, 4)
     for rows, alike in ((fold.test, True), (fold.training, False)):
         y = TARGET.copy()

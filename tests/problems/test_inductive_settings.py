@@ -178,7 +178,7 @@ def test_the_command_line_writes_the_table_of_all_sweeps(write, tmp_path, capsys
     assert main(["check", path]) == 0
     assert main(["sweep", path, "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert "slopes known at 25 inputs" in printed.out
+    assert "slopes at 25 inputs" in printed.out
     assert printed.err == ""
     table = read_csv(tmp_path / "out" / "file.csv")
     rows = table[table["method"] == "inductive"]

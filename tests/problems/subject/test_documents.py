@@ -117,7 +117,7 @@ def test_an_empty_text_is_refused_with_its_row(file):
         po.problems.read_problem(path).check_data()
     assert str(caught.value).replace(f"{path.parent}/", "") == (
         "file.yaml:1: data.text: notes.csv: note is empty in row 1 (the first is row "
-        "0), and of 1 more; leave such rows out"
+        "0), and of 1 more; remove such rows"
     )
 
 

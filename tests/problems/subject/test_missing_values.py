@@ -167,7 +167,7 @@ def test_of_several_labels_the_commonest_is_explained_and_said_so(told):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
     said, _ = told(X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15), "kind")
-    assert "kind has 3 labels; 'z', the commonest, is explained" in said
+    assert "kind has 3 labels; 'z', the most frequent, is explained" in said
     assert "explained: log-odds of kind = z" in said
 
 

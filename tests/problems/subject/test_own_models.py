@@ -100,7 +100,7 @@ def test_a_fitted_estimator_is_explained_as_it_is(subject):
     G = ours.gradient(ours.points)
     np.testing.assert_allclose(G, np.broadcast_to(ours.estimator.coef_, G.shape))
     assert ours.estimator is sys.modules["own_models"].line
-    assert ours.score.in_words().endswith("on 20 rows that it may have been fitted on")
+    assert ours.score.in_words().endswith("on 20 rows that may be training rows")
 
 
 @pytest.mark.usefixtures("on_path")
@@ -128,8 +128,7 @@ def test_a_callable_needs_no_table(name, problem, complaint):
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
     assert file.build().sweep(progress=False).certified(1e-6)
     assert complaint("own_models:raw", text=text) == (
-        "file.yaml:2: model: Pipeline is not fitted, and data has no target to fit it "
-        "to; name the column in data.target, or give a fitted one"
+        "file.yaml:2: model: Pipeline is not fitted, and data has no target; name the column in data.target, or give a fitted model"
     )
 
 

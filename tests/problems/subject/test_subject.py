@@ -109,7 +109,7 @@ def test_a_fitted_estimator_is_not_fitted_again(imported, monkeypatch):
     assert ours.estimator is model
     np.testing.assert_array_equal(model.coef_, coefficients)
     assert ours.score.value == pytest.approx(r2(model, ours.points, ours.target))
-    assert ours.score.rows == "rows that it may have been fitted on"
+    assert ours.score.rows == "rows that may be training rows"
 
 
 def test_what_jumps_has_the_slopes_of_the_data_law(imported):
