@@ -37,7 +37,7 @@ from propopt.functions import Function
 from propopt.functions.wrapping import wrap_with_table
 from propopt.losses.faithfulness import Units
 from propopt.results.comparison import (
-    MIN_SIZE,
+    MIN_SIZE_CHANGE,
     Comparison,
     NullLevel,
     column_sizes,
@@ -164,7 +164,7 @@ def level_of(
         n_models=len(pairs if in_halves else refits.models),
         distances=np.stack([distances_of(*pair) for pair in pairs]),
         sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
-        least=MIN_SIZE * size,
+        least=MIN_SIZE_CHANGE * size,
         bases=np.array(changes) if len(changes) == len(pairs) else None,
     )
     if not level.limit > 0.0:

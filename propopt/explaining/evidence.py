@@ -179,7 +179,7 @@ def read_parts(
 _MAX_OUTPUTS: Final = 20
 MAJORITY: Final = 0.5  # share of rows or values above which a pattern is the rule
 # A value is large above this share of the mean of the largest |value| of each row
-MIN_SIZE: Final = 0.1
+_LARGE: Final = 0.1
 # relative to the range of predictions, or to the largest value
 _RELATIVE_TOLERANCE: Final = 1e-5
 # error of sums in single precision, relative to the size of predictions
@@ -314,7 +314,7 @@ class AuditEvidence:
     @cached_property
     def min_size(self) -> float:
         """The |value| above which a value is large."""
-        return MIN_SIZE * float(np.abs(self.W).max(axis=1).mean())
+        return _LARGE * float(np.abs(self.W).max(axis=1).mean())
 
     def changed_signs(self, V: Attributions, W: Attributions) -> float:
         """The share of values, large in either table, with different signs."""

@@ -245,7 +245,7 @@ def constant_factor(e: AuditEvidence) -> Diagnosis | None:
     missed = np.abs(missed - np.median(missed))
     share = float((missed <= e.row_tolerance / abs(a) + 1e-4 * np.ptp(f)).mean())
     if len(f) < MIN_ROWS:
-        if relative_error(e.W, a * e.E) > 1e-4:
+        if relative_deviation(e.W, a * e.E) > 1e-4:
             return None
     elif share <= CLEARLY:
         return None
@@ -327,7 +327,7 @@ def slope(V: Array, S: Array) -> float:
     return float((V * S).sum() / max(float((S * S).sum()), 1e-300))
 
 
-def relative_error(V: Array, S: Array) -> float:
+def relative_deviation(V: Array, S: Array) -> float:
     """‖V − S‖ / ‖V‖."""
     return float(np.linalg.norm(V - S)) / max(float(np.linalg.norm(V)), 1e-300)
 
@@ -542,7 +542,7 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
         cause="undetermined",
         headline="Their origin could not be determined",
         evidence=f"Likely: {likely}. They differ from exact values by "
-        f"{percent(relative_error(e.W, e.E))} % of their size.",
+        f"{percent(relative_deviation(e.W, e.E))} % of their size.",
         next_step=step,
         verdict="undetermined",
     )
@@ -551,7 +551,7 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
 # ---- The order of the hypotheses, and the sources that each is tested with
 
 
-Sources: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
+ListSources: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
 
 
 def references(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
@@ -592,13 +592,15 @@ def _mixture_source(
         )
 
 
-def _first(sources: Sources, tests: SourceTest, e: AuditEvidence) -> Diagnosis | None:
+def _first(
+    sources: ListSources, tests: SourceTest, e: AuditEvidence
+) -> Diagnosis | None:
     """The diagnosis for the first source with which a test holds."""
     found = (tests(e, source) for source in sources(e))
     return next((one for one in found if one is not None), None)
 
 
-def _with(sources: Sources, *tests: SourceTest) -> list[Test]:
+def _with(sources: ListSources, *tests: SourceTest) -> list[Test]:
     return [partial(_first, sources, test) for test in tests]
 
 

@@ -68,7 +68,7 @@ SHARE_OF_SIZES: Final = 0.024
 the rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten splits: their differences have twice the
 variance. Distances that sum several squares exceed the largest less often."""
 
-MIN_SIZE: Final = 0.01
+MIN_SIZE_CHANGE: Final = 0.01
 """Changes below this share of all mean sizes together are not flagged."""
 
 
