@@ -137,8 +137,10 @@ def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         unit = "share of values far from sampled ones"
         if errors is not None:
             number = float((difference > _MAX_Z * errors + e.tolerance).mean())
-            sentence += f" {_share(number)} of the values are over {_MAX_Z:g} standard "
-            sentence += "errors from sampled ones."
+            part = (
+                "No value is" if number == 0.0 else f"{percent(number)} % of them are"
+            )
+            sentence += f" {part} over {_MAX_Z:g} standard errors from sampled values."
     return AuditFinding(
         *("exactness", sentence, number, unit, diagnosis.verdict),
         advice=diagnosis.next_step,
@@ -169,8 +171,11 @@ def _signs_and_reasons(
     if diagnosis.is_wrong and diagnosis.values is not None:
         aim, words = diagnosis.values, "exact values"
     share = e.changed_signs(e.W, aim)
-    sentence = f"{_share(share)} of the large values, beyond ±{e.min_size:.2g} "
-    sentence += f"{e.unit}, differ in sign from {words}."
+    size = f"beyond ±{e.min_size:.2g} {e.unit}"
+    sentence = f"No large value, {size}, differs in sign from {words}."
+    if share > 0.0:
+        sentence = f"{percent(share)} % of the large values, {size}, differ in sign "
+        sentence += f"from {words}."
     unit, advice = "share of large values", "Do not derive reasons from these signs."
     signs = AuditFinding("signs", sentence, share, unit, "wrong", advice)
     yield _judged(e, diagnosis, signs)
@@ -181,22 +186,20 @@ def _signs_and_reasons(
     is_clear = np.abs(np.abs(aim) - last) > 2.0 * tolerance  # else any may be first
     others = np.flatnonzero(((largest != expected) & is_clear).any(axis=1))
     share = len(others) / len(largest)
-    where = f"{_share(share).lower()} of the rows"
+    sentence = f"In every row the three largest columns match those of {words}."
     if len(others):
-        where += f": {', '.join(e.row(n) for n in others[:_MAX_NAMED])}"
-        where += ", …" if len(others) > _MAX_NAMED else ""
-    sentence = f"The three largest columns differ from those of {words} in {where}."
-    if not len(others):
-        sentence = f"In every row the three largest columns match those of {words}."
+        rows = ", ".join(e.row(n) for n in others[:_MAX_NAMED])
+        start = ", such as" if len(others) > _MAX_NAMED else ":"
+        sentence = f"The three largest columns differ from those of {words} in "
+        sentence += f"{percent(share)} % of the rows{start} {rows}."
     advice = "Do not send the first three reasons of these rows."
     reasons = AuditFinding("reasons", sentence, share, "share of rows", "wrong", advice)
     yield _judged(e, diagnosis, reasons)
 
 
 def _share(share: float) -> str:
-    """A share in per cent at the beginning of a sentence."""
-    number = percent(share)
-    return "None" if number == "0" else f"{number} %"
+    """A share in per cent, or "none"."""
+    return f"{percent(share)} %" if share > 0.0 else "none"
 
 
 def _judged(e: AuditEvidence, diagnosis: Diagnosis, x: AuditFinding) -> AuditFinding:
@@ -346,7 +349,7 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
         yield AuditFinding(
             f"price_of_{share}",
             f"{start} the avoidable differences changes the values by {change} % on "
-            f"average and {_share(signs).lower()} of the large signs.",
+            f"average and {_share(signs)} of the large signs.",
             *(price, "share of the squared sum", "depends on settings"),
             advice=advice,
             basis="proved",
@@ -390,7 +393,7 @@ def _background(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     return AuditFinding(
         "background",
         f"With half of the {B:,} background rows, the values change by "
-        f"{percent(math.sqrt(share))} % on average, and {_share(signs).lower()} of the "
+        f"{percent(math.sqrt(share))} % on average, and {_share(signs)} of the "
         "large signs change.",
         *(share, unit, "depends on settings"),
         advice=""
