@@ -27,7 +27,7 @@ from propopt.results.audit import Verdict
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Diagnosis:
     """The cause of what the values are, with evidence and advice."""
 
@@ -38,7 +38,6 @@ class Diagnosis:
     verdict: Verdict = "wrong"
     values: Attributions | None = None  # (N, D): what they are, or should be, if known
     source: str = ""  # of these values, in words
-    base: float | None = None  # of these values
 
     @property
     def has_source(self) -> bool:
@@ -84,12 +83,9 @@ def _diagnosis(
     **others: Any,
 ) -> Diagnosis:
     """The diagnosis for values that come from a source, with what was changed."""
-    fields: dict[str, Any] = {
-        "next_step": _NEXT_STEPS.get(cause, ""),
-        "values": source.values,
-    }
-    fields |= {"source": source.words, "base": source.base, **others}
-    return Diagnosis(cause=cause, headline=headline, evidence=evidence, **fields)
+    others.setdefault("next_step", _NEXT_STEPS.get(cause, ""))
+    others |= {"values": source.values, "source": source.words}
+    return Diagnosis(cause, headline, evidence, **others)
 
 
 _NEXT_STEPS: Final = {
@@ -166,7 +162,6 @@ def other_background(e: AuditEvidence) -> Diagnosis | None:
         verdict="depends on settings",
         values=e.W,  # their background is not known to the last digit
         source="values for another background",
-        base=float(np.median(e.implied_base)),
     )
 
 
@@ -189,7 +184,6 @@ def optimized(e: AuditEvidence) -> Diagnosis | None:
         verdict="undetermined" if start.values is None else "depends on settings",
         values=e.W,
         source="optimized contributions",
-        base=start.base,
     )
 
 
@@ -587,7 +581,6 @@ def _mixture_source(
             words="values for another background",
             exact=mixture.values,
             tolerance=e.mixture_tolerance(mixture, V),
-            base=float(np.median(e.implied_base)),
             is_fitted=True,
         )
 

@@ -41,7 +41,7 @@ class ReferenceHypothesis:
     """A source that the audited values may come from, with its values and base."""
 
     words: str  # after "they are"
-    base: float | None  # None if it is unknown
+    base: float | None = None  # None if it is unknown
     exact: Attributions | None = None  # (N, D); None if only the base is known
     tolerance: Array | float = 0.0  # (N, D) or (): smaller differences are rounding
     is_given: bool = False  # the values for the given background
