@@ -25,7 +25,7 @@ from propopt.explaining.evidence import (
 )
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.front_chapters import front_path_of
-from propopt.explaining.hypotheses import LIME, Diagnosis, diagnosed
+from propopt.explaining.hypotheses import LIME, Diagnosis, diagnose
 from propopt.explaining.problem import RowNumbers
 from propopt.explaining.sources import PATHS
 from propopt.explaining.sweeping import sweep
@@ -257,11 +257,12 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
         between = f"{_rounded(ends[0])} to {_rounded(ends[-1])}"
         sentence += f" ({between} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
-    yield AuditFinding("main_effects", f"{told}.", share, unit, "depends on settings")
-    needed, could = front.least / front.plain, front.removable / front.plain
-    words = f"Adding up to the predictions needs {_whole(needed)} of them; "
-    words += f"{_whole(could)} could go."
-    if share < 0.0:  # of the differences these are over 100 %
+    verdict: Verdict = "depends on settings"
+    yield AuditFinding("main_effects", f"{sentence}.", share, unit, verdict)
+    required = front.least / front.plain
+    avoidable = max(front.roughness - front.least, 0.0) / front.plain
+    noun, parts = "these differences", (required, avoidable)
+    if share < 0.0:  # these would be over 100 % of the differences
         rest = front.least / front.roughness
         noun, parts = "the differences without main effects", (rest, 1.0 - rest)
     sentence = "Rows must add up to their predictions: this requires "
@@ -419,16 +420,10 @@ def _front(
         subject_to=[front.totals],
         progress=False,
     )
-    # it is shown even if a column that is not used gets something
-    trail = front_path_of(found, found.knee())
-    words = {**trail.words, aim.name: f"faithfulness to {zero} values"}
-    return replace(trail, others=found.baselines, words=words)
-
-
-_REACH: Final = 1e3
-"""How far weights go from that which removes half of what could go."""
-
-_N_WEIGHTS: Final = 25
+    path = front_path_of(found, found.knee())
+    names = {**path.labels, aim.name: f"faithfulness to {values} values"}
+    # audited values are shown even if an unused column is not zero
+    return replace(path, baselines=found.baselines, labels=names)
 
 
 @suggests_arguments

@@ -528,7 +528,7 @@ def compare(
 
 
 def _refuse_unfit(settings: CheckedSettings) -> None:
-    """Refuse what versions of a model cannot be made with; both take one graph."""
+    """Refuse settings that do not fit two versions; both share one graph."""
     settings.refuse_settings_of_other_kinds()
     replace(settings, graph=None).refuse_joint_settings()
 
