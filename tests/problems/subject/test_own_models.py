@@ -128,7 +128,8 @@ def test_a_callable_needs_no_table(name, problem, complaint):
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
     assert file.build().sweep(progress=False).certified(1e-6)
     assert complaint("own_models:raw", text=text) == (
-        "file.yaml:2: model: Pipeline is not fitted, and data has no target; name the column in data.target, or give a fitted model"
+        "file.yaml:2: model: Pipeline is not fitted, and data has no target; name the "
+        "column in data.target, or give a fitted model"
     )
 
 

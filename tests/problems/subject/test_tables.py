@@ -52,16 +52,20 @@ def complaint(tmp_path, capsys):
          ":4: is not a CSV table: 1 cells under 4 headers"),
         ("a;b;y\n0,1;2;3\n", ":2: decimal numbers have commas; write points"),
         ("a\ty\n1\t2,5\n", ":2: decimal numbers have commas; write points"),
-        ("\na;y\n1;2\n", ":2: is not a CSV table: columns are separated by ';'; use commas, and points in decimal numbers"),
-        ('a,y\n"0,5",1\n"0,7",2\n', " columns must be numeric, or listed in data.categorical; these are not: a; a holds '0,5'"),
+        ("\na;y\n1;2\n", ":2: is not a CSV table: columns are separated by "
+        "';'; use commas, and points in decimal numbers"),
+        ('a,y\n"0,5",1\n"0,7",2\n', " columns must be numeric, or "
+        "listed in data.categorical; these are not: a; a holds '0,5'"),
         ("a,b,y\n1,2,3\n-3e300,4,5\n", " numbers must lie within ±1e+100, and in these "
          "columns some are larger: a"),
         ("a,b,y\n1,2,3\ninf,,2\n", " numbers must be finite, and in these columns some "
          "are infinite: a"),
         ("a,b,y\n1,2,\n1,1,2\n", " file.yaml:1: data.target: 1 values are missing"),
         ('a,y\n"1,2\n', ":2: is not a CSV table: 1 cells under 2 headers"),
-        (",a,y\n5,1,2\n5,3,4\n", ":1: column 1 has no name; name it, or remove it if it has row numbers"),
-        ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or remove it if it has row numbers"),
+        (",a,y\n5,1,2\n5,3,4\n", ":1: column 1 has no name; name it, or remove it "
+        "if it has row numbers"),
+        ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or remove it if "
+        "it has row numbers"),
         ("", ":1: is not a CSV table: there is no header"),
         ("\n\n \n", ":1: is not a CSV table: there is no header"),
         ("a,b,c,y\n", ":1: has no rows"),
