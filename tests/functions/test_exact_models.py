@@ -487,7 +487,7 @@ def test_parameters_are_believed_if_the_model_answers_so(
         function = wrap(model, target, output, data=data)
         assert function.gradient_method == "exact"
         return
-    with pytest.warns(InexactBoxesWarning, match=r"differs .* by up to .* is called"):
+    with pytest.warns(InexactBoxesWarning, match=r"differ .* by up to .* is called"):
         function = wrap(model, target, output, data=data)
     assert "central differences" in function.gradient_method
     if method == "decision_function":
