@@ -187,7 +187,7 @@ REFUSED = [
     (MATCHING + ROBUST, {"error": 1.0}, "error: expected a share below 1, got 1"),
     (1.0 * MATCHING, {"error": 0.1}, "expected 2 to 4 losses to trade off, got 1"),
     (MATCHING + LOCAL + ROBUST, {"error": 0.1}, "one loss of faithfulness, got 2"),
-    (LOCAL + ROBUST, {"error": 0.1}, "ends of the front are not known"),
+    (LOCAL + ROBUST, {"error": 0.1}, "at the ends of the front are not available"),
     (po.GradientMatching(0 * G) + ROBUST, {"error": 0.1}, "0 at both ends"),
     (MATCHING + ROBUST, {"error": 0.1, "subject_to": [SPARSE <= 1.0]}, "Completeness"),
 ]
