@@ -88,19 +88,19 @@ def read_archive(path):
 
 
 def measured(problem_data, name, W):
-    """Value and slope of a loss at W (N, D); of sizes no slope; None if not written."""
-    own = under(problem_data, name)
-    if "target" in own:
-        return float(((W - own["target"]) ** 2).sum()), 2.0 * (W - own["target"])
-    if "sizes" in own:
-        return float(abs(W - own["sizes"]).sum()), None
-    if "totals" in own:
-        rest = (W * own["parts"]).sum(axis=1) - own["totals"]
-        return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
-    left = W - own.get("offset", 0.0)
-    if "neighbours" in own:  # rows beside fixed ones
-        S = own["similarities"] * (own["neighbours"] >= 0)
-        apart = left[:, None] - own["fixed"][own["neighbours"]]
+    """Value and slope of a loss at W (N, D); sizes have none; None if not saved."""
+    parts = under(problem_data, name)
+    if "target" in parts:
+        return float(((W - parts["target"]) ** 2).sum()), 2.0 * (W - parts["target"])
+    if "sizes" in parts:
+        return float(abs(W - parts["sizes"]).sum()), None
+    if "totals" in parts:
+        rest = (W * parts["parts"]).sum(axis=1) - parts["totals"]
+        return float(rest @ rest), 2.0 * rest[:, None] * parts["parts"]
+    rest = W - parts.get("offset", 0.0)
+    if "neighbours" in parts:  # rows compared with fixed ones
+        S = parts["similarities"] * (parts["neighbours"] >= 0)
+        apart = rest[:, None] - parts["fixed"][parts["neighbours"]]
         slope = 4.0 * (S[:, :, None] * apart).sum(axis=1)
         return float(2.0 * (S * (apart**2).sum(axis=2)).sum()), slope
     for kind, view in (("rows", rest), ("columns", W.T), ("entries", W.reshape(-1, 1))):
@@ -162,9 +162,9 @@ def least_excess(problem_data, rates, W, rounding=0.0):
         Y = np.clip(m * R - slope, -c, c)
         slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
     stiff = sum(
-        4.0 * rates[name] * own["similarities"].sum(axis=1, keepdims=True)
-        for name in found
-        if "neighbours" in (own := under(problem_data, name))
+        4.0 * rates[name] * saved["similarities"].sum(axis=1, keepdims=True)
+        for name in losses
+        if "neighbours" in (saved := under(problem_data, name))
     )
     for v in (x for name, x in problem_data.items() if name.endswith(".parts")):
         square = np.maximum((v * v).sum(axis=-1, keepdims=True), 1e-300)
@@ -423,11 +423,13 @@ def check_front(path, header, report):
         columns = [k.removeprefix(start) for k in head if k.startswith(start)]
         same(f"{path.name}: columns {start}", columns, names if columns else [])
     if ends:
-        own = [k for k in names if k not in ends["faithful"]]
-        found = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
-        same(f"{path.name}: columns removed", found, own)
-        kept = [k for k in head if k.partition(".")[0] == "retained"]
-        same(f"{path.name}: columns retained", len(kept), len(names) - len(own))
+        expected = [k for k in names if k not in ends["faithful"]]
+        columns = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
+        same(f"{path.name}: columns removed", columns, expected)
+        retained = [k for k in head if k.partition(".")[0] == "retained"]
+        same(
+            f"{path.name}: columns retained", len(retained), len(names) - len(expected)
+        )
     same(
         f"{path.name}: front_error", "front_error" in head, header["error"] is not None
     )
@@ -467,8 +469,10 @@ def check_front(path, header, report):
             claims[kind] = {k: line[start + k] for k in names if start + k in head}
         for k in names:
             every = line.get("retained") if ends and k in ends["faithful"] else None
-            said["shares"][k] = line.get(f"retained.{k}", line.get(f"removed.{k}", every))
-        check_claims(where, said, best, ends)
+            claims["shares"][k] = line.get(
+                f"retained.{k}", line.get(f"removed.{k}", every)
+            )
+        check_claims(where, claims, best, ends)
     if next(optima, None) or next(others, None):
         raise Contradiction(f"{path.name}: the archive has more points on the curve")
 

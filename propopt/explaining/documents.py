@@ -167,8 +167,8 @@ class DocumentsProblem(ExplanationProblem):
             draws=DrawPlan(_N_SAMPLES, self.settings.seed),
         )
         result = explain_documents(subject, self.labels.points)
-        limits = [row for row in result.rows if row.has_coefficients]
-        short = [n for n, row in enumerate(result.rows) if not row.has_coefficients]
+        limits = [row for row in result.records if row.has_coefficients]
+        short = [n for n, row in enumerate(result.records) if not row.has_coefficients]
         effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self._placed(
             [
@@ -177,7 +177,9 @@ class DocumentsProblem(ExplanationProblem):
             ]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in limits)
-        note = f"LIME is undefined for documents {listed(short)}; they have effects"
+        note = (
+            f"LIME has no coefficients for documents {listed(short)}; they have effects"
+        )
         return Estimate(
             values=values,
             source=f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",

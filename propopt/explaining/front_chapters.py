@@ -76,14 +76,14 @@ def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=trade_offs.losses,
         ends=trade_offs.ends,
-        words={
+        labels={
             name: "faithfulness"
             if _is_faithful(trade_offs, name)
             else trade_offs.reduction_label(name)
             for name in trade_offs.losses
         },
         front=front,
-        others=list(compress(trade_offs.baselines, trade_offs.compared)),
+        baselines=list(compress(trade_offs.baselines, trade_offs.compared)),
     )
 
 

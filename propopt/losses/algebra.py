@@ -184,9 +184,9 @@ class PropertyLoss(Atom, ABC):
     """G (N, D), subtracted from attributions first: A(W) − T is A(W − G)."""
 
     reduces: ClassVar[str] = ""
-    """What is smaller by the share of it that is removed, such as "total size"."""
+    """The quantity that the loss reduces, such as "total size"."""
     share: ClassVar[str] = "retained or removed"
-    """What its share is: of faithfulness "retained", of what it reduces "removed"."""
+    """The word for its share: "retained" for faithfulness, else "removed"."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -182,8 +182,8 @@ _LINES: Final = 4
 
 
 def _share_label(name: str, lost: float, ends: IdealNadir) -> str:
-    """The share of a loss in words, such as ``"80.0 % kept"``."""
-    verb = "kept" if name in ends.faithful else "removed"
+    """The share of a loss in words, such as ``"80.0 % retained"``."""
+    verb = "retained" if name in ends.faithful else "removed"
     return f"{in_percent(1.0 - lost)} {verb}"
 
 
@@ -195,30 +195,6 @@ def _knee(front: pd.DataFrame) -> pd.Series | None:
         return None
     sums = ((losses - losses.min()) / span).sum(axis=1)
     return front.iloc[int(sums.to_numpy().argmin())]
-
-
-def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
-    axes.scatter(
-        knee["x"],
-        knee["y"],
-        s=100.0,
-        facecolors="none",
-        edgecolors="0.15",
-        linewidths=1.4,
-        label=label,
-        zorder=4,
-    )
-
-
-def _knee_label(knee: pd.Series, x: str, y: str, ends: IdealNadir | None) -> str:
-    """The knee, with what is kept and removed there, where that is defined."""
-    words = []
-    for column, name in (("x", x), ("y", y)):
-        if ends is not None and name in ends.at_target:
-            share = ends.share(name, float(knee[column]))
-            verb = "retained" if name in ends.faithful else "removed"
-            words += [f"{in_percent(share)} {verb}"] * math.isfinite(share)
-    return f"knee: {', '.join(words)}" if words else "knee"
 
 
 def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:

@@ -7,13 +7,13 @@ name of the loss and of the array::
     <loss>.target                   T (N, D) of Σ (W − T)²
     <loss>.sizes                    T of Σ |W − T|
     <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
-    <loss>.offset                   what is taken off W before
-    <loss>.neighbours, .similarities of rows beside fixed ones: places j and s (N, k) of
-    <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: no place
-    <loss>.columns, .similarities   the same of columns of W
-    <loss>.entries, .similarities   the same of entries of W, counted row by row
-    <loss>.totals, .parts           t (N,) and v of the constraint W v = t
-    <loss>.limit                    of a loss that is bounded
+    <loss>.offset                   subtracted from W first
+    <loss>.neighbours, .similarities rows with fixed neighbours: indices j and s (N, k)
+    of <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: none
+    <loss>.columns, .similarities   the same for columns of W <loss>.entries,
+    .similarities   the same for entries of W, numbered by rows <loss>.totals, .parts
+    t (N,) and v of the constraint W v = t <loss>.limit                    for a bounded
+    loss
 
 In a metric ω (``metric``), W, targets and the like are divided by √ω in losses, over
 columns with ω > 0; other columns equal those of the target.

@@ -358,7 +358,7 @@ def certain_of(
     widths = optimal_set.reach(beta, variances) + target_error.of_entries()
     widths = np.where(present, widths, 0.0)
     pairs = partial(
-        compared, near=optimal_set, beta=beta, scatter=target_error, by=order
+        compared, near_optimal=optimal_set, beta=beta, scatter=target_error, by=order
     )
     best_ranks, worst_ranks, order_prices = _orders(W, present, ranked, order, pairs)
     notes = [target_error.words]

@@ -241,7 +241,10 @@ REFUSED = {
         lambda _: np.zeros((4, 3, 4)),
         "its outputs on the second axis or on the last",
     ),
-    "class": (lambda _: np.stack([W] * 3, axis=2), "3 outputs, and the explained one is unknown"),
+    "class": (
+        lambda _: np.stack([W] * 3, axis=2),
+        "3 outputs, and the explained one is unknown",
+    ),
     "shape": (lambda _: W[:, :2], "expected 4 rows × 3 columns, as X has, got 4 × 2"),
     "missing": (lambda _: np.where(W > 0, W, np.nan), "not finite"),
     "slopes": (

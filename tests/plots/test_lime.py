@@ -198,7 +198,9 @@ def test_dots_of_words_are_coefficients_and_bands_those_of_runs(words):
     axes = po.plots.lime_coefficients(words)
     own = words.records[0].coefficients
     order = np.argsort(-np.abs(own), kind="stable")
-    assert names_below(axes) == [matplotlib_text(words.records[0].names[j]) for j in order]
+    assert names_below(axes) == [
+        matplotlib_text(words.records[0].names[j]) for j in order
+    ]
     dots = np.asarray(axes.collections[1].get_offsets())
     assert dots[:, 0] == pytest.approx(own[order])
     axes = po.plots.lime_coefficients(words, "second", n_features=1)

@@ -267,8 +267,8 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
             f"{units!r} ({name})" for units, name in methods.items()
         )
         raise InvalidInput(
-            f"explanations: expected all in one unit, got {units_by_method}; bring them to one by "
-            "their units= or scaled"
+            f"explanations: expected equal units, got {units_by_method}; convert them "
+            "by their units= or scaled"
         )
     return next(iter(methods))
 

@@ -148,7 +148,7 @@ class FrontPath:
     def label(self, name: str) -> str:
         """The label of the share of a loss."""
         faithful = self.ends is not None and name in self.ends.faithful
-        return f"{self.words.get(name, name)} {'retained' if faithful else 'removed'}"
+        return f"{self.labels.get(name, name)} {'retained' if faithful else 'removed'}"
 
     @property
     def data(self) -> dict[str, Any]:
