@@ -28,9 +28,9 @@ function = po.wrap(model, data=background)
 shap = po.explainers.TreeShap(data=background).explain(function, patients)
 coordinates = po.functions.TableSchema.of(X).coordinates(patients)
 graph = po.graphs.knn_graph(coordinates, n_neighbors=8)
-share = effects.difference_shares(shap, graph)
-print(share)
-assert round(100 * share.own) == 87
+shares = effects.difference_shares(shap, graph)
+print(shares)
+assert round(100 * shares.main_effects) == 87
 
 # %%
 # Three explanations that add up: SHAP values, robust ones, and robust ones that keep

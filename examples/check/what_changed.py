@@ -41,7 +41,9 @@ def versions(seed):
 # table.
 broken, sound = versions(seed=0)
 for name, comparison in (("broken scale", broken), ("sound scale", sound)):
-    print(f"{name}: {comparison.to_frame().query('distance_flagged')['feature'].tolist()}")
+    print(
+        f"{name}: {comparison.to_frame().query('distance_flagged')['feature'].tolist()}"
+    )
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
 order = [broken.features[j] for j in np.argsort(-broken.distances)]

@@ -69,7 +69,7 @@ class MainEffectRule:
     def by(self) -> str:
         """How the main effects are computed, in words."""
         has_structure = isinstance(self.checked.structure, SumOfProducts)
-        return "read from the model" if has_structure else "by its answers"
+        return "computed exactly" if has_structure else "by evaluations of the model"
 
     def at(self, points: Points, labels: Labels) -> Attributions:
         """Main effects G (N, D); independent of other rows if f has a structure."""

@@ -69,7 +69,9 @@ def precision_of(answer: object) -> float:
     return SINGLE if epsilon < SINGLE and _was_single(array) else epsilon
 
 
-def refuse_unstable_values(a: Values, b: Values, epsilon: float, name: str) -> None:
+def refuse_unstable_values(
+    a: Values, b: Values, epsilon: float, function: object
+) -> None:
     """Refuse a model that returns different values for the same row."""
     size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
     most = min(MOST_DIGITS_LOST * epsilon, MOST_CHANGE) * size
@@ -77,7 +79,7 @@ def refuse_unstable_values(a: Values, b: Values, epsilon: float, name: str) -> N
     if not same.all():
         n = int(np.argmin(same))
         raise InvalidInput(
-            f"{name}: called twice for the same row, the model returned {a[n]:.8g} and "
+            f"{function!r}: called twice for the same row, the model returned {a[n]:.8g} and "
             f"then {b[n]:.8g}; fix its seed, switch randomness off, or explain its mean"
         )
 
@@ -285,7 +287,7 @@ class Trial:
         call: Callable[[], ValuesWithPrecision],
         n_rows: int,
         calls: EvaluationCounter,
-        name: str,
+        function: object,
     ) -> float:
         """The precision ε of values at a few rows, which must agree in two calls."""
         calls.trials += 2 * n_rows
@@ -293,6 +295,6 @@ class Trial:
         start = time.perf_counter()
         again, _ = call()
         self.seconds = max(time.perf_counter() - start, SHORTEST) / n_rows
-        refuse_unstable_values(first, again, epsilon, name)
+        refuse_unstable_values(first, again, epsilon, function)
         self.done = True
         return epsilon

@@ -137,7 +137,7 @@ class CalledModel(WrappedModel):
         call = partial(
             self._call_model, self.readout.values_with_precision, few_points, names
         )
-        return self.trial.call_twice(call, len(few_points), self.calls, repr(self))
+        return self.trial.call_twice(call, len(few_points), self.calls, self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -296,7 +296,7 @@ class TextFunction(WrappedModel):
                 call_few = partial(
                     self._call_model, self.readout.values_with_precision, few
                 )
-                self.trial.call_twice(call_few, len(few), self.calls, repr(self))
+                self.trial.call_twice(call_few, len(few), self.calls, self)
             good = np.isfinite(parts[-1])
             if finite and not good.all():
                 n = int(good.argmin())

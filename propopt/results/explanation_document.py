@@ -276,7 +276,7 @@ def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
     """The share of clear signs, as a finding."""
     number, survive = rounded_percent(share), _survive(explanation, delta)
     basis: Basis = "estimated" if is_sampled(explanation) else "checked"
-    sentence = f"{number} of signs {survive}, the others may turn"
+    sentence = f"{number} of signs {survive}; the others may turn"
     if share == 1.0:
         sentence = f"all signs {survive}"
     return Finding(sentence, basis, "Which signs are clear?", number)

@@ -378,14 +378,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         """Sentences about the contributions that are not listed."""
         small, more = int(self.small[m]), int(self.more[m])
         if more:
-            yield f"{plural(more, 'smaller contribution')} that way: k = {self.k}."
+            yield f"{plural(more, 'smaller contribution')} not listed (k = {self.k})."
         if small:
-            least = f"below {100.0 * self.least_share:g} % of all that way"
+            least = f"below {100.0 * self.least_share:g} % of their sum"
             yield f"{plural(small, 'contribution')} {least}."
         if not small and not count:
             yield f"No contribution makes the {self._output} {self.towards}."
         elif not small and count < self.k:
-            yield "No other contribution goes that way."
+            yield "No other contribution has this direction."
 
     @property
     def _output(self) -> str:
@@ -415,7 +415,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *notes],
             settings={
                 "ranked": plural(self.n_features, "feature or group"),
-                "least share": f"{100.0 * self.least_share:g} % of all that way",
+                "least share": f"{100.0 * self.least_share:g} % of all in this direction",
             },
             chapters=self._row_by_row,
         )

@@ -464,7 +464,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     )
     best.solve("CLARABEL")
     assert rest.value == pytest.approx(half, rel=1e-5)
-    used = "centred partial dependence, read from the model, over 50 background rows"
+    used = "centred partial dependence, computed exactly, over 50 background rows"
     assert audit.settings["main effects"].startswith(used)
 
 

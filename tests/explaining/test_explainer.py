@@ -339,7 +339,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     p[:3] += (total - p[:3].sum()) / 3
     np.testing.assert_allclose(result.attributions[1], p, atol=1e-12)
     same(explainer.explain(rows[[1]]), result, [1])
-    with pytest.raises(po.errors.Refused, match="features of their own"):
+    with pytest.raises(po.errors.Refused, match="different weights by row"):
         result.certain()
     assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
 

@@ -192,9 +192,9 @@ def test_sentences_have_definition_background_rows_and_neighbours():
         "With 2 to 8 neighbours, they explain",
         rf"{100 * share.removable:.0f} % are removable",
         rf"changes the values by {100 * share.halving_cost**0.5:.1f} % on average",
-        "40 customers, 4 neighbours",
+        "40 customers with 4 neighbours each",
         "60 background rows of data",
-        "centred partial dependence, read from the model",
+        "centred partial dependence, computed exactly",
     ):
         assert re.search(words, told), words
     assert all(len(sentence.split()) <= 20 for sentence in said)

@@ -61,7 +61,7 @@ def test_the_largest_contributions_of_the_model_are_there(groups, towards, least
         if reasons.more[n]:
             assert f"  {reasons.more[n]} smaller contribution" in sheet
         if reasons.small[n]:
-            assert f"below {100 * least:g} % of all that way." in sheet
+            assert f"below {100 * least:g} % of their sum." in sheet
     table = reasons.to_frame()
     found = table[["row", "feature", "contribution", "optimized"]]
     pd.testing.assert_frame_equal(
@@ -141,7 +141,7 @@ def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
     head, said = reasons.sheet(2).splitlines()
     assert head == "Row 2: reasons for a higher output, in units of the output"
     assert said == "  No contribution makes the output higher."
-    assert reasons.sheet(1).endswith("No other contribution goes that way.")
+    assert reasons.sheet(1).endswith("No other contribution has this direction.")
     assert "No other" not in reasons.sheet(0)
     lower = found.reasons(k=3, towards="lower", delta=0.1)
     assert lower.features == ("x2", "x1", "x0")

@@ -322,8 +322,12 @@ class DifferenceShares:
             text = "Halving the removable differences changes the values by "
             text += f"{change} on average."
             yield Finding(text, "proved")
-        words = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
-        yield Finding(f"Counted over {self.n_rows:,} {noun}s{words}.", "chosen")
+        words = (
+            ""
+            if self.n_neighbors is None
+            else f" with {self.n_neighbors} neighbours each"
+        )
+        yield Finding(f"Computed over {self.n_rows:,} {noun}s{words}.", "chosen")
         yield from self.made
 
     def document(self, noun: str = "row") -> Document:
