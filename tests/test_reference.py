@@ -37,7 +37,7 @@ TABLES = REFERENCE.TABLES if REFERENCE else {}
 GROUPS = REFERENCE.GROUPS if REFERENCE else {}
 OBJECTS = set(TABLES.get("objects", ()))
 PLACES = sorted({place for table in TABLES.values() for place in table})
-THINGS = {place: pydoc.locate(place) for place in PLACES}
+THINGS = {place: REFERENCE.located(place) for place in PLACES}
 
 
 def names_of(namespace) -> list[str]:

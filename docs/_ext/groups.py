@@ -63,7 +63,7 @@ GROUPS = {
     },
     "propopt.plots.plot_trade_offs": {
         "What is drawn": "frame x y nearest",
-        "How it is drawn": "scale ends units quantity ax",
+        "How it is drawn": "scale ends labels units quantity ax",
     },
     "propopt.problems.subject.subject.Subject": {
         "The rows": "points others columns target others_target sample_weight unscaled",

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers show by themselves, without any request."""
+"""Formulas as MathML, which browsers display without scripts or requests."""
 
 import re
 
@@ -12,11 +12,11 @@ from sphinx.util.math import get_node_equation_number
 PAIR = re.compile(
     r"(?<!left)(?<!right)(\\\|)(.*?)(\\\|)|(?<!left)(\\langle\b)(.*?)(\\rangle\b)"
 )
-"""Norms and brackets: as pairs they are as high as what they enclose."""
+"""Pairs of norms and brackets, which get the height of their contents."""
 
 
 def written(node: nodes.Element, block: bool) -> str:
-    """The formula of a node; one that cannot be written stops the build."""
+    """The formula of a node; an unsupported formula stops the build."""
     text = PAIR.sub(r"\\left\1\4\2\5\\right\3\6", node.astext())
     try:
         return tex2mathml(text, as_block=block)
@@ -32,7 +32,7 @@ def inline(writer, node):
 
 
 def display(writer, node):
-    """A formula on lines of its own, with its number."""
+    """A displayed formula with its number."""
     number = ""
     if node["number"]:
         shown = get_node_equation_number(writer, node)
@@ -43,6 +43,6 @@ def display(writer, node):
 
 
 def setup(app):
-    """One renderer more; Sphinx prefers it to MathJax."""
+    """Register the renderer, which Sphinx prefers to MathJax."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

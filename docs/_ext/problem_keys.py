@@ -36,7 +36,7 @@ CHAPTERS = {
         *("Baseline", "Rule", "Inputs", "WidthRange"),
     ),
 }
-"""Sections of each heading, by their names or by how these end."""
+"""Sections under each heading, by their names or suffixes."""
 
 
 def words(text: str) -> str:
@@ -51,7 +51,7 @@ def code(value: object) -> str:
 
 
 def takes(key: dict[str, Any]) -> list[str]:
-    """What a key takes, in few words."""
+    """The types or values that a key takes."""
     if "const" in key:
         return [code(key["const"])]
     if "enum" in key:
@@ -66,29 +66,29 @@ def takes(key: dict[str, Any]) -> list[str]:
 
 
 def row(name: str, key: dict[str, Any]) -> str:
-    """The line of a key."""
+    """The table row of a key."""
     default = key.get("default")
     plain = not isinstance(default, dict) and default not in (None, [])
     shown = code(default) if plain else ""
-    told = words(key.get("description", ""))
-    return f"| `{name}` | {', '.join(takes(key))} | {shown} | {told} |"
+    meaning = words(key.get("description", ""))
+    return f"| `{name}` | {', '.join(takes(key))} | {shown} | {meaning} |"
 
 
 def table(section: dict[str, Any]) -> str:
-    """A line for each key of a section."""
-    head = ["| key | takes | default | what it says |", "|---|---|---|---|"]
+    """A table of the keys of a section."""
+    head = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     return "\n".join(head + [row(*one) for one in section["properties"].items()])
 
 
 def called(name: str) -> str:
-    """What a file calls a section."""
+    """The name of a section in files."""
     stem = re.sub("(Section|Loss|Model)$", "", name)
-    own = {"Losses": "objective", "Formula": "function"}
-    return own.get(name, re.sub("(?<=[a-z])(?=[A-Z])", "_", stem).lower())
+    renamed = {"Losses": "objective", "Formula": "function"}
+    return renamed.get(name, re.sub("(?<=[a-z])(?=[A-Z])", "_", stem).lower())
 
 
 def part(name: str, section: dict[str, Any]) -> str:
-    """A section under what a file calls it; nothing of one without keys."""
+    """A section with its name in files and its table; empty without keys."""
     keys = section.get("properties")
     if keys is None:
         return ""
@@ -97,12 +97,12 @@ def part(name: str, section: dict[str, Any]) -> str:
         for key in ("kind", "method", "rule")
         if "const" in keys.get(key, {})
     ]
-    told = words(section.get("description", "").split("\n\n")[0])
-    return f"`{(kinds or [called(name)])[0]}` {told}\n\n{table(section)}\n"
+    summary = words(section.get("description", "").split("\n\n")[0])
+    return f"`{(kinds or [called(name)])[0]}` {summary}\n\n{table(section)}\n"
 
 
 def page() -> str:
-    """The whole page; a section that no chapter names is an error."""
+    """The whole page; sections must be in one chapter each."""
     schema = ProblemSchema.model_json_schema()
     left = dict(schema["$defs"])
     parts = [HEAD, f"{table(schema)}\n"]

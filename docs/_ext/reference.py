@@ -1,5 +1,6 @@
-"""Pages of the public names: what Sphinx shows of a class, and how it finds names."""
+"""Pages of the public names: their order, their groups, and links to them."""
 
+import importlib
 import pydoc
 import re
 import sys
@@ -11,6 +12,15 @@ from groups import GROUPS
 
 import propopt as po
 from propopt.results.result import Result
+
+
+def located(path: str) -> object:
+    """The object of a path, also where a function hides the module of its name."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError:
+        return pydoc.locate(path)
 
 
 def with_chapters(text: str) -> str:
@@ -26,7 +36,7 @@ def _chapter(match: re.Match[str]) -> str:
     return "\n".join(f"   ~{'propopt' if n in flat else room}.{n}" for n in names)
 
 
-# every name stands in one of the tables: ``~propopt.results.Explanation``
+# each name is in one of the tables: ``~propopt.results.Explanation``
 PAGES = sorted(Path(__file__).parents[1].glob("reference/*.md"))
 TABLES = {
     page.stem: re.findall(
@@ -34,9 +44,7 @@ TABLES = {
     )
     for page in PAGES
 }
-NAMES = {
-    place.rpartition(".")[2]: place for table in TABLES.values() for place in table
-}
+NAMES = {path.rpartition(".")[2]: path for table in TABLES.values() for path in table}
 TYPES = {
     "array": "numpy.ndarray",
     "numpy.random.Generator": "numpy.random.Generator",
@@ -64,18 +72,18 @@ NAMESPACES = {
     for name in ("graphs", "explainers", "metrics", "null_models", "errors")
 }
 
-# docstrings have formulas as they are read in a terminal: "Σ_n ‖w_n‖²"
+# docstrings have formulas for terminals: "Σ_n ‖w_n‖²"
 SIGNS = "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup"
 TEX = {sign: rf"\{name} " for sign, name in re.findall(r"([^\s,]) (\w+)", SIGNS)}
 TEX |= {"−": "-", "∌": r"\not\ni ", "ᵀ": r"^\top ", "²": "^2", "½": "{1/2}", "₁": "_1"}
-TEX |= {"‖": r"\text{‖}", "|": r"\text{|}"}  # which do not stretch
+TEX |= {"‖": r"\text{‖}", "|": r"\text{|}"}  # without stretching
 
 
 def write_stubs(app) -> None:
-    """A page for each name, in ``reference/api``, which is not committed."""
+    """Write a page for each name to ``reference/api``, which is not committed."""
     folder = Path(app.srcdir) / "reference" / "api"
     folder.mkdir(exist_ok=True)
-    pages = {f"{place}.rst": stub(place) for place in NAMES.values()}
+    pages = {f"{path}.rst": stub(path) for path in NAMES.values()}
     for old in folder.iterdir():
         if old.name not in pages:
             old.unlink()
@@ -85,20 +93,18 @@ def write_stubs(app) -> None:
             page.write_text(text, "utf-8")
 
 
-def stub(place: str) -> str:
-    """The page of a name: a heading, and what documents its kind."""
-    thing, name = pydoc.locate(place), place.rpartition(".")[2]
+def stub(path: str) -> str:
+    """The page of a name: a heading and the directive for its kind."""
+    thing, name = located(path), path.rpartition(".")[2]
     head = f"{name}\n{'=' * len(name)}\n\n"
     if isinstance(thing, types.FunctionType):
-        return f"{head}.. autofunction:: {place}\n"
+        return f"{head}.. autofunction:: {path}\n"
     if not isinstance(thing, type):
-        return f"{head}.. autodata:: {place}\n   :no-value:\n"
+        return f"{head}.. autodata:: {path}\n   :no-value:\n"
     if issubclass(thing, BaseException):
-        return (
-            f"{head}.. autoexception:: {place}\n   :members:\n   :show-inheritance:\n"
-        )
+        return f"{head}.. autoexception:: {path}\n   :members:\n   :show-inheritance:\n"
     bases = [kind.__name__ for kind in thing.__mro__[1:] if is_public(kind)]
-    lines = [f".. autoclass:: {place}", "   :members:"]
+    lines = [f".. autoclass:: {path}", "   :members:"]
     if not (getattr(thing, "_is_protocol", False) or issubclass(thing, dict)):
         lines.append(f"   :inherited-members: {', '.join(bases)}".rstrip())
     if bases:
@@ -109,22 +115,22 @@ def stub(place: str) -> str:
 def is_public(kind: type) -> bool:
     """Whether a class has a page."""
     name = kind.__name__
-    return name in NAMES and pydoc.locate(NAMES[name]) is kind
+    return name in NAMES and located(NAMES[name]) is kind
 
 
 def is_result(thing: object) -> bool:
-    """Whether it is a class that is returned, and not made by hand."""
+    """Whether it is a class of results, which users do not create."""
     return isinstance(thing, type) and issubclass(thing, Result)
 
 
 def expand_chapters(app, name, source):  # noqa: ARG001
-    """Tables of whole chapters, where Sphinx reads a page."""
+    """Expand tables of whole chapters when Sphinx reads a page."""
     if name.startswith("reference/"):
         source[0] = with_chapters(source[0])
 
 
 def hide_signature(app, what, name, thing, options, signature, result):  # noqa: ARG001
-    """What a result is made of is told below its name."""
+    """Hide signatures of results; their fields are listed below."""
     return ("", "") if is_result(thing) else None
 
 
@@ -135,7 +141,7 @@ def is_foreign(member: object) -> bool:
 
 
 def skip_foreign(app, what, name, member, skip, options):  # noqa: ARG001
-    """Leave out what is inherited from elsewhere."""
+    """Omit members that are inherited from other packages."""
     return True if is_foreign(member) else None
 
 
@@ -239,7 +245,7 @@ LETTER = re.compile(r"^( *)([A-Za-z]\.( |$))")
 
 
 def escape(app, what, name, member, options, lines):  # noqa: ARG001
-    """|w| is a size, and no substitution; "D." at the start of a line is no list."""
+    """Escape |w|, which is no substitution, and "D." at the start of a line."""
     code = False
     for at, line in enumerate(lines):
         if line == "Parameters" and is_result(member):
@@ -252,7 +258,7 @@ def escape(app, what, name, member, options, lines):  # noqa: ARG001
 
 
 def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
-    """In blocks of ``.. math::`` the signs of the docstring become LaTeX."""
+    """Turn formulas in blocks of ``.. math::`` into LaTeX."""
     text, depth = [], None
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -269,34 +275,34 @@ def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
 
 
 def find_name(app, env, node, text):
-    """A name as a docstring has it: `Explanation`, `propopt.losses.Sparsity`, `fit`."""
+    """Resolve names in docstrings: `Explanation`, `propopt.losses.Sparsity`, `fit`."""
     if node.get("refdomain") != "py":
         return None
     parts = node["reftarget"].split(".")
-    places = [
+    paths = [
         ".".join([NAMES[part], *parts[at + 1 :]])
         for at, part in enumerate(parts)
         if part in NAMES and (at == 0 or parts[0] == "propopt")
     ]
     if kind := pydoc.locate(f"{node.get('py:module')}.{node.get('py:class')}"):
         bases = (base for base in kind.__mro__ if is_public(base))
-        places += [f"{NAMES[base.__name__]}.{parts[-1]}" for base in bases]
+        paths += [f"{NAMES[base.__name__]}.{parts[-1]}" for base in bases]
     domain, page = env.domains.python_domain, node["refdoc"]
     links = (
-        domain.resolve_xref(env, page, app.builder, "obj", place, node, text)
-        for place in places
+        domain.resolve_xref(env, page, app.builder, "obj", path, node, text)
+        for path in paths
     )
     return next(filter(None, links), None)
 
 
 def link_types(app, config):  # noqa: ARG001
-    """Types of parameters: classes of ours, and those of the inventories."""
+    """Link types of parameters to our classes and to those of the inventories."""
     classes = {name: place for name, place in NAMES.items() if name[0].isupper()}
     config.numpydoc_xref_aliases = {**classes, **TYPES}
 
 
 def setup(app):
-    """What Sphinx asks for."""
+    """Register the handlers with Sphinx."""
     sys.modules.update(NAMESPACES)
     app.add_css_file("reference.css")
     app.connect("config-inited", link_types, priority=100)
