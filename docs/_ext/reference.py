@@ -208,14 +208,12 @@ def arrange(app, what, name, member, options, lines):  # noqa: ARG001
 
 def group_parameters(app, what, name, member, options, lines):  # noqa: ARG001
     """Put long lists of parameters under the titles of their groups."""
-    for field in (":Parameters:", ":Attributes:"):
-        if field in lines and name in GROUPS:
-            start = lines.index(field)
-            fields = (
-                at for at in range(start + 1, len(lines)) if lines[at][:1].strip()
-            )
-            stop = next(fields, len(lines))
-            lines[start:stop] = grouped(name, lines[start + 1 : stop])
+    field = ":Attributes:" if is_result(member) else ":Parameters:"
+    if name in GROUPS and field in lines:
+        start = lines.index(field)
+        fields = (n for n in range(start + 1, len(lines)) if lines[n][:1].strip())
+        stop = next(fields, len(lines))
+        lines[start:stop] = grouped(name, lines[start + 1 : stop])
 
 
 ENTRY = re.compile(r"^    \*\*(.+?)\*\*(?: : |$)")

@@ -183,6 +183,13 @@ class KernelRobustness(PropertyLoss):
     ------
     InvalidInput
         If K is not positive definite to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> loss = po.losses.KernelRobustness(np.eye(2) + 1.0)
+    >>> round(loss.value(np.array([[0.0], [1.0]])), 6)
+    1.0
     """
 
     reduces: ClassVar[str] = "squared differences between neighbours"

@@ -109,6 +109,13 @@ class Conic(Solver):
         by default chosen from the class of the program (see ``AUTOMATIC``).
     options : mapping
         Options passed to the backend unchanged, after those for accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(2)) + po.Sparsity()
+    >>> po.solve(objective, po.solvers.Conic("CLARABEL")).gap < 1e-6
+    True
     """
 
     backend: str | None = None

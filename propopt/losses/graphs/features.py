@@ -29,6 +29,13 @@ def correlation_graph(X: object) -> SimilarityGraph:
 
     Similarities of a constant column are zero. With missing numbers, the correlation of
     two columns uses the rows that have both; with fewer than three it is zero.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> po.graphs.correlation_graph(X).strengths.round(6).tolist()
+    [1.0]
     """
     points, _ = read_points(X, "X")
     n_bytes = PAIR_BYTES * points.shape[1] ** 2
@@ -93,7 +100,14 @@ def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
 
 @suggests_arguments
 def group_graph(labels: ArrayLike) -> SimilarityGraph:
-    """Graph that joins nodes with the same label, with similarity one."""
+    """Graph that joins nodes with the same label, with similarity one.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.group_graph(["a", "b", "a"]).edges.tolist()
+    [[0, 2]]
+    """
     names = np.asarray(labels)
     if names.ndim != 1 or len(names) == 0:
         raise InvalidInput(f"labels: expected one label per node, got {names.shape}")

@@ -257,6 +257,12 @@ def graph_from_matrix(S: object) -> SimilarityGraph:
         If S is not square and symmetric with zero diagonal and finite entries, or has
         negative entries and a Laplacian that is not positive semidefinite: then
         the robustness loss would be unbounded below.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.graphs.graph_from_matrix(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    <precomputed graph: 2 nodes, 1 edges>
     """
     entries = S if sp.issparse(S) else read_array(S, "S", ndim=2)
     matrix = sp.csr_array(entries, dtype=np.float64, copy=True)
@@ -299,7 +305,14 @@ def _check_definite(graph: SimilarityGraph) -> None:
 
 @suggests_arguments
 def complete_graph(n_nodes: int) -> SimilarityGraph:
-    """Graph that joins every pair of nodes, with similarity one."""
+    """Graph that joins every pair of nodes, with similarity one.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.complete_graph(3)
+    <complete graph: 3 nodes, 3 edges>
+    """
     n = read_count(n_nodes, "n_nodes")
     require_all_pairs(n, "a complete graph")
     return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
@@ -307,7 +320,14 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
 
 @suggests_arguments
 def chain_graph(n_nodes: int) -> SimilarityGraph:
-    """Graph of consecutive nodes, as in a time series, with similarity one."""
+    """Graph of consecutive nodes, as in a time series, with similarity one.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.chain_graph(3)
+    <chain graph: 3 nodes, 2 edges>
+    """
     n = read_count(n_nodes, "n_nodes")
     require_memory(80.0 * n, f"a chain of {n} nodes", "use fewer")
     return SimilarityGraph(_path(n), "chain")
@@ -318,6 +338,12 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Graph of the pixels of an image, each joined to up to four neighbours.
 
     Pixels are in row-major order.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.graphs.pixel_graph(2, 2)
+    <pixel graph: 4 nodes, 4 edges, height=2, width=2>
     """
     rows, columns = read_count(height, "height"), read_count(width, "width")
     require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
@@ -734,6 +760,12 @@ def threshold_graph(
         The largest squared distance, ≥ 0.
     same_pattern : bool
         As for :func:`gaussian_graph`.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.graphs.threshold_graph(np.array([[0.0], [1.0], [3.0]]), 1.5)
+    <threshold graph: 3 nodes, 1 edges, threshold=1.5>
     """
     points, _ = read_points(X, "X")
     limit = read_nonnegative(threshold, "threshold")
