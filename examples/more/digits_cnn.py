@@ -1,9 +1,9 @@
 """Which pixels make a handwritten 3 an 8, for a small convolutional network.
 
-The network is trained on scikit-learn's digits. The log-odds of "8" are explained on 64
-unseen threes and eights: by gradients, by SmoothGrad, and by maps that are optimized to
-be smooth over neighbouring pixels and alike for digits that look alike. The picture is
-written to results/digits_cnn.png.
+The network is trained on scikit-learn's digits. The log-odds of "8" are explained for
+64 unseen threes and eights: by gradients, by SmoothGrad, and by optimized maps that are
+smooth over neighbouring pixels and similar for similar digits. The plot is saved to
+results/digits_cnn.png.
 """
 
 from importlib.util import find_spec
@@ -81,26 +81,26 @@ curve = po.sweep(
 )
 
 columns = ["method", "parameter.scale", "excess"]
-print("\nhow far each baseline lies above the best, for the weights that suit it most:")
+print("\nexcess of each baseline over the optimum, for the weights that suit it best:")
 print(curve.distances()[columns].round(3).to_string(index=False))
 
 best = po.solve(objective)
 smoothgrad = baselines[2]
-print("\nlosses of the maps in the picture:")
-for found in (baselines[0], smoothgrad, best):
-    losses = {loss.name: loss.value(found.attributions) for loss in objective.losses}
-    total = objective.value(found.attributions)
-    row = "  ".join(f"{name} {value:7.0f}" for name, value in losses.items())
-    print(f"{found.method:10} {row}  objective {total:7.0f}")
-print(f"certified relative gap of the last: {best.gap:.0e}")
-
-shown = slice(0, 6)
+print("\nlosses of the maps in the plot:")
 maps = [baselines[0], smoothgrad, best]
+for one in maps:
+    losses = {loss.name: loss.value(one.attributions) for loss in objective.losses}
+    total = objective.value(one.attributions)
+    row = "  ".join(f"{name} {value:7.0f}" for name, value in losses.items())
+    print(f"{one.method:10} {row}  objective {total:7.0f}")
+print(f"certified relative gap of the optimum: {best.gap:.0e}")
+
+rows = slice(0, 6)
 grid = po.plots.plot_image_maps(
-    [found.attributions[shown] for found in maps],
+    [one.attributions[rows] for one in maps],
     SHAPE,
     titles=["gradient", "SmoothGrad", "optimized"],
-    images=explained[shown],
+    images=explained[rows],
 )
 picture = Path("results", "digits_cnn.png")
 picture.parent.mkdir(exist_ok=True)

@@ -1,9 +1,9 @@
-"""Near-duplicate reviews: how far LIME and Shapley values are from the best possible.
+"""Near-duplicate reviews: how far LIME and Shapley values are from the optimum.
 
-Reviews that differ in a word or two should have explanations that differ as little as
-the model allows. How little is possible at each cost of faithfulness is a curve, and
-each optimum on it is certified: a run of LIME, what LIME tends to, and Shapley values
-are measured against it, by the same losses.
+Reviews that differ in one or two words should have explanations that differ as little
+as the model allows. The trade-off curve shows how little is possible at each cost of
+faithfulness, with certified optima. Runs of LIME, the limit of LIME, and Shapley values
+are compared with it, by the same losses.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ reviews = pd.read_csv(folder / "reviews.csv")
 model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0))
 model.fit(reviews["text"], reviews["sentiment"])
 
-# the words are those of the lime package, so that its runs can be compared
+# words are split as in the lime package, so that its runs can be compared
 words = po.functions.TextSchema.of(reviews["text"])
 function = po.wrap(model, target="good", output="log_odds", data=words)
 similar = po.graphs.document_graph(function.read(reviews["text"])[0])
@@ -31,7 +31,7 @@ nearest = similar.similarities.max(axis=1).toarray().ravel()
 texts = reviews["text"][nearest > 0.5]
 counts, _ = function.read(texts)
 graph = po.graphs.document_graph(counts)
-print(f"{len(texts)} reviews that resemble another, {graph.n_edges} pairs of them")
+print(f"{len(texts)} reviews with a similar one, {graph.n_edges} similar pairs")
 
 law = po.lime.TextLaw()
 runs = {
@@ -47,21 +47,21 @@ curve = po.sweep(po.GradientMatching(limit) + robust, weights, lime)
 
 
 def at_the_knee(trade_offs: po.TradeOffs) -> list[float]:
-    """How much more each method costs than the optimum for the weight at the knee."""
+    """The excess of each method over the optimum, for the weight at the knee."""
     knee = trade_offs.knee()
     costs = [
-        sum(c * made.losses[name] for name, c in knee.weights.items())
-        for made in trade_offs.baselines
+        sum(c * one.losses[name] for name, c in knee.weights.items())
+        for one in trade_offs.baselines
     ]
     return [cost / knee.objective - 1.0 for cost in costs]
 
 
 columns = ["method", "excess", "at the knee"]
-print("\nbeside the optima for what LIME tends to")
+print("\ncompared with the optima for the limit of LIME")
 table = curve.distances().assign(**{"at the knee": at_the_knee(curve)})
 print(table[columns].round(3).to_string(index=False))
 
-# Shapley values add up in each review, and so do the explanations on their curve
+# Shapley values add up in each review, and so do the optima on their curve
 shapley = po.explainers.TreeShap().explain(function, texts)
 total = function.value(texts) - function.value([""])
 front = po.sweep(
@@ -70,20 +70,20 @@ front = po.sweep(
     {"Shapley values": shapley},
     subject_to=[po.losses.Completeness(total, counts > 0)],
 )
-print("\nbeside the optima that add up")
+print("\ncompared with the optima that add up")
 table = front.distances().assign(**{"at the knee": at_the_knee(front)})
 print(table[columns].round(3).to_string(index=False))
 
 best = front.knee()
-left = float(best.details["irreducible.shared_robustness"])
-print(f"\nat the knee, proved to {best.gap:.0e}; {left:.3g} of roughness stays:")
+irreducible = float(best.details["irreducible.shared_robustness"])
+print(f"\nat the knee, gap {best.gap:.0e}; irreducible roughness {irreducible:.3g}:")
 print(best.shares(), best.stability(), sep="\n\n")
 print(best.certain())
 
 similarities = graph.similarities.toarray()
 first, second = np.unravel_index(similarities.argmax(), similarities.shape)
 pair = [texts.index[first], texts.index[second]]
-print("\ntwo reviews, and how far their explanations of one word are apart")
+print("\ntwo reviews, and the rms difference of the words in both")
 print("\n".join(texts[pair]))
 shared = (counts[[first, second]] > 0).all(axis=0)
 for name, made in {**lime, "Shapley values": shapley, "robust": best}.items():
@@ -92,8 +92,8 @@ for name, made in {**lime, "Shapley values": shapley, "robust": best}.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 curve.plot(ax=axes[0])
-axes[0].set_title("faithful to what LIME tends to")
+axes[0].set_title("faithful to the limit of LIME")
 front.plot(ax=axes[1])
-axes[1].set_title("faithful to Shapley values, adding up")
+axes[1].set_title("faithful to Shapley values, with contributions that add up")
 figure.savefig("explain_reviews.png", dpi=100)
 plt.close(figure)

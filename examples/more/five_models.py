@@ -1,8 +1,8 @@
-"""Five models of one table, by five libraries, whose explanations should agree.
+"""Five models of one table, from five libraries, whose explanations should agree.
 
-The table has a binary column, whole numbers, a skewed column, a constant one, and one
-in which nearly all rows are alike, so that no tree splits there. Models of equal
-quality should be explained alike; columns that a model does not use should get zero.
+The table has a binary column, integers, a skewed column, a constant column, and a
+column with one value in nearly all rows, on which no tree splits. Models of equal
+quality should have similar explanations, and unused columns should get zero.
 """
 
 from itertools import combinations
@@ -41,7 +41,7 @@ def customers(n, rng):
 rng = np.random.default_rng(0)
 X, y = customers(3000, rng)
 X_new, y_new = customers(1000, rng)
-asked = X_new.iloc[:200]
+rows = X_new.iloc[:200]
 models = {
     "LightGBM": LGBMRegressor(
         n_estimators=150, num_leaves=15, learning_rate=0.06, n_jobs=1, verbosity=-1
@@ -68,11 +68,11 @@ models = {
 slopes, shapley = {}, {}
 for name, model in models.items():
     model.fit(X, y)
-    best = po.explain(model, asked, data=X, kind="slopes")
+    best = po.explain(model, rows, data=X, kind="slopes")
     slopes[name] = best.to_frame()
     background = X.sample(100, random_state=0)
     values = shap.TreeExplainer(model, background).shap_values(
-        asked, check_additivity=False
+        rows, check_additivity=False
     )
     shapley[name] = pd.DataFrame(values, columns=X.columns)
     print(f"{name}: R² {model.score(X_new, y_new):.3f}, {best.target.in_words()}")

@@ -1,8 +1,8 @@
-"""How often the diagnosis of LIME cries wolf, and whether it names what is there.
+"""False alarms of the diagnosis of LIME, and its detection of planted problems.
 
-Linear models of independent columns hide nothing but that a coefficient of a bin is no
-slope: it may have the other sign, or be near zero in a middle bin. Other findings are
-false alarms. Each planted case hides one thing, which has to be found.
+For linear models of independent columns, the only problem is that the coefficient of a
+bin is not a slope: it may have the opposite sign, or be close to zero in a middle bin.
+Other findings are false alarms. Each planted case has one problem to detect.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ AGAINST, CANCELS = "sign against the profile", "cancellation by binning"
 
 
 def normal(rng: np.random.Generator, n_columns: int) -> Any:
-    """Independent normal numbers."""
+    """A table of independent normal numbers."""
     return rng.normal(size=(500, n_columns))
 
 
 def counts(rng: np.random.Generator, n_columns: int) -> Any:
-    """Numbers of calls, most of them small, and a column of zeros and ones in four."""
+    """A table of counts, mostly small; every fourth column is binary."""
     means = rng.gamma(1.0, 8.0, (500, n_columns))
     X = rng.poisson(means).astype(float)
     X[:, ::4] = X[:, ::4] > 5.0
@@ -36,20 +36,18 @@ def counts(rng: np.random.Generator, n_columns: int) -> Any:
 
 
 def grades(rng: np.random.Generator, n_columns: int) -> Any:
-    """Codes from 1 to 2, 3 or 6, one after the other."""
+    """A table of codes from 1 to 2, 3 or 6, in turn."""
     most = np.resize([2, 2, 3, 6], n_columns)
-    shares = [rng.dirichlet(np.full(own, 3.0)) for own in most]
-    return np.stack(
-        [1.0 + rng.choice(len(own), size=500, p=own) for own in shares], axis=1
-    )
+    shares = [rng.dirichlet(np.full(count, 3.0)) for count in most]
+    return np.stack([1.0 + rng.choice(len(p), size=500, p=p) for p in shares], axis=1)
 
 
 def harmless(
     n_rows: int = 20, columns: tuple[int, ...] = (3, 5, 10, 20), table: Any = normal
 ) -> Any:
-    """Findings per row: false alarms, notes, and two that are so.
+    """Findings per row of linear models: false alarms, notes, and two true problems.
 
-    These are signs against the slope, and slopes that the contrast of bins cancels.
+    True problems are signs opposite to the slope, and slopes cancelled by bins.
     """
     rows = []
     for D in columns:
@@ -71,7 +69,7 @@ def harmless(
 
 
 def planted() -> Any:
-    """Whether each rule finds what was planted for it, and how much that misleads."""
+    """Whether each rule detects the problem planted for it, with its severity."""
     rows = []
     for rule, label, lime, n_samples in _cases():
         diagnosis = lime.diagnose(n_samples, progress=False)
@@ -92,12 +90,12 @@ def _even(n_columns: int, low: float = 0.0, high: float = 1.0) -> Any:
 
 def _linear(slopes: list[float], X: Any) -> Any:
     model = LinearRegression().fit(X, X @ slopes)
-    model.coef_ = np.array(slopes)  # without dust of rounding
+    model.coef_ = np.array(slopes)  # without rounding
     return model
 
 
 def _product(X: Any) -> Any:
-    """x1 (x2 - 0.3)."""
+    """A model that equals x1 (x2 - 0.3)."""
     terms = PolynomialFeatures(2, interaction_only=True)
     return make_pipeline(terms, LinearRegression()).fit(X, X[:, 0] * (X[:, 1] - 0.3))
 
@@ -108,7 +106,7 @@ def _at(model: Any, row: list[float], X: Any, **law: Any) -> Any:
 
 
 def _cases() -> Iterator[tuple[str, str, Any, int]]:
-    """A rule, what is planted for it, an explanation, and samples of a run."""
+    """Cases: rule, planted problem, explanation, and samples of a run."""
     X, two, n = _even(2), _even(2, -10.0, 10.0), 5000
     rises = DecisionTreeRegressor(max_depth=4, monotonic_cst=[1, 0])
     rises.fit(X, X.sum(axis=1))
@@ -118,21 +116,21 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
     height = np.exp(-0.5 * ((bump - [-3.0, 3.0]) ** 2).sum(axis=1))
     tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(bump, height)
     below = _at(tree, [-3.0, -2.3], bump, kernel_width=1.0)
-    yield "alignment artifact", "a bump beside a flat row", below, n
+    yield "alignment artifact", "a bump next to a flat row", below, n
 
-    near = _at(_product(X), [0.1, 0.1], X, kernel_width=0.6)
-    yield "bandwidth fragility", "a root near the width", near, n
+    fragile = _at(_product(X), [0.1, 0.1], X, kernel_width=0.6)
+    yield "bandwidth fragility", "a root close to the width", fragile, n
     five = _at(_linear([5.0, 1.0], two), [0.5, 7.0], two, n_bins=5)
     yield "cancellation by binning", "the middle one of five bins", five, n
     line = _even(1)
     edge = _at(_linear([1.0], line), [0.505], line)
-    yield "edge proximity", "a value beside an edge", edge, n
+    yield "edge proximity", "a value close to an edge", edge, n
     rivals = _even(5)
     close = _at(_linear([5.0, 4.0, 3.0, 2.99, 0.1], rivals), [0.1] * 5, rivals)
     yield "noise", "a slope near 0, a run of 20 samples", close, 20
     many = _even(12)
-    alike = _at(_linear([1.0] * 12, many), [0.1] * 12, many)
-    yield "unstable ranking", "twelve alike, a run of 50 samples", alike, 50
+    equal = _at(_linear([1.0] * 12, many), [0.1] * 12, many)
+    yield "unstable ranking", "twelve equal slopes, a run of 50 samples", equal, 50
 
     narrow = _at(_product(X), [0.9, 0.1], X, kernel_width=0.2)
     yield "weight collapse: ridge", "a narrow kernel", narrow, n
@@ -171,7 +169,7 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
 if __name__ == "__main__":
     for kind in (normal, counts, grades):
         print(f"{kind.__name__}\n{harmless(table=kind).round(2).to_string()}\n")
-    found = planted()
-    print(f"\n{found.round(2).to_string()}")
-    named = (found["named as"] == "finding").sum()
-    print(f"\n{named} of {len(found)} planted cases are findings, the others notes")
+    cases = planted()
+    print(f"\n{cases.round(2).to_string()}")
+    named = (cases["named as"] == "finding").sum()
+    print(f"\n{named} of {len(cases)} planted cases are findings, the others notes")

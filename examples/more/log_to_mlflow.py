@@ -3,10 +3,10 @@
     pip install -e ".[mlflow,boosting]"
     python examples/more/log_to_mlflow.py
 
-A run of MLflow gets what was found as files that open anywhere, with the gap as a
-metric. The fitted explainer becomes a model of MLflow that answers for new rows: a text
-file of trees and an archive of arrays, and this file as its code, so that nothing is
-pickled. Loaded back it gives the same attributions, to the last bit.
+The run of MLflow gets the explanation as files, with the gap as a metric. The fitted
+explainer becomes an MLflow model that explains new rows. It consists of a text file of
+trees, an archive of arrays, and this file as its code, so nothing is pickled. After
+loading, it gives identical attributions.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class AttributionsModel(mlflow.pyfunc.PythonModel):
     """A model of MLflow whose predictions are attributions."""
 
     def load_context(self, context: Any) -> None:
-        """Read both files; an explainer of another model is refused."""
+        """Load both files; an explainer of another model is refused."""
         trees = lightgbm.Booster(model_file=context.artifacts["trees"])
         self.explainer = po.Explainer.load(context.artifacts["explainer"], trees)
 
     def predict(
         self, context: Any, model_input: pd.DataFrame, params: Any = None
     ) -> pd.DataFrame:
-        """Attributions of each row by itself, under the names of its columns."""
+        """The attributions of each row, with the names of the columns."""
         del context, params
         return self.explainer.explain(model_input).to_frame()
 
 
-mlflow.models.set_model(AttributionsModel())  # what MLflow makes of this file
+mlflow.models.set_model(AttributionsModel())  # the model in this file
 
 
 def main(folder: Path) -> None:
-    """Explain, log, load again, and compare."""
+    """Explain, log, load, and compare."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     data = lightgbm.Dataset(X[100:], y[100:])
     settings = {"objective": "regression", "verbose": -1, "num_threads": 1}
@@ -77,14 +77,14 @@ def main(folder: Path) -> None:
     print("logged:", ", ".join(sorted(Path(one.path).name for one in logged)))
 
     loaded = mlflow.pyfunc.load_model(model.model_uri)
-    again, own = loaded.predict(X[:20]), explainer.explain(X[:20]).to_frame()
-    print("the same attributions, loaded back:", again.equals(own))
-    kept = mlflow.artifacts.download_artifacts(
+    again, direct = loaded.predict(X[:20]), explainer.explain(X[:20]).to_frame()
+    print("the same attributions, loaded back:", again.equals(direct))
+    archive = mlflow.artifacts.download_artifacts(
         run_id=run.info.run_id, artifact_path="explanation.npz"
     )
-    print(po.results.Explanation.load(kept))
+    print(po.results.Explanation.load(archive))
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
-        main(Path(place))
+    with tempfile.TemporaryDirectory() as folder:
+        main(Path(folder))
