@@ -189,7 +189,7 @@ def arranged(text: str) -> str:
     if not example:
         return text
     head = [summary]
-    if rest and re.match(r"\w", rest[0]) and not rest[0].endswith(":"):
+    if rest and re.match(r"[\w`*]", rest[0]) and not rest[0].endswith(":"):
         head.append(rest.pop(0))
     head += [".. rubric:: Example", example]
     notes = "\n\n".join([*rest, sections.pop("Notes", "")]).strip()

@@ -167,9 +167,13 @@ def test_axes_show_shares_where_the_ends_are_available():
     np.testing.assert_allclose(line(axes, "optimized"), sorted(lost), atol=1e-12)
     knee = trade_offs.knee()
     (ring,) = [x for x in axes.collections if x.get_label().startswith("knee")]
-    kept, removed = (knee.loss_shares[name] for name in ("gradient_matching", ROBUST))
-    np.testing.assert_allclose(ring.get_offsets(), [[1 - kept, 1 - removed]], rtol=1e-9)
-    expected = f"knee: {100 * kept:.1f} % kept, {100 * removed:.1f} % removed"
+    retained, removed = (
+        knee.loss_shares[name] for name in ("gradient_matching", ROBUST)
+    )
+    np.testing.assert_allclose(
+        ring.get_offsets(), [[1 - retained, 1 - removed]], rtol=1e-9
+    )
+    expected = f"knee: {100 * retained:.1f} % retained, {100 * removed:.1f} % removed"
     assert expected in labels(axes)
 
 

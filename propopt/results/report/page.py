@@ -248,7 +248,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "slopes of the model.",
     "target error": "The estimated share by which the objective is worse because the "
     "model was sampled; 0 where it was computed exactly.",
-    "kept": "The share of the target's faithfulness that an explanation has; the "
+    "retained": "The share of the target's faithfulness that an explanation has; the "
     "target has 100 %.",
     "removed": "The share of another loss of the target, such as differences between "
     "similar rows, that an explanation does not have.",
