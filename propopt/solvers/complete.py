@@ -174,7 +174,7 @@ class MinimumNorm(Solver):
             for loss, flat in zip(program.losses, flats, strict=True)
         ]
 
-        def answer(weights: Array, _: float, __: Solution | None) -> Solution:
+        def solve(weights: Array, _: float, __: Solution | None) -> Solution:
             # started at zero, LSMR ends at the smallest solution
             roots = np.sqrt(weights)
             A = sp.vstack([r * flat for r, flat in zip(roots, flats, strict=True)])
@@ -183,4 +183,4 @@ class MinimumNorm(Solver):
             w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
             return Solution(W=w.reshape(program.shape))
 
-        return PreparedFunction(answer)
+        return PreparedFunction(solve)

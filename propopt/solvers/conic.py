@@ -280,7 +280,7 @@ class _Compiled(Prepared):
 
     def _stopped(self, reason: str) -> SolverFailure:
         return SolverFailure(
-            f"{self._backend} stopped without an answer ({reason}); try another "
+            f"{self._backend} stopped without a solution ({reason}); try another "
             "solver, such as solver='CLARABEL' or solver='SCS'"
         )
 

@@ -136,8 +136,8 @@ def _run(
                 program.problem.solve(solver=backend, **settings)
         except cp.SolverError as error:
             raise SolverFailure(
-                f"{backend} stopped without an answer ({error}); another solver may "
-                "do, such as solver='CLARABEL' or solver='SCS'"
+                f"{backend} stopped without a solution ({error}); try another "
+                "solver, such as solver='CLARABEL' or solver='SCS'"
             ) from error
     status = program.problem.status
     if "infeasible" in status and program.problem.constraints:

@@ -233,7 +233,7 @@ class Composite:
     P: Sparse | Array | None  # gram matrices, with their weights
     Q: Array | None
     terms: tuple[Term, ...]  # the losses that are not smooth
-    layout: Layout  # how systems are solved; "dense" asks for dense matrices
+    layout: Layout  # how systems are solved; "dense" needs dense matrices
     totals: Totals | None = None  # the given row sums
 
     def coupling(self, W: Attributions) -> Attributions:
@@ -388,10 +388,10 @@ class EdgeNewton:
 
     def _state(self, s: Array) -> State:
         program = self._program
-        held = s > 0
-        tails, heads = self._tails[held], self._heads[held]
+        positive = s > 0
+        tails, heads = self._tails[positive], self._heads[positive]
         laplacian = _laplacian(
-            tails, heads, s[held], len(program.G), program.layout == "dense"
+            tails, heads, s[positive], len(program.G), program.layout == "dense"
         )
         system = program.system(0.0, laplacian)
         W = program.minimiser(system, program.G)

@@ -79,15 +79,13 @@ class ConstrainedEntryCg(Solver):
             totals=np.asarray(sums.target)[:, 0],
         )
 
-        def answer(
-            weights: Array, tolerance: float, start: Solution | None
-        ) -> Solution:
+        def solve(weights: Array, tolerance: float, start: Solution | None) -> Solution:
             system = _System(positive_terms(weights, losses), rows)
             begin = system.aim if start is None else support.values(start.W)
             w = system.minimum(rows.nearest(begin), tolerance)
             return Solution(W=support.expanded(w), multipliers=(math.inf,))
 
-        return PreparedFunction(answer)
+        return PreparedFunction(solve)
 
 
 @final

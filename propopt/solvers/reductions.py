@@ -67,13 +67,13 @@ def prepare_centred(
     bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
     inner = prepare(Program(losses, bounds, program.shape))
 
-    def answer(weights: Array, tolerance: float, start: Solution | None) -> Solution:
+    def solve(weights: Array, tolerance: float, start: Solution | None) -> Solution:
         begin = None if start is None else replace(start, W=start.W - M)
         solution = inner.solve(weights, tolerance, begin)
         duals = _exact_duals(program, solution.W, M, weights)
         return replace(solution, W=solution.W + M, duals={**duals, **solution.duals})
 
-    return PreparedFunction(answer)
+    return PreparedFunction(solve)
 
 
 def _exact_duals(
@@ -274,7 +274,7 @@ def _prepared_alone(program: Program, only: Attributions) -> Prepared:
     zero = zeros(program.bounds)
     prices = tuple(math.inf if bound in zero else 0.0 for bound in program.bounds)
 
-    def answer(_: Array, tolerance: float, __: Solution | None) -> Solution:
+    def solve(_: Array, tolerance: float, __: Solution | None) -> Solution:
         for bound in program.bounds:
             value = bound.loss.value_at(only)
             if value > bound.limit * (1.0 + tolerance):
@@ -285,4 +285,4 @@ def _prepared_alone(program: Program, only: Attributions) -> Prepared:
                 )
         return Solution(W=only.copy(), multipliers=prices)
 
-    return PreparedFunction(answer)
+    return PreparedFunction(solve)

@@ -81,12 +81,12 @@ class Prepared(ABC):
 class PreparedFunction(Prepared):
     """A prepared program that a single function solves."""
 
-    answer: Callable[[Array, float, Solution | None], Solution]
+    function: Callable[[Array, float, Solution | None], Solution]
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        return self.answer(weights, tolerance, start)
+        return self.function(weights, tolerance, start)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,8 +148,8 @@ class Dispatcher(Solver):
         """This solver with the other solver chosen, or the reason for none."""
 
     def refusal(self, program: Program) -> str | None:
-        answer = self.take(program)
-        return answer.reason if isinstance(answer, Reason) else None
+        choice = self.take(program)
+        return choice.reason if isinstance(choice, Reason) else None
 
 
 # ---- Reductions: a program is solved as another one, in other coordinates

@@ -375,8 +375,8 @@ class _Split(Prepared):
         losses, shape = self._program.losses, self._program.shape
         if sum(loss.map.flat_rows(shape) for loss in losses) > CLARABEL_ROWS:
             return None
-        answer = Conic("CLARABEL").take(self._program)
-        return answer if isinstance(answer, Solver) else None
+        choice = Conic("CLARABEL").take(self._program)
+        return choice if isinstance(choice, Solver) else None
 
 
 def _size(G: Array, totals: Totals | None) -> float:

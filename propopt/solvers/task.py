@@ -133,29 +133,29 @@ class Auto(Dispatcher):
         Refused
             If no solver takes it, with the reason of the most general one.
         """
-        answer = self.take(program)
-        if isinstance(answer, Reason):
-            raise Refused(f"no solver takes this program: {answer.reason}")
-        return answer
+        choice = self.take(program)
+        if isinstance(choice, Reason):
+            raise Refused(f"no solver takes this program: {choice.reason}")
+        return choice
 
 
 def _first(program: Program) -> Solver | Reason:
     """The first solver of the table that takes the program, or the last reason."""
     for of_entries in (EntryReduction(Auto()), ConstrainedEntryCg()):
-        answer = of_entries.take(program)
-        if isinstance(answer, Solver):
-            return answer
+        choice = of_entries.take(program)
+        if isinstance(choice, Solver):
+            return choice
     n_points, n_features = program.shape
     if n_features > max(MANY_FEATURES, WIDE * n_points):
-        answer = TransposeReduction(Auto()).take(program)
-        if isinstance(answer, Solver):
-            return answer
-    answer = choose_curve_solver(program)
+        choice = TransposeReduction(Auto()).take(program)
+        if isinstance(choice, Solver):
+            return choice
+    choice = choose_curve_solver(program)
     for solver in _PREFERENCE:
-        if isinstance(answer, Solver):
+        if isinstance(choice, Solver):
             break
-        answer = solver.take(program)
-    return answer
+        choice = solver.take(program)
+    return choice
 
 
 _PREFERENCE: tuple[Solver, ...] = (
@@ -209,12 +209,12 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     if isinstance(solver, Auto):
         return solver.select(program)
     if isinstance(solver, ZeroBoundReduction | CompletenessReduction | ShiftReduction):
-        answer = solver.take(program)
+        choice = solver.take(program)
     else:
-        answer = _without_shift(program, solver.take)
-    if isinstance(answer, Reason):
-        raise Refused(f"{solver.name} cannot solve this: {answer.reason}")
-    return answer
+        choice = _without_shift(program, solver.take)
+    if isinstance(choice, Reason):
+        raise Refused(f"{solver.name} cannot solve this: {choice.reason}")
+    return choice
 
 
 def _without_shift(

@@ -218,7 +218,7 @@ def test_a_status_that_cvxpy_does_not_know_is_a_failure(rng, monkeypatch):
         raise ValueError("Cannot unpack invalid solution: Solution(status=UNKNOWN)")
 
     monkeypatch.setattr(cp.Problem, "solve", solve)
-    with pytest.raises(SolverFailure, match="CLARABEL stopped without an answer"):
+    with pytest.raises(SolverFailure, match="CLARABEL stopped without a solution"):
         po.solve(problem(rng, 0.0), "CLARABEL")
 
 
