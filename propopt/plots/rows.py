@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
@@ -118,8 +119,8 @@ def plot_row(
     widths = np.array([bar.value for bar in bars])
     steps = None if base is None else base + np.cumsum(widths[::-1])[::-1] - widths
     axes = draw_bars(Bars(bars, along), ax, steps)
-    for container in axes.containers:
-        for bar in container.get_children():
+    for bar in axes.patches:
+        if isinstance(bar, Rectangle):
             index = round(bar.get_y() + 0.5 * bar.get_height())
             if index < len(order) and doubtful[order[index]]:
                 bar.set(hatch=HATCH, edgecolor="white")
@@ -127,8 +128,10 @@ def plot_row(
         _mark_base_and_prediction(axes, base, widths)
     axes.set_title(title_of(result, f"row {row}"), fontsize="medium")
     if doubtful[order].any():
-        style = {"hatch": HATCH, "edgecolor": "white", "facecolor": OTHERS}
-        axes.fill_between([], [], label=hatching_label(certain), **style)
+        label = hatching_label(certain)
+        axes.fill_between(
+            [], [], label=label, hatch=HATCH, edgecolor="white", facecolor=OTHERS
+        )
         legend_below(axes, 3)
     return axes
 

@@ -415,7 +415,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *notes],
             settings={
                 "ranked": plural(self.n_features, "feature or group"),
-                "least share": f"{100.0 * self.least_share:g} % of all in this direction",
+                "least share": f"{100.0 * self.least_share:g} % of all in this "
+                "direction",
             },
             chapters=self._row_by_row,
         )

@@ -47,9 +47,8 @@ WORDS = {
             po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
         )
     ),
-    "target of gradient_matching and b: the joint distribution of their errors is unknown": (
-        lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))
-    ),
+    "target of gradient_matching and b: the joint distribution of their errors is "
+    "unknown": (lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))),
     "target not used": lambda: po.solve(
         0.0 * po.GradientMatching(DRAWN) + 1.0 * ROBUST
     ),
