@@ -79,8 +79,9 @@ def refuse_unstable_values(
     if not same.all():
         n = int(np.argmin(same))
         raise InvalidInput(
-            f"{function!r}: called twice for the same row, the model returned {a[n]:.8g} "
-            f"and then {b[n]:.8g}; fix its seed, switch randomness off, or explain its mean"
+            f"{function!r}: called twice for the same row, the model returned "
+            f"{a[n]:.8g} and then {b[n]:.8g}; fix its seed, switch randomness off, or "
+            "explain its mean"
         )
 
 

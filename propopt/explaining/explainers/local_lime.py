@@ -146,7 +146,8 @@ class Lime(Baseline):
     schema of the function. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is
     given as β (1 − p_{c_n}), and in ‖ε_s‖² another category counts 1. For a model that
     is linear in indicators, without interactions, this tends to
-    f(x) − Σ_c p_c f(x with c), as in gradients: β is f at c_n less its mean over the other categories.
+    f(x) − Σ_c p_c f(x with c), as in gradients: β is f at c_n less its mean over the
+    other categories.
     Numeric slopes then need more samples: other categories are noise to them.
 
     A number that is missing gets no noise: it stays missing with probability 1/2 and is
