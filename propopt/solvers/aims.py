@@ -139,9 +139,20 @@ class Aim:
     def order(losses: Sequence[str | PropertyLoss], within: float = 0.01) -> Aim:
         """Minimise losses by importance, each as far as those before it allow.
 
-        Each may exceed its minimum by ``within``, a share of its range between the ends
-        of the front, to leave room for those after it. Unnamed losses of the objective
-        come last, with their weights.
+        Unnamed losses of the objective come last, with their weights.
+
+        Parameters
+        ----------
+        losses : sequence of str or PropertyLoss
+            The most important first.
+        within : float
+            By how much each may exceed its minimum to leave room for those after it,
+            as a share of its range between the ends of the front.
+
+        Returns
+        -------
+        Aim
+            The ``aim`` of :func:`propopt.solve`.
         """
         names = [_name(key) for key in losses]
         if not names or len(set(names)) < len(names):

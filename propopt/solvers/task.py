@@ -301,7 +301,20 @@ class Task:
 
     @classmethod
     def taken(cls, program: Program, solver: Solver) -> Task:
-        """The task of a solver that takes the program, without checking again."""
+        """The task of a solver that takes the program, without checking again.
+
+        Parameters
+        ----------
+        program : Program
+            The losses and bounds.
+        solver : Solver
+            A solver without a reason to refuse the program.
+
+        Returns
+        -------
+        Task
+            With that solver as its choice.
+        """
         task = cls(program, solver)
         vars(task)["chosen"] = solver  # stored where ``cached_property`` does
         return task
@@ -330,7 +343,22 @@ class Task:
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        """Compute the minimiser W for these weights, with duals."""
+        """Compute the minimiser W for these weights, with duals.
+
+        Parameters
+        ----------
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+        start : Solution, optional
+            A solution for near weights, where iterative solvers start.
+
+        Returns
+        -------
+        Solution
+            W (N, D) and, where the solver has them, duals.
+        """
         shape = self.program.shape
         self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
@@ -361,7 +389,22 @@ class Task:
         return solution
 
     def best(self, weights: Array, tolerance: float, began: float) -> Explanation:
-        """The optimum for these weights, with certificate and standard errors."""
+        """The optimum for these weights, with certificate and standard errors.
+
+        Parameters
+        ----------
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+        began : float
+            Time of ``perf_counter`` at the start, for the seconds taken.
+
+        Returns
+        -------
+        Explanation
+            Its standard errors are computed when first read.
+        """
         solution = self.solve(weights, tolerance)
         errors = lazily(partial(self.standard_errors, weights, tolerance, solution))
         return self.explain(solution, weights, tolerance, began, errors)
@@ -376,8 +419,23 @@ class Task:
     ) -> Explanation:
         """Make an explanation of a solution, with losses and certificate.
 
-        Standard errors are by default those that need no further solving.
+        Parameters
+        ----------
+        solution : Solution
+            Attributions, with duals where the solver has them.
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+        began : float
+            Time of ``perf_counter`` at the start, for the seconds taken.
+        errors : array (N, D), optional
+            Standard errors; by default those that need no further solving.
 
+        Returns
+        -------
+        Explanation
+            The solution's attributions with their losses and certificate.
         """
         program = self.program
         with few_threads(program.shape[0]):
@@ -440,7 +498,20 @@ class Task:
         )
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
-        """An explanation from another process, with this (equal) program."""
+        """An explanation from another process, with this (equal) program.
+
+        Parameters
+        ----------
+        best : Explanation
+            Computed from an equal program.
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+
+        Returns
+        -------
+        Explanation
+            The same attributions; their errors are those linear in the target.
+        """
         return replace(
             best, program=self.program, standard_errors=self._linear_errors(weights)
         )
@@ -488,6 +559,19 @@ class Task:
         The jackknife is used where W is not linear in the target; None without draws
         and where the jackknife would need the conic solver.
 
+        Parameters
+        ----------
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+        solution : Solution
+            The optimum for these weights, where the jackknife starts.
+
+        Returns
+        -------
+        array (N, D) or None
+            Standard deviations of W over draws of the target.
         """
         linear = self._target_error.standard_errors(weights)
         if linear is not None or not self._can_leave_out(weights):
@@ -559,7 +643,20 @@ class Task:
         return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        """Compute the losses of the optimum, in program order, without attributions."""
+        """Compute the losses of the optimum, in program order, without attributions.
+
+        Parameters
+        ----------
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+
+        Returns
+        -------
+        Measurement
+            The losses, and by how much the objective may exceed its minimum.
+        """
         assert isinstance(self.prepared, Curve), "see has_curve"
         indices = slice(None) if self.active is None else list(self.active)
         with few_threads(self.program.shape[0]):
@@ -576,6 +673,19 @@ class Task:
         They are computed at once if the losses of the curve miss the tolerance:
         attributions may prove a smaller gap, and warn if they do not.
 
+        Parameters
+        ----------
+        weights : array (number of losses,)
+            Weights in the order of the program's losses.
+        tolerance : float
+            The relative gap to reach.
+        began : float
+            Time of ``perf_counter`` at the start, for the seconds taken.
+
+        Returns
+        -------
+        Explanation
+            With the losses of the curve and their certificate.
         """
         named = self.program.weighed(weights).weights
         self._trivial.refuse_underflow(named)

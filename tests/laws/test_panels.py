@@ -206,19 +206,6 @@ def test_rows_are_the_same_in_any_company_and_order(kernels, rng):
     np.testing.assert_array_equal(fresh.of(rows[order])[1], slopes[order])
 
 
-def test_tables_change_slopes_by_rounding_alone(kernels, rng, monkeypatch):
-    del kernels
-    fitted, X, rows = model(rng)
-    values, slopes = means(fitted, X).of(rows)
-    monkeypatch.setattr(Cuts, "pays", False)
-    exact = means(fitted, X)
-    assert exact.panels.columns == ()
-    by_value, contrasts = exact.of(rows)
-    np.testing.assert_allclose(values, by_value, rtol=1e-12)
-    scale = np.abs(contrasts).max(axis=0)
-    assert (np.abs(slopes - contrasts) <= 1e-12 * scale).all()
-
-
 def random_model(seed):
     """A forest or boosted trees, some of them deep, on random columns, and rows."""
     rng = np.random.default_rng(seed)

@@ -337,7 +337,15 @@ def chain_graph(n_nodes: int) -> SimilarityGraph:
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Graph of the pixels of an image, each joined to up to four neighbours.
 
-    Pixels are in row-major order.
+    Parameters
+    ----------
+    height, width : int
+        Numbers of rows and columns of pixels, in row-major order.
+
+    Returns
+    -------
+    SimilarityGraph
+        All similarities of neighbours are 1.
 
     Examples
     --------
