@@ -43,7 +43,7 @@ GROUPS = {
     },
     "propopt.interactions.Minipatches": {
         "How many patches": "n_patches until",
-        "What is in a patch": "rows n_features columns row_sampling n_groups",
+        "What is in a patch": "rows n_features columns",
         "What is saved": "keep folder",
     },
     "propopt.lime.LimeExplainer": {

@@ -10,7 +10,7 @@ from itertools import pairwise
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +42,6 @@ from propopt.interactions.patch_draws import (
     PatchFeatures,
     PatchRows,
     Stop,
-    Strata,
     WhyStopped,
     additive_leak,
     are_enough,
@@ -346,9 +345,7 @@ class PatchErrors(RefitErrors):
 
 
 GROUPS: Final = 20
-"""Default number of groups of patches."""
-
-RowSampling: TypeAlias = Literal["uniform", "stratified"]
+"""Largest number of groups of patches."""
 
 
 @final
@@ -375,11 +372,6 @@ class Minipatches:
         Draw each feature independently with probability m/M, so that the target of
         pairs without interaction is exactly zero; or exactly m features, as in the
         paper, so that most pairs are far from zero even without interaction.
-    row_sampling : {"uniform", "stratified"}
-        Draw rows from all rows, or from each class in proportion to its size.
-    n_groups : int, optional
-        Groups of patches for the standard error due to patches; by default 20, or the
-        number of patches if that is smaller.
     keep : bool
         Retain the fitted learners, to predict new rows by their mean and to evaluate
         scores there (:meth:`ILOCO.target`).
@@ -446,8 +438,6 @@ class Minipatches:
     rows: PatchRows = 0.2
     n_features: PatchFeatures = None
     columns: ColumnSampling = "bernoulli"
-    row_sampling: RowSampling = "uniform"
-    n_groups: int | None = None
     keep: bool = field(default=False, repr=False)
     folder: str | Path | None = field(default=None, repr=False)
 
@@ -469,13 +459,6 @@ class Minipatches:
         if self.n_features is not None:
             read_share_or_count(self.n_features, "n_features", " or None")
         read_option(self.columns, ColumnSampling, "columns")
-        read_option(self.row_sampling, RowSampling, "row_sampling")
-        if self.n_groups is not None and not (
-            2 <= read_count(self.n_groups, "n_groups") <= self.most
-        ):
-            raise InvalidInput(
-                f"n_groups: expected 2 to n_patches={self.most}, got {self.n_groups}"
-            )
         read_flag(self.keep, "keep")
         if not isinstance(self.folder, str | PathLike | None):
             raise InvalidInput(f"folder: expected a path or None, got {self.folder!r}")
@@ -504,18 +487,15 @@ class Minipatches:
         progress: bool | None = None,
     ) -> PatchErrors:
         """Fit the patches, and return errors without sets (Q, r) of features."""
-        labels, names = None, refits.features.names
-        if self.row_sampling == "stratified":
-            labels = refits.strata("row_sampling")
-        patches = self.draw(refits.n_rows, refits.features, seed, labels)
-        coverage = self.coverage(refits.n_rows, refits.features, labels)
+        names = refits.features.names
+        patches = self.draw(refits.n_rows, refits.features, seed)
+        coverage = self.coverage(refits.n_rows, refits.features)
         first = refits.features.all_sets(1) if sets is None else sets
         check_order(coverage, first.shape[1])
         check_counts(patches, first, coverage, names)
         drawn = {
             "seed": seed,
             "rows of a patch": patches.rows.shape[1],
-            "row_sampling": self.row_sampling,
             "features of a patch": coverage.n_in_patch,
             "columns": self.columns,
         }
@@ -540,7 +520,7 @@ class Minipatches:
                 patches=fitted,
                 predictions=predictions,
                 y=refits.y,
-                n_groups=min(self.n_groups or GROUPS, len(fitted)),
+                n_groups=min(GROUPS, len(fitted)),
                 coverage=coverage,
                 predictors=predictors,
             )
@@ -568,13 +548,7 @@ class Minipatches:
         )
         return replace(errors, stop=stop, notes=stop.notes)
 
-    def draw(
-        self,
-        n_table: int,
-        features: Features,
-        seed: int,
-        labels: NDArray[Any] | None = None,  # shape (N,)
-    ) -> Patches:
+    def draw(self, n_table: int, features: Features, seed: int) -> Patches:
         """Draw the patches for N rows; patch b does not depend on their number."""
         return draw_patches(
             self.most,
@@ -584,21 +558,12 @@ class Minipatches:
             self._n_in_patch(len(features)),
             self.columns,
             seed,
-            labels,
         )
 
-    def coverage(
-        self,
-        n_table: int,
-        features: Features,
-        labels: NDArray[Any] | None = None,  # shape (N,)
-    ) -> PatchCoverage:
+    def coverage(self, n_table: int, features: Features) -> PatchCoverage:
         """The probability that a patch enters a prediction, for a table of N rows."""
-        strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
-        pairs = zip(strata.sizes, strata.members, strict=True)
         return PatchCoverage(
-            # of the stratum with rows in most patches
-            row_share=max(size / len(rows) for size, rows in pairs),
+            row_share=rows_in_patch(self.rows, n_table) / n_table,
             n_features=len(features),
             n_in_patch=self._n_in_patch(len(features)),
             columns=self.columns,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,56 +76,6 @@ def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
 def rounded_up(number: float) -> int:
     """The next integer; 0.2 · 15 = 3.0000000000000004 gives 3."""
     return math.ceil(number - 1e-9)
-
-
-# ---- Rows of a patch, drawn from all rows or from each class
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """Disjoint sets of rows, and the number of rows of each in a patch."""
-
-    members: tuple[NDArray[np.intp], ...]
-    sizes: tuple[int, ...]  # rows of each in a patch: at least one, and never all
-
-    @classmethod
-    def of(cls, n_table: int, n_rows: int, labels: NDArray[Any] | None) -> Strata:
-        """One stratum for each label (N,), or one stratum of all rows."""
-        if labels is None:
-            return cls((np.arange(n_table),), (n_rows,))
-        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        n_labels = len(counts)
-        if counts.min() < 2 or not n_labels <= n_rows <= n_table - n_labels:
-            raise InvalidInput(
-                f"row_sampling: 'stratified' needs rows of each of {n_labels} classes "
-                f"in each patch and out of it, so that {n_labels} <= n <= "
-                f"{n_table - n_labels} and each class has two rows; got n = {n_rows} "
-                f"and a class of {counts.min()} rows; take 'uniform'"
-            )
-        members = tuple(np.flatnonzero(codes == k) for k in range(n_labels))
-        return cls(members, _shares(counts, n_rows))
-
-    def draw(self, rng: np.random.Generator, n_patches: int) -> NDArray[np.intp]:
-        """Draw the rows of patches, ascending, (n_patches, n)."""
-        keys = rng.random((n_patches, sum(map(len, self.members))))
-        parts = [
-            rows[np.argpartition(keys[:, rows], size - 1, axis=1)[:, :size]]
-            for rows, size in zip(self.members, self.sizes, strict=True)
-        ]
-        return np.sort(np.concatenate(parts, axis=1), axis=1)
-
-
-def _shares(counts: NDArray[np.intp], n_rows: int) -> tuple[int, ...]:
-    """Numbers in proportion to the counts; at least one row in, one row out."""
-    quotas = n_rows * counts / counts.sum()
-    sizes = np.clip(np.floor(quotas).astype(np.intp), 1, counts - 1)
-    while sizes.sum() != n_rows:
-        step = 1 if sizes.sum() < n_rows else -1
-        may = sizes < counts - 1 if step == 1 else sizes > 1
-        lack = np.where(may, step * (quotas - sizes), -np.inf)
-        sizes[np.argmax(lack)] += step
-    return tuple(sizes.tolist())
 
 
 # ---- The rows and features of each minipatch
@@ -199,7 +149,6 @@ def draw_patches(
     n_in_patch: float,
     sampling: ColumnSampling,
     seed: int,
-    labels: NDArray[Any] | None = None,  # shape (N,)
 ) -> Patches:
     """Draw rows and features of patches, uniformly without replacement.
 
@@ -209,13 +158,16 @@ def draw_patches(
     # the blocks, and their concatenation
     n_bytes = 2.0 * n_patches * (8 * (n_rows + 1) + n_features)
     require_memory(n_bytes, f"{n_patches:,} minipatches", "draw fewer of them")
-    strata, size = Strata.of(n_table, n_rows, labels), max(1, BLOCK // n_table)
+    size = max(1, BLOCK // n_table)
     parts = []
-    for number in range(
-        math.ceil(n_patches / size)
-    ):  # the last block is drawn completely, too
+    # the last block is drawn completely, too
+    for number in range(math.ceil(n_patches / size)):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        rows, keys = strata.draw(rng, size), rng.random((size, n_features))
+        row_keys = rng.random((size, n_table))
+        rows = np.sort(
+            np.argpartition(row_keys, n_rows - 1, axis=1)[:, :n_rows], axis=1
+        )
+        keys = rng.random((size, n_features))
         if sampling == "bernoulli":
             features = keys < n_in_patch / n_features
         else:

@@ -302,15 +302,6 @@ class Refits:
         )
         return self.table if numbers is None else numbers
 
-    def strata(self, setting: str) -> NDArray[Any]:
-        """Classes of the rows (N,), which a setting uses as strata."""
-        if self.classes is None:
-            raise InvalidInput(
-                f"{setting}: rows are drawn by class, and a regressor has no classes; "
-                "leave it out"
-            )
-        return self.y
-
     @property
     def row_weights(self) -> Values:
         """Weights of rows in means of errors, (N,): sample weights with the sum N."""

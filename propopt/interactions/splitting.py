@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checkpoints import checkpoint_path, read_checkpoint, write_checkpoint
-from propopt.base.checks import read_count, read_flag
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
@@ -43,11 +43,9 @@ class Fold:
         return cls(np.flatnonzero(~test), np.flatnonzero(test))
 
 
-def held_out(
-    n_rows: int, n_test: int, seed: int, labels: NDArray[Any] | None = None
-) -> Fold:
-    """A random fold with ``n_test`` test rows; the same share of each label (N,)."""
-    order = _shuffled(n_rows, seed, labels)
+def held_out(n_rows: int, n_test: int, seed: int) -> Fold:
+    """A random fold with ``n_test`` test rows."""
+    order = np.random.default_rng(seed).permutation(n_rows)
     # n_test of N evenly spaced positions: where i n_test / N passes an integer
     passed = np.arange(n_rows + 1) * n_test // n_rows
     test = np.zeros(n_rows, dtype=bool)
@@ -59,7 +57,6 @@ def dealt_folds(
     n_rows: int,
     n_folds: int,
     seed: int,
-    labels: NDArray[Any] | None = None,
     groups: NDArray[np.intp] | None = None,
 ) -> tuple[Fold, ...]:
     """Random folds of equal size, in which each row is tested once.
@@ -68,11 +65,13 @@ def dealt_folds(
     """
     if groups is None:
         number = np.empty(n_rows, dtype=np.intp)
-        number[_shuffled(n_rows, seed, labels)] = np.arange(n_rows) % n_folds
+        order = np.random.default_rng(seed).permutation(n_rows)
+        number[order] = np.arange(n_rows) % n_folds
     else:
         sizes, rows_in_fold = np.bincount(groups), np.zeros(n_folds)
         fold_of_group = np.empty(len(sizes), dtype=np.intp)
-        for group in _shuffled(len(sizes), seed, -sizes):
+        order = np.random.default_rng(seed).permutation(len(sizes))
+        for group in order[np.argsort(-sizes[order], kind="stable")]:
             fold_of_group[group] = rows_in_fold.argmin()
             rows_in_fold[fold_of_group[group]] += sizes[group]
         number = fold_of_group[groups]
@@ -86,14 +85,6 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
     nearest = int(np.abs(np.cumsum(sizes[order]) - n_test).argmin()) + 1
     count = min(max(nearest, 2), len(sizes) - 1)
     return Fold.of(np.isin(groups, order[:count]))
-
-
-def _shuffled(n_rows: int, seed: int, labels: NDArray[Any] | None) -> NDArray[np.intp]:
-    """All rows in random order, sorted by label."""
-    order = np.random.default_rng(seed).permutation(n_rows)
-    if labels is None:
-        return order
-    return order[np.argsort(labels[order], kind="stable")]
 
 
 # ---- Fits for sets of features, each evaluated on its test rows
@@ -304,8 +295,6 @@ class DataSplit:
         Share of test rows.
     n_folds : int, optional
         K folds instead; each serves once as the test rows.
-    stratify : bool
-        For a classifier, draw the same share of each class.
     folds : splitter or sequence of pairs, optional
         Training and test rows instead: a scikit-learn splitter, such as
         ``GroupKFold(5)`` or ``TimeSeriesSplit(5)``, or pairs of training rows and test
@@ -322,7 +311,7 @@ class DataSplit:
     Examples
     --------
     >>> DataSplit(n_folds=5)
-    DataSplit(test_size=0.5, n_folds=5, stratify=False)
+    DataSplit(test_size=0.5, n_folds=5)
     >>> from sklearn.model_selection import GroupKFold
     >>> DataSplit(folds=GroupKFold(2), groups=["ann", "ann", "bob", "eve"])
     DataSplit(folds=GroupKFold(n_splits=2, random_state=None, shuffle=False), 3 groups)
@@ -330,7 +319,6 @@ class DataSplit:
 
     test_size: float = 0.5
     n_folds: int | None = None
-    stratify: bool = False
     folds: Any = None
     groups: Any = None
 
@@ -341,15 +329,9 @@ class DataSplit:
             raise InvalidInput(
                 f"test_size: expected a share between 0 and 1, got {size!r}"
             )
-        read_flag(self.stratify, "stratify")
         fields = vars(self)
         if self.groups is not None:
             fields["groups"] = _read_groups(self.groups)
-            if self.stratify:
-                raise InvalidInput(
-                    "stratify: groups are not split; leave it out, or give "
-                    "folds=StratifiedGroupKFold(5)"
-                )
         if self.folds is not None:
             fields["folds"] = self._read_folds()
         if self.n_folds is None:
@@ -378,8 +360,7 @@ class DataSplit:
         """
         codes = self._codes(refits.n_rows)
         if self.folds is None:
-            labels = refits.strata("stratify") if self.stratify else None
-            folds = self.drawn_folds(refits.n_rows, seed, labels, codes)
+            folds = self.drawn_folds(refits.n_rows, seed, codes)
         else:
             folds = self._user_folds(refits, seed)
         _check_folds(folds, codes)
@@ -410,12 +391,11 @@ class DataSplit:
         self,
         n_rows: int,
         seed: int,
-        labels: NDArray[Any] | None = None,  # shape (N,)
         groups: NDArray[np.intp] | None = None,  # shape (N,)
     ) -> tuple[Fold, ...]:
         """Draw training and test rows: one fold, or K.
 
-        Rows are stratified by label (N,), and groups (N,) are not split.
+        Groups (N,) are not split.
         """
         if self.n_folds is not None:
             n_all = n_rows if groups is None else int(groups.max()) + 1
@@ -425,7 +405,7 @@ class DataSplit:
                     f"n_folds: expected at most {n_all}, the number of {label}, got "
                     f"{self.n_folds}"
                 )
-            return dealt_folds(n_rows, self.n_folds, seed, labels, groups)
+            return dealt_folds(n_rows, self.n_folds, seed, groups)
         n_test = round(self.test_size * n_rows)
         if not 2 <= n_test <= n_rows - 1:
             raise InvalidInput(
@@ -434,10 +414,10 @@ class DataSplit:
             )
         if groups is not None:
             return (held_out_groups(groups, n_test, seed),)
-        return (held_out(n_rows, n_test, seed, labels),)
+        return (held_out(n_rows, n_test, seed),)
 
     def __repr__(self) -> str:
-        drawn = "test_size", "n_folds", "stratify"
+        drawn = "test_size", "n_folds"
         if self.folds is None:
             how = ", ".join(f"{name}={getattr(self, name)!r}" for name in drawn)
         elif isinstance(self.folds, tuple):
@@ -450,11 +430,11 @@ class DataSplit:
 
     def _read_folds(self) -> Any:
         """A validated splitter, or pairs of rows as tuples."""
-        if self.n_folds is not None or self.test_size != 0.5 or self.stratify:
+        if self.n_folds is not None or self.test_size != 0.5:
             other = "n_folds" if self.n_folds is not None else "test_size"
             raise InvalidInput(
-                f"folds: they determine the test rows, as does "
-                f"{'stratify' if self.stratify else other}; give one of the two"
+                f"folds: they determine the test rows, as does {other}; give one of "
+                "the two"
             )
         if has_method(self.folds, "split") and not isinstance(self.folds, str | type):
             return self.folds

@@ -282,7 +282,7 @@ def read_schema(source: Source) -> ProblemSchema:
             ) from None
         lines = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
-            rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
+            rest = f"and {len(mistakes) - MOST_MISTAKES:,} more errors, from here on"
             line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
             lines.append(error_at(source.path, line, (), rest))
         raise joint_error(lines) from None

@@ -119,7 +119,7 @@ def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
     assert 0.0 < stored["mean_error"] < 0.2
     assert stored["n_sets"] == 1
-    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
+    text = ALL_SPLIT.replace("kind: split", "kind: split, test_size: 0.5")
     stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
     assert stored["n_sets"] == stored["n_candidates"] == 4
     assert any("4 of 45 sets were chosen" in note for note in stored["notes"])

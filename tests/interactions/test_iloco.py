@@ -68,7 +68,7 @@ def test_scores_have_names_and_main_effects_and_what_was_done(found):
     assert_array_equal(some.sets, [[0, 2], [1, 3]])
     assert_allclose(some.estimates, again.estimates[[1, 4]], rtol=1e-9)
     assert some.n_candidates == 2
-    with pytest.warns(FewPatchesWarning, match="a set of 3 features is seen whole by"):
+    with pytest.warns(FewPatchesWarning, match="contain all 3 features of a set"):
         assert found.interactions(order=3).order == 3
     single = found.interactions(order=1).estimates
     assert_array_equal(single, found.main_effects_.estimates)
@@ -262,7 +262,7 @@ def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     model = ILOCO(NEAR, scheme, sets=SCREEN).fit(MANY, TARGET)
     result = model.result_
     assert (len(result.sets), result.n_candidates) == (3, counted)
-    assert any("were chosen for their scores" in own for own in result.notes)
+    assert any("were chosen by their scores" in own for own in result.notes)
     assert [0, 1] in result.sets.tolist()
     again = model.interactions(SCREEN, order=2)
     assert_array_equal(again.estimates, result.estimates)
@@ -304,7 +304,7 @@ def test_names_of_any_kind_are_read_and_are_those_of_scores_alone():
 
 
 SETS = [
-    ([("age", "hight")], r"no feature 'hight' \(did you mean 'height'\?\); there are"),
+    ([("age", "hight")], r"no feature 'hight' \(did you mean .height.\?\); the"),
     ("pairs", "sets: expected 'all' or sets of names, got 'pairs'"),
     ([], "sets: expected at least one set, got none"),
     (["ab"], "sets: a set: expected names in a list, got 'ab'"),
@@ -321,7 +321,7 @@ CALLS = [
         (lambda _, own=own: ILOCO(TREE, FEW, sets=own).fit(X, Y), words)
         for own, words in SETS
     ),
-    (lambda f: f.interactions(order=5), "order: expected at most 4, of 4 feat"),
+    (lambda f: f.interactions(order=5), "order: expected at most 4, the number"),
     (lambda f: f.interactions(order=0), "order: expected an integer >= 1, got 0"),
     (lambda f: f.interactions(order=True), "order: expected an integer >= 1, got True"),
     (lambda f: f.predict(X[NAMES[::-1]]), "feature names should match"),

@@ -262,7 +262,7 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
         assert absent not in html
     for mark in ("background:currentColor", "background:#"):
         assert seen.count(mark) == 3  # none where it is not known
-    for setting in ("Ridge", "by hand", "not with those of another"):
+    for setting in ("Ridge", "by hand", "they cannot be compared between"):
         assert setting in folded
         assert setting not in seen
     # that of many has the largest

@@ -10,7 +10,7 @@ from minipatch_cases import fitted, small_table
 from numpy.testing import assert_allclose, assert_array_equal
 from refit_cases import co_moebius, product_table, read, worth
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -32,7 +32,6 @@ X, Y = product_table()
 TREE = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
 EMPTY = np.zeros((1, 0), dtype=np.intp)
 PAIRS = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
-LABELS = np.repeat(["no", "perhaps", "yes"], [30, 20, 10])
 GROUPS = np.array(list("abcdefghijkl"))[np.arange(60) // 5]
 
 
@@ -131,20 +130,6 @@ def test_rows_that_are_judged():
         ([held_out(9, 4, seed=0)], [[1, 2, 3, 7]]),
     ]:
         assert [fold.test.tolist() for fold in folds] == expected
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_stratified_parts_have_the_shares_of_the_classes(seed):
-    (fold,) = DataSplit(test_size=0.3, stratify=True).drawn_folds(60, seed, LABELS)
-    counts = np.unique(LABELS[fold.test], return_counts=True)[1]
-    assert_array_equal(counts, [9, 6, 3])
-    for part in DataSplit(n_folds=7, stratify=True).drawn_folds(60, seed, LABELS):
-        counts = np.unique(LABELS[part.test], return_counts=True)[1]
-        assert (np.abs(counts - [30 / 7, 20 / 7, 10 / 7]) < 1).all()
-        assert len(part.test) in (8, 9)
-    refits = read(LogisticRegression(), X, LABELS)
-    source = DataSplit(test_size=0.3, stratify=True).fit(refits, seed=seed)
-    assert np.bincount(refits.y[source.folds[0].test]).tolist() == [9, 6, 3]
 
 
 @pytest.mark.parametrize("n_folds", [None, 2, 5, 12])
@@ -287,7 +272,6 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
         ({"test_size": True}, "test_size: expected a share between 0 and 1, got True"),
         ({"n_folds": 1}, "n_folds: expected an integer >= 2, got 1"),
         ({"n_folds": 2.0}, "n_folds: expected an integer >= 1, got 2.0"),
-        ({"stratify": "no"}, "stratify: expected True or False, got 'no'"),
         ({"n_folds": 5, "test_size": 0.2}, "test_size: with n_folds=5 each row"),
         ({"folds": KFold(3), "n_folds": 5}, "as does n_folds; give one of the two"),
         ({"folds": KFold(3), "test_size": 0.4}, "as does test_size; give one"),
@@ -297,7 +281,6 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
         ({"groups": "customer"}, "groups: expected a label for each row, got 'cus"),
         ({"groups": [[1, 2]]}, r"groups: expected a label for each row, got shape \("),
         ({"groups": [1, None, 2]}, "groups: 1 rows have no label, the first is row 1"),
-        ({"groups": [1, 2], "stratify": True}, "stratify: groups are not split"),
     ],
 )
 def test_settings_that_cannot_be_used(settings, words):
@@ -311,7 +294,6 @@ def test_settings_that_cannot_be_used(settings, words):
         ({"n_folds": 61}, "n_folds: expected at most 60, the number of rows, got 61"),
         ({"test_size": 0.02}, "0.02 of 60 rows gives 1 test rows"),
         ({"test_size": 0.999}, "0.999 of 60 rows gives 60 test rows"),
-        ({"stratify": True}, "stratify: rows are drawn by class, and a regressor"),
         ({"groups": [1, 2, 3]}, "groups: expected a label for each of 60 rows, got 3"),
         ({"groups": [0] * 30 + [1] * 30}, "groups: expected at least 3, .* got 2"),
         ({"groups": GROUPS, "n_folds": 13}, "n_folds: expected at most 12, the number"),

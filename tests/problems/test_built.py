@@ -177,7 +177,7 @@ def test_mistakes_in_sections_have_keys_and_no_line():
     wrong = SECTIONS | {"objective": {"gradient_matching": -1}}
     for sections, told in [
         (wrong, "objective.gradient_matching: expected a number >= 0, got -1"),
-        (SECTIONS | {"solver": "clarabell"}, "solver: 'clarabell' is not known"),
+        (SECTIONS | {"solver": "clarabell"}, "solver: 'clarabell' is unknown"),
     ]:
         with pytest.raises(ProblemFileError) as caught:
             po.problems.read_sections(sections)

@@ -40,7 +40,7 @@ def test_a_check_reads_all_rows_and_fits_nothing(said, tmp_path, rng, monkeypatc
         assert said(FILE.replace("10", explain), "check") == (0, "")
     code, message = said(FILE.replace("10", "2000"), "check")
     assert code == 2
-    assert "expected fewer than the 2000 rows" in message
+    assert "expected fewer than 2000, the number of rows" in message
     table.loc[1500, "a"] = np.inf
     table.to_csv(tmp_path / "table.csv", index=False)
     assert said(FILE, "check") == (
@@ -92,7 +92,7 @@ def resumed(request, tmp_path, capsys):
     def run(*arguments):
         file, out = tmp_path / "one.yaml", tmp_path / "out"
         assert main([request.param, str(file), "-o", str(out), *arguments]) == 0
-        return "nothing is done" not in capsys.readouterr().out
+        return "nothing to do" not in capsys.readouterr().out
 
     assert run("--resume")  # the first
     return run

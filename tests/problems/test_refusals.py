@@ -173,7 +173,7 @@ ODD = {
     "# only a comment\n": f"{NO_MAPPING} nothing",
     "- a\n- b\n": f"{NO_MAPPING} a list",
     "hello\n": f"{NO_MAPPING} a single value",
-    f"{FILE}solver: clarabell\n": "11: solver: 'clarabell' is not known",
+    f"{FILE}solver: clarabell\n": "11: solver: 'clarabell' is unknown",
 }
 ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "netw"))]
 

@@ -88,7 +88,6 @@ MinipatchesSection: Final = section_of(
     until=BelowOne | None,
     rows=RowsSetting,
     n_features=FeaturesSetting | None,
-    n_groups=Annotated[int, Field(ge=2, le=1000)] | None,
 )
 SplitSection: Final = section_of(
     DataSplit,

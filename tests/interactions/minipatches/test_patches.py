@@ -27,8 +27,8 @@ from propopt.interactions.row_errors import ABSOLUTE, SQUARED, RowError, read_er
 BOUND = 5.6
 
 
-def drawn(n_patches=4000, *, columns="fixed", seed=0, labels=None):
-    return patch_draws.draw_patches(n_patches, 40, 10, 8, 3, columns, seed, labels)
+def drawn(n_patches=4000, *, columns="fixed", seed=0):
+    return patch_draws.draw_patches(n_patches, 40, 10, 8, 3, columns, seed)
 
 
 def test_sizes_of_patches():
@@ -91,33 +91,6 @@ def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
         assert_array_equal(getattr(more.part(slice(33)), name), own)
         assert not np.array_equal(getattr(other, name), own)
     assert len(np.unique(more.rows, axis=0)) == 100  # no block repeats another
-
-
-def test_stratified_rows_have_each_class_by_its_share():
-    patches = drawn(labels=np.array([0] * 28 + [1] * 12))
-    assert (np.sum(patches.rows < 28, axis=1) == 7).all()
-    assert far((~patches.out).sum(axis=0), 10 / 40, 4000) < BOUND
-
-
-@pytest.mark.parametrize(
-    ("counts", "n_rows", "sizes"),
-    [
-        ([28, 12], 10, (7, 3)),
-        ([38, 2], 4, (3, 1)),  # one of each at least
-        ([38, 2], 39, None),  # and one of each left out
-        ([38, 2], 38, (37, 1)),
-        ([10, 10, 10], 10, (4, 3, 3)),
-        ([39, 1], 10, None),
-        ([20, 20], 1, None),
-    ],
-)
-def test_shares_of_classes(counts, n_rows, sizes):
-    labels = np.repeat(np.arange(len(counts)), counts)
-    if sizes is None:
-        with pytest.raises(InvalidInput, match="'stratified' needs rows of each"):
-            patch_draws.Strata.of(len(labels), n_rows, labels)
-        return
-    assert patch_draws.Strata.of(len(labels), n_rows, labels).sizes == sizes
 
 
 NAMES = list("abcdefgh")
@@ -213,9 +186,6 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),
     ({"n_features": 1.0}, "n_features: expected a share between 0 and 1"),
     ({"columns": "fix"}, "columns: expected 'fixed' or 'bernoulli', got 'fix'"),
-    ({"row_sampling": None}, "row_sampling: expected 'uniform' or 'stratified'"),
-    ({"n_groups": 1}, "n_groups: expected 2 to n_patches=500, got 1"),
-    ({"n_patches": 10, "n_groups": 20}, "expected 2 to n_patches=10, got 20"),
     ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
     ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
     ({"keep": "no"}, "keep: expected True or False, got 'no'"),
@@ -223,7 +193,6 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"rows": 90}, "a patch of 90 of 90 rows leaves no row to be predicted"),
     ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
     ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
-    ({"row_sampling": "stratified"}, "row_sampling: rows are drawn by class"),
     ({"n_patches": 20}, "n_patches: none of 20 patches is without"),
     ({"n_features": 2, "order": 3}, "3 features never co-occur"),
 ]

@@ -179,8 +179,3 @@ def test_classes_that_a_patch_has_not_seen_have_probability_zero():
     assert 0 < len(blind) < 500
     assert (source.predictors[blind[0]](X)[:, 2] == 0.0).all()
     assert (source.predictions[blind, 0, 0] == 0.0).all()
-    labels[:4] = 2  # stratified patches see each class
-    scheme = many(row_sampling="stratified", rows=30)
-    source = fitted(scheme, X, labels, DecisionTreeClassifier())
-    in_patches = labels[source.patches.rows]
-    assert all((in_patches == k).any(axis=1).all() for k in range(3))

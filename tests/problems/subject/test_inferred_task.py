@@ -10,10 +10,14 @@ from propopt.problems.subject.subject import LearningTask
 
 rng = np.random.default_rng(0)
 TARGETS = {
-    "fractions": (rng.normal(size=40), "regression", "no whole numbers"),
+    "fractions": (
+        rng.normal(size=40),
+        "regression",
+        "some of its values are fractions",
+    ),
     "whole floats": (np.arange(40) % 2 * 1.0, "classification", "two values"),
-    "text": (np.resize(["yes", "no"], 40), "classification", "no numbers"),
-    "truths": (np.resize([True, False], 40), "classification", "no numbers"),
+    "text": (np.resize(["yes", "no"], 40), "classification", "not numbers"),
+    "truths": (np.resize([True, False], 40), "classification", "not numbers"),
     "grades": (np.arange(40) % 10, "classification", "10 different whole numbers"),
     "counts": (np.arange(40) % 11, "regression", "11 different whole numbers"),
 }

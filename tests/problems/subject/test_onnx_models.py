@@ -122,7 +122,7 @@ def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(write, pro
     assert file.build().sweep(progress=False).certified(1e-6)
     path = file.source.path
     path.write_text(path.read_text().replace(", standardize: true", ""))
-    with pytest.raises(ProblemFileError, match=r"steps of 0\.005 and more: too large"):
+    with pytest.raises(ProblemFileError, match=r"steps of at least 0\.005: too large"):
         _ = po.problems.read_problem(path).build().function
     write(network(), 10, "float64")
     _ = po.problems.read_problem(path).build().function
@@ -142,7 +142,7 @@ def test_slopes_of_trees_are_sampled_here(write, subject):
 def test_what_does_not_fit_is_refused(write, complaint, tmp_path):
     assert complaint("diabetes") == "2: model.onnx: there is no file model.onnx"
     (tmp_path / "model.onnx").write_bytes(b"no model")
-    assert complaint("diabetes").startswith("2: model.onnx: model.onnx is no model")
+    assert complaint("diabetes").startswith("2: model.onnx: model.onnx is not an ONNX")
     write(logistic(), 30)
     assert complaint("diabetes") == "2: model.onnx: model.onnx takes 30 columns, got 10"
     assert complaint("breast_cancer", "output: margin").startswith(
