@@ -58,7 +58,7 @@ class Inputs:
         )
 
     def coordinates(self, points: Points) -> Points:
-        """Points in scaled coordinates."""
+        """Points in the scaled coordinates of the kernel."""
         return points if self.sizes is None else per_scale(points, self.sizes)
 
 

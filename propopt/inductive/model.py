@@ -234,7 +234,7 @@ def tuned(prior: Prior, criterion: Criterion) -> Prior:
     """The best prior of three searches.
 
     They vary log weights (a weight of zero for smoothness is fixed) and the log
-    hyper-parameters of the kernel, whose steps cost an eigendecomposition each. Far
+    hyper-parameters of the kernel; each step of these is an eigendecomposition. Far
     from the optimum, small steps do not change the criterion. So two searches start
     from the best of random kernels around the given one, each with the best of some
     weights.

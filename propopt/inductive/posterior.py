@@ -129,7 +129,7 @@ class Posterior(ABC):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactPosterior(Posterior):
-    """The exact posterior: coordinates are Uᵀk(x), and the remainder is k(x, x)."""
+    """The posterior given all observations: coordinates Uᵀk(x), remainder k(x, x)."""
 
     basis: KernelEigenbasis
 

@@ -507,7 +507,7 @@ def shortfall(error: RowError) -> Callable[[float], float] | None:
 
 
 _ROUNDING: Final = 1e-9
-"""Of 1 + Mκ, which is zero for probabilities, and of the order of m/M otherwise."""
+"""Rounding of 1 + Mκ, which is 0 for probabilities, else of the order of m/M."""
 
 
 def _main_variances(effects: Values, direct: float, indirect: float) -> Values:

@@ -1,4 +1,4 @@
-"""Sections of losses, of graphs, who is similar to whom, and of baselines.
+"""Sections of losses, of their graphs, and of baselines.
 
 A new one is a line of ``LOSSES``, of ``POINT_GRAPHS`` or ``FEATURE_GRAPHS``, or of
 ``BASELINE_SECTIONS``. Other packages bring theirs by entry points of the groups

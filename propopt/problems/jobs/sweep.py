@@ -233,7 +233,7 @@ class AimSection(Section):
         return [(key, name) for key in keys for name in getattr(self, key)]
 
     def build(self) -> Aim:
-        """Make the aim."""
+        """Make the aim from these settings."""
         if self.shares:
             return Aim.shares(self.shares)
         if self.order:

@@ -1,1 +1,1 @@
-"""What all jobs share: a table, a target, a model and its function."""
+"""The subject of all jobs: a table, a target, a model and its function."""

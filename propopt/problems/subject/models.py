@@ -232,7 +232,7 @@ def _array(table: Any) -> Any:
 
 
 class LinearModel(LearnedModel):
-    """Least squares."""
+    """A linear model, fitted by least squares."""
 
     words = "a linear model"
 
@@ -244,7 +244,7 @@ class LinearModel(LearnedModel):
 
 
 class LogisticModel(LearnedModel):
-    """Logistic regression."""
+    """A logistic regression with an L2 penalty."""
 
     words = "a logistic regression"
 
@@ -270,7 +270,7 @@ class TaskModel(LearnedModel):
 
 
 class NetworkModel(TaskModel):
-    """A multi-layer perceptron."""
+    """A multi-layer perceptron, fitted by L-BFGS."""
 
     words = "an mlp"
 
@@ -343,7 +343,7 @@ class TreesModel(TaskModel):
     min_samples_leaf=Leaf,
 )
 class ForestModel(TreesModel):
-    """A random forest."""
+    """A random forest of scikit-learn."""
 
     words: ClassVar[str] = "a forest"
     classifier: ClassVar[type[Any]] = RandomForestClassifier
@@ -361,7 +361,7 @@ class ForestModel(TreesModel):
     min_samples_leaf=Leaf,
 )
 class BoostingModel(TreesModel):
-    """Gradient boosting."""
+    """Histogram-based gradient boosting of scikit-learn."""
 
     words: ClassVar[str] = "gradient boosting"
     takes_sparse: ClassVar[bool] = False

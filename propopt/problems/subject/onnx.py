@@ -36,7 +36,7 @@ class OnnxEstimator:
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns."""
+        """The number of columns of the table."""
         return len(self.feature_names_in_)
 
     @property
@@ -72,7 +72,7 @@ class OnnxEstimator:
 
 
 class OnnxClassifier(OnnxEstimator):
-    """An ONNX model whose outputs are probabilities."""
+    """An ONNX model with probabilities as outputs."""
 
     @cached_property
     def classes_(self) -> NDArray[Any]:

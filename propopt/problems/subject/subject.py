@@ -247,17 +247,17 @@ class _SmoothedSlopes(DerivedFunction):
 
     @property
     def boxes(self) -> Boxes | None:
-        """Those of the function."""
+        """The boxes of the function, if it is a sum over boxes."""
         return self.function.boxes
 
     @property
     def margin_boxes(self) -> Boxes | None:
-        """Those of the function."""
+        """The boxes of the margin of the function, if it has some."""
         return self.function.margin_boxes
 
     @property
     def products(self) -> SumOfProducts | Reason:
-        """Those of the function."""
+        """The products of the function, or why there are none."""
         return self.function.products
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
