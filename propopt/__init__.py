@@ -1,51 +1,51 @@
-"""propopt: explanations optimized for the properties you choose, with proof.
+"""propopt: explanations optimized for the properties that you choose, and certified.
 
-Five words are enough to begin:
+Five terms to begin with:
 
-- an *attribution* is one number per row and column: how much the column matters there;
-- a *faithful* one is near to what the model does at the row;
-- a *robust* one is nearly the same for similar rows;
-- the *gap* is the proved share by which any explanation could still be better;
-- the *target error* is the estimated share that sampling the model may have moved it.
+- an *attribution* is a number for a row and a column: the effect of the column there;
+- a *faithful* explanation is close to the effects that the model has at the row;
+- a *robust* explanation is nearly the same for similar rows;
+- the *gap* is a proved bound: no explanation is better by more than this share;
+- the *target error* is the estimated error from sampling the model.
 
 Begin here::
 
-    best = po.explain(model, X, data=X_train)  # one table, once
-    one = po.Explainer(model, data=X_train).fit()  # one customer, and again tomorrow
-    print(best)  # what matters, in which unit, and what of it is proved
+    best = po.explain(model, X, data=X_train)  # all rows of a table
+    explainer = po.Explainer(model, data=X_train).fit()  # for rows that come later
+    print(best)  # the largest contributions, their unit, and the certificate
 
-Check numbers that you have::
+Check attributions from another program, or compare two models::
 
-    po.audit("shap.csv", model, X, data=X_train)  # are they right, and do they add up?
-    po.compare(old, new, X, data=X_train)  # what changed between two versions?
+    po.audit("shap.csv", model, X, data=X_train)  # are the values right?
+    po.compare(old, new, X, data=X_train)  # which contributions changed?
 
-In your own proportions::
+Choose losses and weights yourself::
 
     function = po.wrap(model)
     objective = po.GradientMatching(function.estimate(X)) + 0.5 * po.PairwiseRobustness(
         po.graphs.knn_graph(X, 8)
     )
     po.solve(objective)  # one explanation
-    po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # po.TradeOffs
+    po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # a trade-off curve
 
 `po.Smoothness` and `po.Sparsity` are two more losses, and `po.Sampling` has the seed.
-All else is in namespaces:
+Everything else is in namespaces:
 
 ===================  =============================================================
-`po.losses`          all properties that can be minimised, weighed and bounded
-`po.graphs`          who is similar to whom
-`po.explainers`      what others compute: gradients, SHAP, LIME, main effects
-`po.metrics`         metrics of the literature, under their public names
-`po.results`         what comes back, and how it is saved
-`po.proofs`          what is proved of attributions, of any solver
-`po.plots`           pictures; each takes `ax`
-`po.lime`            what LIME tends to, without a sample, and what it hides
+`po.losses`          losses: properties to minimise, weight and bound
+`po.graphs`          graphs of similar rows or columns
+`po.explainers`      baselines: gradients, SHAP, LIME, main effects
+`po.metrics`         metrics of the literature, by their usual names
+`po.results`         explanations and other results, which can be saved
+`po.proofs`          certificates for attributions from any solver
+`po.plots`           figures; each function takes `ax`
+`po.lime`            limits of LIME without sampling, and its diagnosis
 `po.interactions`    which columns matter jointly, with confidence intervals
-`po.inductive`       explanations of inputs to come
-`po.null_models`     models that differ by chance alone, for `po.compare`
+`po.inductive`       explanations of new inputs by Gaussian processes
+`po.null_models`     models that differ only by chance, for `po.compare`
 `po.functions`       models as functions of tables, texts and images
-`po.solvers`         how to minimise, and what to reach
-`po.problems`        YAML files, and what the command line does
+`po.solvers`         solvers, and aims that choose weights
+`po.problems`        YAML files, and the jobs of the command line
 ===================  =============================================================
 
 Errors are in `po.errors`. ``help(po.explain)`` has the details of a name.
@@ -54,8 +54,8 @@ Errors are in `po.errors`. ``help(po.explain)`` has the details of a name.
 import lazy_loader
 
 
-# the public names stand in __init__.pyi; each module is imported when first used. There
-# is no ``__all__``: ``help(propopt)`` would print every class behind it
+# public names are in __init__.pyi; each module is imported when it is first used. There
+# is no ``__all__``, because ``help(propopt)`` would print every class
 _load, _names, _ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.2.0"
 
@@ -70,5 +70,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What is completed; errors are met in tracebacks, and found all the same."""
+    """The names for completion; errors are left out, but can be imported."""
     return [name for name in _names() if name != "errors"]
