@@ -318,7 +318,7 @@ def _believed(
     reason = (
         f"what the model was read as, {words!r}, differs from its answer by "
         f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
-        f"{int(bits[worst].sum())} of {document.n_words} words kept"
+        f"{int(bits[worst].sum())} of {document.n_words} words present"
     )
     return CheckedDocument(document, value, Reason(reason))
 

@@ -207,70 +207,85 @@ def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
 
 
 GLOSSARY: Final[Mapping[str, str]] = {
-    # terms of the field
-    "attribution": "One number for one row and one column: the importance of the "
-    "column there.",
-    "contribution": "An attribution that is a part of the prediction: the "
-    "contributions of a row add up to its prediction minus the base.",
+    # terms of the field, those that come first
+    "attribution": "One number for one row and one column: how much the "
+    "column matters there.",
+    "contribution": "An attribution in units of the output; those of a row "
+    "add up to its prediction minus the base.",
     "slope": "The change of the output per unit of a column.",
-    "background": "The rows that replace the values of missing columns.",
-    "base": "The mean prediction over the background, before contributions are added.",
-    "baseline": "An explanation by another method, measured on the same losses.",
-    "main effect": "The contribution of a column by its value alone, whatever the "
-    "values of the other columns.",
-    "exact values": "Shapley values for the background, computed without sampling.",
-    "interventional": "Computed by replacing missing columns with background rows.",
-    "path-dependent": "Computed by weighting the branches of trees by the rows that "
-    "they were fitted on.",
-    "interaction": "The joint effect of columns beyond the sum of single effects.",
-    "feature": "A column of the table, or a word or a pixel.",
-    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
+    "background": "The rows that supply values for columns that count as "
+    "unknown.",
+    "base": "The mean prediction over the background, from which "
+    "contributions are counted.",
+    "main effect": "The centred partial dependence of a column: its mean "
+    "effect over the background.",
+    "faithful": "Close to the model's slopes or Shapley values at the "
+    "row.",
     "robust": "Similar rows get similar attributions.",
-    "smooth": "Similar columns get similar attributions.",
-    "graph": "The pairs of similar rows, with their similarities.",
-    "standard error": "The typical size of a sampling error.",
-    "reference": "The table from which values near a row are drawn; it also gives the "
-    "scale of each column.",
-    "loss": "A number that is zero where a property holds exactly, and larger the "
-    "farther it is from holding.",
-    "weight": "The factor of a loss in the objective.",
+    "trade-off curve": "All explanations in which no loss can be made smaller "
+    "without making another larger.",
+    "near-optimal": "With an objective that is above the optimum by at most a "
+    "stated amount.",
+    "gap": "The certificate gap: the proved share of the objective "
+    "by which any explanation could still be better.",
+    # the other terms of the field
+    "baseline": "An explanation by another method, measured on the same "
+    "losses.",
+    "exact values": "Shapley values for the background, computed without "
+    "sampling.",
+    "feature": "A column of the table, or a word, a pixel, an embedding.",
+    "gradient matching": "The loss of faithfulness: squared distances from the "
+    "slopes or Shapley values.",
+    "graph": "Pairs of similar rows or columns, with weights.",
+    "interaction": "The joint effect of columns beyond the sum of their "
+    "separate effects.",
+    "interventional": "With the values of unknown columns taken from background "
+    "rows.",
+    "knee": "The point of the trade-off curve beyond which either "
+    "property costs more than the other gains.",
+    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 "
+    "%.",
+    "loss": "A number that is zero where a property holds fully, and "
+    "larger the less it holds.",
+    "minipatch": "A few rows and columns, drawn at random, to which one "
+    "model is fitted.",
     "objective": "The weighted sum of the losses, which is minimised.",
-    "optimum": "The explanation with the smallest objective.",
-    "front": "The explanations in which no loss can be made smaller without making "
-    "another larger: the trade-off curve.",
-    "knee": "The point where the front, the trade-off curve, bends most.",
-    "gap": "The certified share of the objective by which a better explanation could "
-    "still exist; 0 is optimal.",
-    # terms of this package
-    "faithful": "Close to the model's behaviour at the row: its slopes, or its Shapley "
-    "values.",
-    "target that": "The values that a faithful explanation approximates, such as the "
-    "slopes of the model.",
-    "target error": "The estimated share by which the objective is worse because the "
-    "model was sampled; 0 where it was computed exactly.",
-    "retained": "The share of the target's faithfulness that an explanation has; the "
-    "target has 100 %.",
-    "removed": "The share of another loss of the target, such as differences between "
-    "similar rows, that an explanation does not have.",
-    "excess": "How far an objective is above the best possible, as a share of that.",
-    "certain": "Equal in all explanations with a near-optimal objective.",
-    "mean row": "The average contribution of one row to the objective.",
-    "roughness": "Squared differences between similar rows; in audits only those "
-    "beyond main effects.",
-    "removable": "Differences between similar rows that neither main effects nor "
-    "predictions require.",
-    "level": "The distance that no column reached between models that differ by chance "
-    "alone.",
-    "law": "The distribution of values near a row, for each column independently.",
-    "limit of LIME": "The values to which LIME's coefficients converge.",
-    "gradient matching": "The loss of faithfulness: squared distances from the target.",
+    "optimum": "The explanation with the least objective.",
     "pairwise robustness": "The loss of robustness: squared differences between "
     "similar rows.",
-    "minipatch": "A small random set of rows and columns that fits one model.",
-    "price": "The least cost of a change: a rise of the objective, or a share of the "
-    "squared sum.",
+    "path-dependent": "With branches of trees weighted by the training rows "
+    "that passed them.",
+    "price": "The least cost of a change: a rise of the objective, or "
+    "a share of the squared sum.",
     "profile": "The mean output for each bin of one column.",
+    "reference": "The table that supplies values near a row, and the "
+    "scales of the columns.",
+    "roughness": "Squared differences between similar rows; in audits, "
+    "those beyond main effects.",
+    "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
+    "standard error": "The typical distance of a sampled number from its exact "
+    "value.",
+    "target that": "The values that the explanation approximates, such as "
+    "Shapley values or slopes.",
+    "weight": "The factor of a loss in the objective.",
+    # terms of this project
+    "target error": "The estimated share by which the objective is worse "
+    "because the model was sampled; 0 where nothing was "
+    "sampled.",
+    "clear": "Not turned by any change of the row's attributions up to "
+    "a stated size.",
+    "certain": "The same in every near-optimal explanation.",
+    "retained": "The share of faithfulness that an explanation still has; "
+    "the target itself has 100 %.",
+    "removable": "Differences between similar rows that neither main "
+    "effects nor predictions require.",
+    "level": "The largest change of any column between models that "
+    "differ by chance alone.",
+    "law": "The sampling distribution of values around a row, each "
+    "column by itself.",
+    "limit of LIME": "The value that LIME's coefficients approach with more "
+    "and more samples.",
 }
 """The terms of pages and their meanings; a page explains those that occur on it."""
 
