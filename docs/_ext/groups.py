@@ -113,7 +113,7 @@ GROUPS = {
         "How it was made": "sources parameters",
     },
     "propopt.results.Shares": {
-        "Shares": "kept removed losses",
+        "Shares": "retained removed losses",
         "Sizes": "differences target_differences rms target_rms n_zero size",
         "What is explained": "quantity",
     },
