@@ -427,7 +427,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     share = po.explainers.main_effects(
         function, rows, data=background
     ).difference_shares(W, graph)
-    assert audit["main_effects"].number == pytest.approx(share.own, rel=1e-9)
+    assert audit["main_effects"].number == pytest.approx(share.main_effects, rel=1e-9)
     assert audit["predictions"].number == pytest.approx(share.required, rel=1e-9)
     assert audit["price_of_50"].number == pytest.approx(share.halving_cost, rel=1e-6)
     moved = float(re.search(r"by (\S+) % on average", audit["price_of_50"].sentence)[1])
