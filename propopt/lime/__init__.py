@@ -1,17 +1,17 @@
-"""What LIME converges to, exactly, and what its coefficients hide.
+"""The coefficients that LIME converges to, without sampling, and their diagnosis.
 
-:func:`limits` explains rows of a table by what the coefficients of LIME tend to, and
-:class:`LimeExplainer` reads a model once for rows that come one by one; its
-:class:`LimeExplanation` knows their noise and paths, and its ``diagnose()``, a
-:class:`LimeDiagnosis`, what they hide.
+:func:`limits` explains rows of a table by the limits of LIME's coefficients, and
+:class:`LimeExplainer` prepares a model once for rows that arrive one by one. Both
+return a :class:`LimeExplanation` with the noise of single runs and paths over kernel
+widths; its ``diagnose()``, a :class:`LimeDiagnosis`, finds misleading coefficients.
 
-Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
+A :class:`LimeLaw` is how LIME draws, codes and weights samples:
 
-- :class:`TabularLaw`: bins of data (``from_data``) or of your own (``of_bins``),
-  weighted by bits, as in the package ``lime``;
-- :class:`SmoothLaw`: the same bins, weighted by distance along each column;
-- :class:`GaussianLaw`: normal samples, weighted by distance;
-- :class:`GlimeLaw`: any other, drawn from its weighted neighbourhood.
+- :class:`TabularLaw`: bins of data (``from_data``) or given bins (``of_bins``), with
+  weights by bits, as in the package ``lime``;
+- :class:`SmoothLaw`: the same bins, with weights by distance along each column;
+- :class:`GaussianLaw`: normal samples, with weights by distance;
+- :class:`GlimeLaw`: any other law, sampled from its weighted neighbourhood.
 
 Texts have words: :func:`text_limits` explains documents, as a
 :class:`LimeExplanation`; :class:`TextLaw` says how words are deleted.

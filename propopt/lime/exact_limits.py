@@ -21,19 +21,19 @@ from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeColumn, LimeLa
 from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 
 
-# ---- Bits of which only the number of ones matters
+# ---- Exchangeable bits: only the number of ones matters
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ExchangeableBits:
-    """Bits of the words of a text: of m words that are kept all sets are alike.
+    """Bits of the words of a text: all sets of m remaining words are equally likely.
 
     Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
     (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
     """
 
-    log_sizes: Array  # (n, d + 1): log E[π; m words kept] of m = 0, ..., d; d ≥ 2
+    log_sizes: Array  # (n, d + 1): log E[π; m words remain] of m = 0, ..., d; d ≥ 2
 
     @property
     def n_words(self) -> int:
@@ -41,7 +41,7 @@ class ExchangeableBits:
         return self.log_sizes.shape[1] - 1
 
     def at(self, rows: slice | Indices, /) -> ExchangeableBits:
-        """Those of some situations."""
+        """The bits of some situations."""
         return ExchangeableBits(self.log_sizes[rows])
 
     @cached_property
@@ -59,70 +59,70 @@ class ExchangeableBits:
 
     @cached_property
     def _lost(self) -> Values:
-        """U = d − 1 − m: where most weight is on one size, sums of what is small."""
+        """D − 1 − m for sizes m, so that sums over the heaviest size stay small."""
         return np.asarray(self.n_words - 1.0 - np.arange(self.n_words + 1))
 
     @cached_property
     def off_mean(self) -> Array:
-        """M − E_Q m, (n, d + 1)."""
+        """The deviations m − E_Q m of sizes from their mean, (n, d + 1)."""
         return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
 
     @cached_property
     def spread(self) -> Values:
-        """M (d − m) / d, the squared length of z apart from (1, ..., 1), (d + 1,)."""
+        """The squared length m (d − m) / d of z orthogonal to (1, ..., 1), (d + 1,)."""
         sizes = self.n_words - 1.0 - self._lost
         return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
 
     @cached_property
     def share(self) -> Values:
-        """Q(z_j = 1) of any word, (n,)."""
+        """The probability Q(z_j = 1) of any word, (n,)."""
         return np.asarray(
             (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
         )
 
     @cached_property
     def along(self) -> Values:
-        """The eigenvalue along (1, ..., 1), (n,)."""
+        """The eigenvalue of the covariance along (1, ..., 1), (n,)."""
         return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
 
     @cached_property
     def apart(self) -> Values:
-        """The eigenvalue on all that sums to 0, (n,)."""
+        """The eigenvalue of the covariance on vectors with the sum 0, (n,)."""
         return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
 
     @property
     def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
+        """The probability Q(z_j = 1) of each word, (n, D)."""
         return np.repeat(self.share[:, None], self.n_words, axis=1)
 
     def covariances(self, coefficients: Attributions, /) -> Array:
-        """Cov_Q(z, bᵀz), (n, D)."""
+        """The covariances Cov_Q(z, bᵀz), (n, D)."""
         level = coefficients.mean(axis=1, keepdims=True)
         rest = coefficients - level
         return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
 
     def solved(self, vectors: Array, penalty: Values, /) -> Array:
-        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D)."""
+        """The solutions (Cov_Q(z) + ρ I)⁻¹ x for vectors x (n, S, D)."""
         level = vectors.mean(axis=2, keepdims=True)
         ends = level / (self.along + penalty)[:, None, None]
         rest = (vectors - level) / (self.apart + penalty)[:, None, None]
         return np.asarray(ends + rest)
 
     def shrinkage(self, penalty: Values, /) -> Array:
-        """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
+        """The part of a coefficient that the ridge ρ retains, (n, D)."""
         one = 1.0 / self.n_words
         left = one * self.along / (self.along + penalty)
         left += (1.0 - one) * self.apart / (self.apart + penalty)
         return np.repeat(left[:, None], self.n_words, axis=1)
 
 
-# ---- What LIME tends to for a sum of products, exactly
+# ---- The exact limits of LIME for a sum of products
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Coefficients of infinitely many samples, in n situations."""
+    """The coefficients of LIME with infinitely many samples, in n situations."""
 
     # (n, D): β_j; exactly 0.0 where f does not depend on column j
     coefficients: Attributions
@@ -131,14 +131,14 @@ class Limits:
     log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
     standard_errors: Attributions | None = None
     intercept_error: Values | None = None  # shape (n,)
-    n_draws: int = 0  # around each row, where they are estimated
+    n_draws: int = 0  # around each row, for estimates
     evaluations: int = 0  # of the function
 
     @classmethod
     def joined(cls, parts: Sequence[Limits]) -> Limits:
-        """Those of all situations of some parts, one part behind the other."""
+        """The limits in all situations of several parts, concatenated."""
         names = parts[0].arrays
-        arrays = {k: np.concatenate([vars(own)[k] for own in parts]) for k in names}
+        arrays = {k: np.concatenate([vars(part)[k] for part in parts]) for k in names}
         return replace(
             parts[0],
             **arrays,
@@ -147,50 +147,50 @@ class Limits:
         )
 
     def at(self, rows: slice | Indices, /) -> Limits:
-        """Those of some situations."""
-        return replace(self, **{k: own[rows] for k, own in self.arrays.items()})
+        """The limits in some situations."""
+        return replace(self, **{k: values[rows] for k, values in self.arrays.items()})
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """What is of situations."""
+        """The arrays with one entry for each situation, by name."""
         return {k: x for k, x in vars(self).items() if isinstance(x, np.ndarray)}
 
     @property
     def intercept(self) -> Values:
-        """β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
+        """The intercept β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
         pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
         return np.asarray(self.mean - pulls)
 
     @property
     def at_row(self) -> Values:
-        """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
+        """The surrogate at the row itself, with all bits 1: Σ β, (n,)."""
         return np.asarray(self.intercept + self.coefficients.sum(axis=1))
 
     def r2(self, variance: Values) -> Values:
-        """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
+        """The share of Var_Q f that the surrogate explains, (n,); 1 for constant f."""
         # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
         parts = self.variances * self.coefficients**2
         explained = parts.sum(axis=1)
         total = np.maximum(variance, explained)
         return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
 
-    # ---- moments of bits, which are independent: Cov_Q(z) = diag(α_j (1 − α_j))
+    # ---- moments of independent bits: Cov_Q(z) = diag(α_j (1 − α_j))
 
     @property
     def variances(self) -> Array:
-        """α_j (1 − α_j), (n, D)."""
+        """The variances of bits, α_j (1 − α_j), (n, D)."""
         return np.asarray(self.alpha * (1.0 - self.alpha))
 
     def covariances(self, coefficients: Attributions, /) -> Array:
-        """α_j (1 − α_j) b_j, (n, D)."""
+        """The covariances Cov_Q(z_j, bᵀz) = α_j (1 − α_j) b_j, (n, D)."""
         return np.asarray(self.variances * coefficients)
 
     def solved(self, vectors: Array, penalty: Values, /) -> Array:
-        """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
+        """The solutions x_j / (α_j (1 − α_j) + ρ) for vectors x, (n, S, D)."""
         return np.asarray(self._steepness(penalty)[:, None] * vectors)
 
     def shrinkage(self, penalty: Values, /) -> Array:
-        """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
+        """The part that ρ retains, α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
         return np.asarray(self._steepness(penalty) * self.variances)
 
     def _steepness(self, penalty: Values) -> Array:
@@ -201,17 +201,19 @@ class Limits:
 @final
 @dataclass(frozen=True, eq=False)
 class ExactLimits:
-    """Limits of a sum of products under a law; tables of fixed bins are made once."""
+    """The limits of a sum of products under a law; bins are tabulated once."""
 
     function: SumOfProducts  # f
     law: LimeLaw  # of the samples, bits and weights
 
     def of(self, points: Points, widths: Values | None = None) -> Limits:
-        """The limits at rows (n, D), each with the law's width or its own (n,)."""
+        """The limits at rows (n, D), with the width of the law or one for each (n,)."""
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
-        x, own = points[first], widths[first]
-        result = Limits.joined([self._block(x[k], own[k]) for k in self.blocks(len(x))])
+        x, row_widths = points[first], widths[first]
+        result = Limits.joined(
+            [self._block(x[k], row_widths[k]) for k in self.blocks(len(x))]
+        )
         if len(first) == len(points):
             return result
         tilts = self.law.tilts(points, widths)
@@ -220,7 +222,7 @@ class ExactLimits:
         return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Indices, Indices]:
-        """Situations of which all others repeat one, and which one each repeats."""
+        """The distinct situations, and for each situation the index of its equal."""
         cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
             return every, every
@@ -231,36 +233,36 @@ class ExactLimits:
         return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Situations of which tables are made at once."""
+        """The blocks of situations whose tables are computed together."""
         row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
         return ROWS_AT_ONCE.blocks(n, row_bytes)
 
     def _block(self, points: Points, widths: Values) -> Limits:
-        """Of so few rows that means of the factors fit; these go with the call."""
+        """The limits at so few rows that the means of all factors fit in memory."""
         means = self.factor_means(points, widths)
         mean, slopes = self.function.contrasts(*means.measures)
         return Limits(slopes, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
-        """Means of the factors by the bits of their columns, in n situations."""
+        """The means of the factors given the bits of their columns, n situations."""
         tilts = self.law.tilts(points, widths)
         means = self.function.mixed(self.in_bins, tilts, len(points))
         return FactorMeans(tilts, self.function.column, *means)
 
     @cached_property
     def in_bins(self) -> list[BinMeans]:
-        """The factors of each column, by families."""
+        """The factors of each column by family, with cached means in bins."""
         return [BinMeans(factors) for _, _, factors in self.function.by_column]
 
 
-# ---- How far a column moves where its bit turns on: what coefficients are per
+# ---- The step of a column when its bit changes: the unit of coefficients
 
 
 def bit_steps(law: LimeLaw, points: Points) -> tuple[Array, Array]:
-    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D), and the span of bins.
+    """The steps v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], and the span of bins.
 
-    The coefficient of a linear function is its slope times v_j. Missing values have no
-    part in either; NaN where a column has nothing else.
+    Both are (n, D). The coefficient of a linear function is its slope times v_j.
+    Missing values are left out; NaN for columns with only missing values.
     """
     result = [_of_column(tilt) for tilt in law.tilts(points, law.widths(points))]
     steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
@@ -273,17 +275,17 @@ def _of_column(tilt: Tilt) -> tuple[Values, Values]:
     means = pieces.mean.astype(float)
     means[~pieces.single] = pieces.normals.means
     means = means.reshape(len(means), -1)  # (B, 1) or (B, n)
-    known = ~np.isnan(means)
-    low = np.where(known, means, np.inf).min(axis=0)
-    high = np.where(known, means, -np.inf).max(axis=0)
-    span = np.where(known.any(axis=0), high, np.nan) - low
-    means = np.where(known, means, 0.0)
-    step = _mean(tilt.inside * known, means) - _mean(tilt.outside * known, means)
+    present = ~np.isnan(means)
+    low = np.where(present, means, np.inf).min(axis=0)
+    high = np.where(present, means, -np.inf).max(axis=0)
+    span = np.where(present.any(axis=0), high, np.nan) - low
+    means = np.where(present, means, 0.0)
+    step = _mean(tilt.inside * present, means) - _mean(tilt.outside * present, means)
     return step, np.broadcast_to(span, step.shape)
 
 
 def _mean(shares: Array, means: Array) -> Values:
-    """The mean over pieces by shares (B, n) that need not sum to 1; NaN of none."""
+    """The mean over pieces by shares (B, n) of any sum; NaN if all shares are 0."""
     total = shares.sum(axis=0)
     mean: Values = np.full(total.shape, np.nan)
     np.divide((shares * means).sum(axis=0), total, out=mean, where=total > 0.0)
@@ -296,18 +298,18 @@ def _mean(shares: Array, means: Array) -> Values:
 def bin_profiles(
     exact: ExactLimits, points: Points, widths: Values | None = None
 ) -> tuple[Array, ...]:
-    """h_j(b) = E_Q[f | V_j in b], (n, B_j) of each column; NaN of empty bins."""
+    """The profiles h_j(b) = E_Q[f | V_j in b], (n, B_j) each; NaN in empty bins."""
     binned = binned_columns(exact.law)
     columns = tuple(column for column in binned if column is not None)
     if len(columns) < len(binned):
         raise InvalidInput(
-            f"law: {exact.law!r} weights samples by their distance from the row, so a "
-            "bin has no mean of its own; a TabularLaw weights them by bins"
+            f"law: {exact.law!r} weights samples by their distance from the row, so "
+            "that bins have no mean; a TabularLaw weights them by bins"
         )
-    bin_widths = exact.law.widths(points, widths)
+    row_widths = exact.law.widths(points, widths)
     parts = [
-        _means(exact, columns, points[some], bin_widths[some])
-        for some in exact.blocks(len(points))
+        _means(exact, columns, points[block], row_widths[block])
+        for block in exact.blocks(len(points))
     ]
     return tuple(
         np.where(
@@ -329,17 +331,17 @@ def _means(
     profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
     parts = zip(exact.function.by_column, exact.in_bins, strict=True)
     for (j, numbers, _), factors in parts:
-        own = slopes[numbers]
-        profiles[j] += own.T @ factors.of(means.tilts[j].pieces)
-        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+        gradients = slopes[numbers]
+        profiles[j] += gradients.T @ factors.of(means.tilts[j].pieces)
+        profiles[j] -= np.einsum("un,un->n", gradients, means.mean[numbers])[:, None]
     return profiles
 
 
-# ---- Edges of bins around values, and columns in other bins
+# ---- Edges of bins around values, and columns with other bins
 
 
 def inner_edges(column: LimeColumn) -> Array:
-    """Where bins of numbers end; none for categories."""
+    """The inner edges of bins of numbers; none for categories."""
     if isinstance(column, BinnedColumn) and not column.coded:
         return column.edges
     return column.edges if isinstance(column, NormalColumn) else np.zeros(0)
@@ -351,47 +353,45 @@ def data_ends(column: LimeColumn) -> tuple[float, float]:
 
 
 def bin_widths(column: LimeColumn, x: Values) -> Values:
-    """The width of the bin of each number (n,); σ where it has no end."""
+    """The width of the bin of each number (n,); σ for unbounded bins."""
     edges, (low, high) = inner_edges(column), data_ends(column)
-    ends, bin_index = np.concatenate([[low], edges, [high]]), column.bin_index(x)
-    widths = ends[bin_index + 1] - ends[bin_index]
+    ends, index = np.concatenate([[low], edges, [high]]), column.bin_index(x)
+    widths = ends[index + 1] - ends[index]
     endless = np.isinf(widths)
     if isinstance(column, NormalColumn):
         widths[endless] = column.scale
     if isinstance(column, BinnedColumn):
-        widths[endless] = column.pieces.sd[bin_index[endless]]
+        widths[endless] = column.pieces.sd[index[endless]]
     return widths
 
 
 def nearest_edges(column: LimeColumn, x: Values) -> Array:
-    """The nearest inner edge of the bin of each value, (3, n); NaN if it has none.
+    """The nearest inner edge of the bin of each value, (3, n); NaN without edges.
 
-    Its distance in widths of the bin, the edge, and the nearest value beyond it.
+    Rows are the distance in widths of the bin, the edge, and the next value beyond it.
     """
     edges, result = inner_edges(column), np.full((3, len(x)), np.nan)
-    known = np.flatnonzero(~np.isnan(x))
+    present = np.flatnonzero(~np.isnan(x))
     if len(edges) == 0:
         return result
-    x = x[known]
-    bin_index, last = column.bin_index(x), len(edges) - 1
-    low, high = edges[np.maximum(bin_index - 1, 0)], edges[np.minimum(bin_index, last)]
-    below = (bin_index > last) | (
-        (bin_index > 0) & (np.abs(x - low) <= np.abs(x - high))
-    )
+    x = x[present]
+    index, last = column.bin_index(x), len(edges) - 1
+    low, high = edges[np.maximum(index - 1, 0)], edges[np.minimum(index, last)]
+    below = (index > last) | ((index > 0) & (np.abs(x - low) <= np.abs(x - high)))
     edge = np.where(below, low, high)
     around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
-    target = np.where(below, bin_index - 1, bin_index + 1)
+    target = np.where(below, index - 1, index + 1)
     beyond = column.bin_index(around.ravel()).reshape(around.shape) == target
     widths = bin_widths(column, x)
-    some = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
+    valid = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
     values = around[beyond.argmax(axis=0), np.arange(len(x))]
-    distance = np.abs(x - edge)[some] / widths[some]
-    result[:, known[some]] = distance, edge[some], values[some]
+    distance = np.abs(x - edge)[valid] / widths[valid]
+    result[:, present[valid]] = distance, edge[valid], values[valid]
     return result
 
 
 def values_in_bins(column: LimeColumn) -> Values:
-    """A value in each bin, (B,), NaN for the bin of missing numbers."""
+    """One value in each bin, (B,), NaN for the bin of missing numbers."""
     if isinstance(column, BinnedColumn) and column.coded:
         return column.pieces.mean
     edges = inner_edges(column)
@@ -408,22 +408,21 @@ def values_in_bins(column: LimeColumn) -> Values:
 def with_bins(
     column: LimeColumn, n_bins: int, reference: Values | None
 ) -> BinnedColumn | NormalColumn | None:
-    """The column in another number of bins; None where that makes no sense."""
-    own = column
-    if isinstance(own, NormalColumn):
-        mean, scale, unit = own.mean, own.scale, own.unit
-        return NormalColumn.of_rule(mean, scale, n_bins, unit, own.missing)
-    if reference is None or not isinstance(own, BinnedColumn) or own.coded:
+    """The column with another number of bins; None if that is not possible."""
+    if isinstance(column, NormalColumn):
+        mean, scale, unit = column.mean, column.scale, column.unit
+        return NormalColumn.of_rule(mean, scale, n_bins, unit, column.missing)
+    if reference is None or not isinstance(column, BinnedColumn) or column.coded:
         return None
-    known = reference[~np.isnan(reference)]
-    bins = BinnedColumn.of_data(reference, inner_edges_of(n_bins, known))
-    return bins if (bins.missing >= 0) == (own.missing >= 0) else None
+    present = reference[~np.isnan(reference)]
+    bins = BinnedColumn.of_data(reference, inner_edges_of(n_bins, present))
+    return bins if (bins.missing >= 0) == (column.missing >= 0) else None
 
 
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
 ) -> Array:
-    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j)."""
+    """The profile E_Q f + (1 − α_j) β_j with rows moved to bins of column j, (N, B)."""
     column = law.columns[j]
     values = values_in_bins(column)
     moved = np.repeat(points, len(values), axis=0)
@@ -441,7 +440,7 @@ def cell_coefficients(
     point: Points,  # shape (1, D)
     pair: tuple[int, int],
 ) -> Array:
-    """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2)."""
+    """The coefficients of a pair of columns in each cell of their bins, (B, B', 2)."""
     one, other = (law.columns[j] for j in pair)
     first, second = values_in_bins(one), values_in_bins(other)
     moved = np.repeat(point, len(first) * len(second), axis=0)

@@ -1,4 +1,4 @@
-"""From a model and rows or documents to what LIME tends to there."""
+"""From a model and rows or documents to the limits of LIME."""
 
 from __future__ import annotations
 
@@ -159,30 +159,29 @@ def limits(
 @final
 @suggests_arguments
 class LimeExplainer:
-    """A model and a law that are read once, to explain rows whenever they come.
+    """A model and a sampling law, prepared to explain rows one by one.
 
-    What depends on the model and the law alone is kept: the sum of products that the
-    model is, tables of its means, draws that rows share. So a row costs a fraction of
-    what it costs by :func:`limits`, which reads the model each time; the numbers are
-    the same. Each time the model is asked at up to 20 rows of ``data`` too, so that one
-    that was fitted anew is noticed.
+    Computations that depend only on the model and the law are done once: the sum of
+    products of the model, tables of its means, draws that rows share. So a row costs a
+    fraction of :func:`limits`, with the same numbers. Each call also evaluates the
+    model at up to 20 rows of ``data``, to detect a model that was fitted again.
 
     Parameters
     ----------
     model : Function, or model
-        f, wrapped as :func:`propopt.explain` does it.
+        f, wrapped as by :func:`propopt.explain`.
     data : DataFrame or array (R, D)
-        The table that the law is made of, best the one that the model was fitted on.
+        The table of the law, best the training data of the model.
     law : LimeLaw, optional
         How samples are drawn, coded and weighted; see :func:`limits`.
     target, output, outcome
-        Of :func:`propopt.wrap`, for models.
+        Settings of :func:`propopt.wrap`, for models.
     n_samples : int
-        Samples of one run of LIME; and of each row for what has to be estimated.
+        The samples of one run of LIME; and of each row if coefficients are estimated.
     precision, max_evaluations
-        Of :func:`limits`, for rows that are asked for together.
+        As for :func:`limits`, for the rows of one call.
     rng : int, numpy.random.Generator or None
-        For what is estimated.
+        The seed of estimates.
 
     Raises
     ------
@@ -201,9 +200,8 @@ class LimeExplainer:
     >>> tree = tree.fit(X, X[:, 1])
     >>> lime.limits(X[:1])
     Traceback (most recent call last):
-    propopt.base.errors.InvalidInput: model: it answers otherwise than when it was read,
-    at \
-20 of 20 rows of data that were asked; make po.lime.LimeExplainer(model, data) anew
+    propopt.base.errors.InvalidInput: model: its values changed at 20 of 20 rows of
+    data; make a new po.lime.LimeExplainer(model, data)
     """
 
     def __init__(
@@ -222,10 +220,14 @@ class LimeExplainer:
     ) -> None:
         choice = target, output, outcome
         draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
-        own = _subject_of(model, data, law, data, choice, draws)
-        self._subject = own
-        self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
-        self._answers = own.function.value_at(self._rows, own.labels.of_columns())
+        subject = _subject_of(model, data, law, data, choice, draws)
+        self._subject = subject
+        self._checked_rows = subject.reference[
+            :: -(-len(subject.reference) // _N_CHECKED)
+        ]
+        self._values = subject.function.value_at(
+            self._checked_rows, subject.labels.of_columns()
+        )
 
     def __repr__(self) -> str:
         subject = self._subject
@@ -233,7 +235,7 @@ class LimeExplainer:
         return f"LimeExplainer({subject.function!r}, {subject.law!r}, {how})"
 
     def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
-        """What the coefficients of LIME tend to at rows, as :func:`limits` has it.
+        """The coefficients of LIME with infinitely many samples, as :func:`limits`.
 
         Parameters
         ----------
@@ -242,41 +244,45 @@ class LimeExplainer:
         progress : bool, optional
             Show a bar while rows are estimated; by default only on a terminal.
 
+        Returns
+        -------
+        LimeExplanation
+            The same numbers as those of :func:`limits`.
+
         Raises
         ------
         InvalidInput
-            If rows cannot be used, or the model was fitted anew.
+            If rows cannot be used, or the model was fitted again.
         """
         subject, f = self._subject, self._subject.function
         points, labels = f.read(X)
-        rows = np.concatenate([points, self._rows])
+        rows = np.concatenate([points, self._checked_rows])
         result = f.value_at(rows, labels.of_columns())
         values, answers = result[: len(points)], result[len(points) :]
-        known = self._answers
-        allowed = _SAME * max(float(np.ptp(known)), float(np.abs(known).max()))
-        changed = int((np.abs(answers - known) > allowed).sum())
+        before = self._values
+        allowed = _SAME * max(float(np.ptp(before)), float(np.abs(before).max()))
+        changed = int((np.abs(answers - before) > allowed).sum())
         if changed > 0:
             raise InvalidInput(
-                "model: it answers otherwise than when it was read, at "
-                f"{changed} of {len(known)} rows of data that were asked; make "
-                "po.lime.LimeExplainer(model, data) anew"
+                f"model: its values changed at {changed} of {len(before)} rows of "
+                "data; make a new po.lime.LimeExplainer(model, data)"
             )
         subject = subject.at(points, labels)
-        read = subject.products
-        if isinstance(read, SumOfProducts):
-            errors = np.abs(read.value(points) - values)
-            allow = allowed_difference(result, read.tolerance, precision_of(result))
+        products = subject.products
+        if isinstance(products, SumOfProducts):
+            errors = np.abs(products.value(points) - values)
+            allow = allowed_difference(result, products.tolerance, precision_of(result))
             if (errors > allow[: len(points)]).any():
-                read = checked_products(f, points[:0], points, labels)
-                subject = replace(subject, products=read)
+                products = checked_products(f, points[:0], points, labels)
+                subject = replace(subject, products=products)
         return explain_rows(subject, values, progress=progress)
 
 
-_ASKED: Final = 20
-"""Rows of data at which a model is asked whether it is still the same."""
+_N_CHECKED: Final = 20
+"""The rows of data at which a model is compared with its earlier values."""
 
 _SAME: Final = 1e-6
-"""Of its answers: some models sum in another order for other batches."""
+"""The relative difference that the order of sums in a batch may cause."""
 
 
 def _subject_of(
@@ -287,19 +293,21 @@ def _subject_of(
     choice: tuple[Target, Output, str | None],
     draws: DrawPlan,
 ) -> LimeSubject:
-    """A function that is read, a law, and rows of a table; documents are refused."""
+    """The function with its structure, the law and the rows; refuses documents."""
     if is_documents(X) or isinstance(function, TextFunction):
         raise InvalidInput(
-            "X: words of documents are deleted, not put into bins; "
-            "po.lime.text_limits(model, documents) is for them"
+            "X: expected rows of a table, got documents; "
+            "po.lime.text_limits(model, documents) explains them"
         )
     model_data = None if isinstance(function, Function) else data
     target, output, outcome = choice
-    f, told = wrap_with_table(function, X, target, output, model_data, outcome=outcome)
-    points, labels = told.read(f, X, "X")
+    f, reference_table = wrap_with_table(
+        function, X, target, output, model_data, outcome=outcome
+    )
+    points, labels = reference_table.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
-    rows, names = told.read(f, table, label)
-    own_law = law is None
+    rows, names = reference_table.read(f, table, label)
+    is_default_law = law is None
     if law is None:
         law = _law_of(f, label, rows, names)
     if not isinstance(law, LimeLaw):
@@ -316,7 +324,7 @@ def _subject_of(
         points=points,
         labels=labels,
         reference=reference.points,
-        has_table=data is not None or own_law,
+        has_table=data is not None or is_default_law,
         draws=draws,
     )
 
@@ -324,7 +332,7 @@ def _subject_of(
 def explain_rows(
     subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
 ) -> LimeExplanation:
-    """The limits at the rows of a subject, where f has values, as a result."""
+    """The explanation of the rows of a subject, with the values of f if given."""
     before = subject.function.calls.rows
     subject, result = limits_or_estimates(subject, progress)
     if values is None:
@@ -332,8 +340,8 @@ def explain_rows(
     largest = float(np.abs(values).max())
     if largest > _LARGEST:
         raise InvalidInput(
-            f"function: a value of {largest:.3g} has no square; divide the output by a "
-            "constant"
+            f"function: expected values below {_LARGEST:g}, got {largest:.3g}; divide "
+            "the output by a constant"
         )
     law, errors, source = subject.law, result.standard_errors, EXACT
     if errors is not None:
@@ -390,15 +398,15 @@ def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
 
 
 _LARGEST: Final = 1e140
-"""Variances of such values are still floats."""
+"""The largest value with a finite variance."""
 
 
 def _law_of(f: Function, label: str, points: Points, labels: Labels) -> TabularLaw:
-    """The law of quartiles of a table, which f encodes as points."""
+    """The law with quartiles of a table, encoded as points."""
     if len(points) < 2:
         raise InvalidInput(
-            f"{label}: quartiles need more than one row; give the table that the model "
-            "was fitted on as data, or a law"
+            f"{label}: expected more than one row for quartiles, got {len(points)}; "
+            "give the training data of the model as data, or a law"
         )
     columns = columns_of(points, labels.feature_names(points.shape[1]), f.schema)
     return TabularLaw.of(columns, labels=labels.of_columns())
@@ -408,7 +416,7 @@ def _law_of(f: Function, label: str, points: Points, labels: Labels) -> TabularL
 
 
 _WORTH_TIMING = 64
-"""Texts from which a few are timed, to say what all of them cost."""
+"""The number of texts from which a few are timed, to announce the cost."""
 
 
 @suggests_arguments
@@ -428,24 +436,23 @@ def text_limits(
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> LimeExplanation:
-    """Compute what the coefficients of LIME on texts tend to, with infinite samples.
+    """Compute the coefficients of LIME on texts with infinitely many samples.
 
-    β = Σ⁻¹ Γ of Mardaoui and Garreau (2021, Eq. 12): exact where the model is read,
-    which it is believed to be once it was compared with its own answers, and for texts
-    with few words, of which all sets are asked for. Of other models they are estimated,
-    with standard errors; what that costs is said before the work begins, where it takes
-    more than a few seconds.
+    β = Σ⁻¹ Γ of Mardaoui and Garreau (2021, Eq. 12). They are exact for models with a
+    known structure, which is compared with the model's answers first, and for texts
+    with so few words that all sets are evaluated. For other models they are estimated,
+    with standard errors; the cost is announced if it is more than a few seconds.
 
-    Documents count each by itself, but for the model, which is called for many at once:
-    34 texts for each where it is read, ``n_samples`` where not. Beside that a document
-    of d words takes time as d times the leaves that it can reach of trees. With the L1
-    or L2 norm it is Q U √d for about 60 nodes Q and U different TF-IDF: 10 ms for 100
-    words, .1 s for 1,000. Estimates take time as n_samples · d. Other bandwidths of
-    trees and of estimates cost next to nothing; of a norm they cost little more.
+    Each document is explained separately, but the model is called for many together: 34
+    texts for each document if its structure is known, else ``n_samples``. In addition a
+    document of d words takes time in proportion to d times the leaves of trees that it
+    can reach. With the L1 or L2 norm it is Q U √d for about 60 nodes Q and U different
+    TF-IDF: 10 ms for 100 words, .1 s for 1,000. Estimates take time as n_samples · d.
+    Other bandwidths cost almost nothing for trees and estimates, and little for norms.
 
-    A text of one word or none has no such coefficients, nor has one for which the model
-    has no finite value. Then the explanation says so of that document, in ``notes`` and
-    in its ``reason``, and explains the others.
+    LIME has no coefficients for a text with one word or none, or without a finite value
+    of the model. Then ``notes`` and the ``reason`` of its record say so, and the others
+    are explained.
 
     Parameters
     ----------
@@ -458,37 +465,41 @@ def text_limits(
         How words are deleted, and the weights; by default that of the package ``lime``
         with its kernel width of 25.
     target, output, outcome
-        Of :func:`propopt.wrap`, for models.
+        Settings of :func:`propopt.wrap`, for models.
     words : {"lime", "model"} or WordRule, optional
-        What a word is: as in the package ``lime``, as the vectoriser of the model has
-        it, or by another rule. By default that of the function, and ``"lime"`` for
-        models.
+        The rule that finds words: that of the package ``lime``, that of the vectoriser
+        of the model, or another one. By default that of the function, and ``"lime"``
+        for models.
     n_samples : int
-        Samples of one run of LIME, for its noise and its mean; and the texts that the
-        model is given for each document that has to be estimated, which so costs about
-        as much as one run of LIME and scatters less. Texts with no more sets of words
-        than that, 12 words by default, have all of them asked for instead, and so have
-        no error.
+        The samples of one run of LIME, for its noise and its mean; and the texts that
+        the model evaluates for each estimated document, which then costs about as much
+        as one run of LIME, with less noise. If a text has no more sets of words than
+        that (12 words by default), all of them are evaluated, and there is no error.
     precision : float, optional
-        Of each document that has to be estimated: draw on until the standard errors of
-        its coefficients together, √Σ e², are this part of √Σ β², such as 0.02.
+        Estimate each document until the standard errors of its coefficients, √Σ e²,
+        are this part of √Σ β², such as 0.02.
     max_evaluations : int, optional
-        The most texts that the model is given for it, in equal parts for the documents
-        that are estimated; if they are too few for the precision, a warning says what
-        was reached.
+        The most texts that the model evaluates for estimates, in equal parts for the
+        documents; if they are too few for the precision, a warning reports the
+        precision.
     max_enumerated : int
-        So many words, up to 16, have all their 2^d sets asked for in any case, where
-        the model is not read: 16 words take 65,536 texts.
+        Evaluate all 2^d sets of documents with at most so many words, up to 16, if the
+        structure of the model is unknown: 16 words take 65,536 texts.
     rng : int, numpy.random.Generator or None
-        For what is estimated; exact coefficients do not depend on it.
+        The seed of estimates; exact coefficients do not depend on it.
     progress : bool, optional
-        Show a bar while the model is asked; by default only on a terminal.
+        Show a bar during evaluations; by default only on a terminal.
+
+    Returns
+    -------
+    LimeExplanation
+        Coefficients (d,) for the words of each document, in units of the output.
 
     Raises
     ------
     InvalidInput
-        If the model or the documents cannot be used, or LIME says nothing of any of
-        them.
+        If the model or the documents cannot be used, or LIME has no coefficients for
+        any of them.
 
     Examples
     --------
@@ -535,7 +546,7 @@ def text_limits(
 def explain_documents(
     subject: TextSubject, names: Any = None, *, progress: bool | None = None
 ) -> LimeExplanation:
-    """The limits at the documents of a subject, as a result."""
+    """The explanation of the documents of a subject."""
     before = subject.function.calls.rows
     documents = subject.documents
     with progress_bar("lime: reading", len(documents), progress) as bar:
@@ -606,18 +617,18 @@ def explain_documents(
 
 
 def _read_rule(words: Any, function: Any) -> WordRule:
-    """What a word is."""
+    """The rule that finds words in a text."""
     if isinstance(function, TextFunction) and words in (None, "model"):
         return function.text_schema.rule
     if words in (None, "lime"):
         return PatternWords()
     if words == "model":
-        known = word_rule_of(function)
-        if isinstance(known, Reason):
+        rule_of_model = word_rule_of(function)
+        if isinstance(rule_of_model, Reason):
             raise InvalidInput(
-                f"words: those of the model are not known: {known.reason}"
+                f"words: the words of the model are unknown: {rule_of_model.reason}"
             )
-        return known
+        return rule_of_model
     if isinstance(words, str | type) or not has_method(words, "find"):
         raise InvalidInput(
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "
@@ -713,7 +724,7 @@ def _explained(
 
 _TOO_SHORT: Final = {
     0: "there is no word in it",
-    1: "of one word the coefficient and the intercept cannot be told apart, as LIME "
-    "always deletes it; f less f of the text without it is its effect",
+    1: "one word does not determine both its coefficient and the intercept, as LIME "
+    "always deletes it; its effect is f minus f of the text without it",
 }
-"""Texts of no word, and of one."""
+"""The reasons for texts without words, and with one word."""

@@ -367,7 +367,7 @@ class LimeExplanation(
     @property
     def at_row(self) -> Values:
         """The value of the surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
-        sums = np.array([own.sum() for own in self.coefficients])
+        sums = np.array([beta.sum() for beta in self.coefficients])
         return np.asarray(self.intercept + sums)
 
     @property
@@ -901,7 +901,7 @@ class LimeExplanation(
             "units": self.units,
         }
         if self.documents:
-            words = [word for own in self.words for word in own]
+            words = [word for row in self.words for word in row]
             columns["word"] = pd.Series(words, dtype=object)
             columns["count"] = np.concatenate([x.counts for x in self.documents])
             columns["reason"] = [self.reasons[n] for n in lines.tolist()]

@@ -1,4 +1,4 @@
-"""How local, and how faithful, LIME's surrogate is."""
+"""The locality and the fidelity of LIME's surrogate."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ from propopt.structures.products.sums import SumOfProducts
 def effective_share(
     law: LimeLaw, points: Points, widths: Values | None = None
 ) -> Values:
-    """(E π)² / E π² = C(ν)² / C(ν / √2), (n,): the effective sample size over n.
+    """The effective sample size over n, (E π)² / E π² = C(ν)² / C(ν / √2), (n,).
 
-    Near 1 all samples count alike, however far they are; near 0 few decide.
+    At 1 all samples have the same weight at any distance; close to 0 few samples count.
     """
-    own = law.widths(points, widths)
-    log_squares = law.log_weights(points, law.squared_widths(own))
-    return np.asarray(np.exp(2.0 * law.log_weights(points, own) - log_squares))
+    row_widths = law.widths(points, widths)
+    log_squares = law.log_weights(points, law.squared_widths(row_widths))
+    return np.asarray(np.exp(2.0 * law.log_weights(points, row_widths) - log_squares))
 
 
-# ---- How far from the row coefficients come from
+# ---- The distance from the row at which coefficients arise
 
 
 def split_by_columns(
     exact: ExactLimits, points: Points, widths: Values | None = None
 ) -> Array:
-    """Coefficients by how many other columns leave the row's bin for them, (n, M, D).
+    """The parts of coefficients by the number of other columns outside the row's bins.
 
     β_j = Σ_m β_j^(m), the coefficients of t^m in
     (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
-    row's bins and outside. Part 0 is β_j for ν → 0; of an additive function it is all.
+    row's bins and outside. The result is (n, M, D). Part 0 is β_j for ν → 0, and all of
+    β_j for an additive function.
     """
     products = exact.function
     n_parts = int(products.lengths.max(initial=1))
     all_widths = exact.law.widths(points, widths)
     parts = np.empty((len(points), n_parts, products.n_columns))
-    for some in exact.blocks(len(points)):
-        means = exact.factor_means(points[some], all_widths[some])
+    for block in exact.blocks(len(points)):
+        means = exact.factor_means(points[block], all_widths[block])
 
         def leaving(t: complex, means: FactorMeans = means) -> Array:
             # other columns outside the row's bins t times, (n, D)
@@ -54,13 +55,13 @@ def split_by_columns(
             one = means.mixed(means.one, moved)
             return products.contrasts(one, means.contrast(means.one, means.zero))[1]
 
-        parts[some] = powers_in(leaving, n_parts)
+        parts[block] = powers_in(leaving, n_parts)
     parts[:, :, ~np.isin(np.arange(products.n_columns), products.columns)] = 0.0
     return parts
 
 
 def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
-    """Coefficients of t^m of polynomials (n, D), by values at roots of unity."""
+    """The coefficients of t^m of polynomials (n, D), from values at roots of unity."""
     # half of the roots: the others have conjugate values
     roots = np.exp(2j * np.pi * np.arange(n_powers // 2 + 1) / n_powers)
     spectrum = np.conj(np.stack([function(t) for t in roots], axis=1))
@@ -68,11 +69,11 @@ def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
 
 
 def share_outside(parts: Array) -> Array:
-    """Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 where all is zero."""
+    """The share Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 if all parts are 0."""
     sizes = np.abs(parts)
     whole = sizes.sum(axis=1)
-    far = sizes[:, 1:].sum(axis=1)
-    return np.divide(far, whole, out=np.zeros(whole.shape), where=whole > 0.0)
+    outside = sizes[:, 1:].sum(axis=1)
+    return np.divide(outside, whole, out=np.zeros(whole.shape), where=whole > 0.0)
 
 
 # ---- Means of products of two factors of one column
@@ -82,7 +83,10 @@ _PAIRS_NODES: Final = 64
 
 
 def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
-    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n); None if not closed."""
+    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n).
+
+    None for families without a closed form.
+    """
     shape = len(first), len(second), *pieces.mean.shape
     means = np.empty(shape)
     single = pieces.single
@@ -103,17 +107,19 @@ def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
 
 
 def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
-    """The indicator of both sets is that of what they have in common."""
+    """Means of products of indicators: the probabilities of intersections."""
     low = np.maximum.outer(first.low, second.low)
     high = np.minimum.outer(first.high, second.high)
-    some = low < high
+    overlap = low < high
     if first is second:
-        some &= np.tri(len(low), dtype=bool)
+        overlap &= np.tri(len(low), dtype=bool)
     shape = (-1, *(1,) * len(normals.shape))
     means = np.zeros((*low.shape, *normals.shape))
-    means[some] = normals.shares(low[some].reshape(shape), high[some].reshape(shape))
+    means[overlap] = normals.shares(
+        low[overlap].reshape(shape), high[overlap].reshape(shape)
+    )
     if first is second:
-        one, other = np.nonzero(some)
+        one, other = np.nonzero(overlap)
         means[other, one] = means[one, other]
     return means
 
@@ -131,7 +137,7 @@ def _bump_of_two(normals: Normals, first: Bumps, second: Bumps) -> Array:
 
 
 def _powers_of_both(normals: Normals, first: Powers, second: Powers) -> Array:
-    """By Gauss-Legendre nodes: centers may differ."""
+    """Means of products of powers by Gauss-Legendre nodes, as centres may differ."""
     degree = int(first.degree.max() + second.degree.max())
     x, weights = normal_nodes(normals, _PAIRS_NODES + 2 * degree, LOG_TAIL + 2 * degree)
     return np.einsum("u...q,v...q,...q->uv...", first.at(x), second.at(x), weights)
@@ -141,14 +147,14 @@ def _powers_of_both(normals: Normals, first: Powers, second: Powers) -> Array:
 
 
 PAIRS_AT_MOST: Final = 2**27
-"""Pairs of products, times columns and situations: some seconds."""
+"""The number of pairs of products, columns and situations that takes some seconds."""
 
 _NODES: Final = 128
-"""Of the law of a column: variances of steps are known to 1 % of themselves."""
+"""Nodes of the law of a column: variances of steps have an error of 1 %."""
 
 
 def n_pairs(function: SumOfProducts, n: int) -> int:
-    """What :func:`exact_variance` multiplies in n situations."""
+    """The number of multiplications of :func:`exact_variance` in n situations."""
     n_products = len(function.values)
     return n * n_products * (n_products + 1) // 2 * max(1, len(function.columns))
 
@@ -158,20 +164,20 @@ def exact_variance(
 ) -> Values | None:
     """Var_Q f = Σ_{l,l'} v_l v_l' Π_k E_Q[g_lk g_l'k] − (E_Q f)², (n,).
 
-    None where two families of factors of one column have no mean in closed form.
+    None if two families of factors of one column have no mean in closed form.
     """
     tables, indices = [], []
     used = np.unique(function.paths[function.paths >= 0])
     for j in function.columns.tolist():
         tilt = law.columns[j].tilt(points[:, j], widths)
-        # those that are in products, by families
+        # the factors that products use, by family
         parts = list(function.chosen(used[function.column[used] == j]))
         table = _pair_table([factors for _, factors in parts], tilt)
         if table is None:
             return None
         tables.append(table)
-        numbers = np.concatenate([own for own, _ in parts])
-        indices.append(_places(function, numbers, j))
+        numbers = np.concatenate([part_numbers for part_numbers, _ in parts])
+        indices.append(_factor_indices(function, numbers, j))
     values = function.values
     return np.array(
         [
@@ -190,18 +196,18 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
     total = np.zeros(len(points))
     row_bytes = 16 * _NODES * (function.n_factors + 1)
-    for some in BATCH_BUDGET.blocks(len(points), row_bytes):
-        x, own = points[some], widths[some]
-        _, slopes = function.slopes(exact.factor_means(x, own).mean)
+    for block in BATCH_BUDGET.blocks(len(points), row_bytes):
+        x, row_widths = points[block], widths[block]
+        _, slopes = function.slopes(exact.factor_means(x, row_widths).mean)
         for j in function.columns.tolist():
             grid = np.broadcast_to(uniforms, (len(x), _NODES, 1))
-            nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], own, grid)
+            nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], row_widths, grid)
             values = nodes.samples[:, :, 0]
             moved = np.zeros(values.shape)
             for numbers, factors in function.of_column(j):
                 at = factors.at(values.ravel()).reshape(-1, *values.shape)
                 moved += np.einsum("un,unq->nq", slopes[numbers], at)
-            total[some] += moved.var(axis=1)
+            total[block] += moved.var(axis=1)
     return total
 
 
@@ -210,32 +216,33 @@ def _of_situation(
 ) -> float:
     """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1), m_l = E l.
 
-    The ratio is one in columns that not both have; pairs of leaves share few.
+    The ratio is one in columns that only one of both products has; most pairs of leaves
+    share few columns.
     """
-    own = [
+    columns = [
         (table, paths, np.flatnonzero(paths < len(table) - 1))
         for table, paths in zip(tables, indices, strict=True)
     ]
     means = np.ones(len(values))
-    for table, paths, _ in own:
+    for table, paths, _ in columns:
         means *= table[paths, -1]
     if len(means) == 0:
         return 0.0
     if not (means != 0.0).all():
         return _with_zeros(tables, indices, values)
     ratios = []
-    for table, paths, users in own:
+    for table, paths, users in columns:
         used = np.unique(paths[users], return_inverse=True)
         part = table[np.ix_(used[0], used[0])]
         alone = table[used[0], -1]
         ratios.append((users, used[1], part / (alone[:, None] * alone)))
 
-    def apart(some: slice, pairs: Array) -> None:
+    def apart(block: slice, pairs: Array) -> None:
         for users, factor, ratio in ratios:
-            first, end = np.searchsorted(users, [some.start, some.stop])
+            first, end = np.searchsorted(users, [block.start, block.stop])
             rows, columns = users[first:end], users[first:]
             shared = ratio[factor[first:end]][:, factor[first:]]
-            pairs[np.ix_(rows - some.start, columns - some.start)] *= shared
+            pairs[np.ix_(rows - block.start, columns - block.start)] *= shared
         pairs -= 1.0
 
     return _over_pairs(values * means, apart)
@@ -244,60 +251,60 @@ def _of_situation(
 def _with_zeros(
     tables: Sequence[Array], indices: Sequence[Indices], values: Array
 ) -> float:
-    """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
-    own = [
+    """Σ over pairs of products, with −E f as one more product: E (f − E f)²."""
+    columns = [
         (table, np.append(paths, len(table) - 1))
         for table, paths in zip(tables, indices, strict=True)
     ]
     means = np.ones(len(values) + 1)
-    for table, paths in own:
+    for table, paths in columns:
         means *= table[paths, -1]
 
-    def together(some: slice, pairs: Array) -> None:
-        for table, paths in own:
-            pairs *= table[paths[some]][:, paths[some.start :]]
+    def together(block: slice, pairs: Array) -> None:
+        for table, paths in columns:
+            pairs *= table[paths[block]][:, paths[block.start :]]
 
     return _over_pairs(np.append(values, -(values @ means[:-1])), together)
 
 
 def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
-    """Σ_{l,l'} v_l v_l' of what is multiplied to ones, some l with all behind them."""
+    """Σ_{l,l'} v_l v_l' p_ll', where ``multiply`` fills p for blocks of products."""
     total = 0.0
-    for some in BATCH_BUDGET.blocks(len(v), 16 * len(v)):
-        # pairs with those before are pairs of those before
-        pairs = np.ones((some.stop - some.start, len(v) - some.start))
-        multiply(some, pairs)
-        weights = 2.0 * v[some.start :]
+    for block in BATCH_BUDGET.blocks(len(v), 16 * len(v)):
+        # pairs with earlier products are in their blocks
+        pairs = np.ones((block.stop - block.start, len(v) - block.start))
+        multiply(block, pairs)
+        weights = 2.0 * v[block.start :]
         weights[: len(pairs)] /= 2.0
-        total += float(v[some] @ (pairs @ weights))
+        total += float(v[block] @ (pairs @ weights))
     return max(total, 0.0)
 
 
 def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
-    """E_Q[g_u g_v] of the factors of a column, and of 1 behind them, (U+1, U+1, n)."""
+    """E_Q[g_u g_v] for the factors of a column, with 1 as the last, (U+1, U+1, n)."""
     rows = []
     for first in parts:
         row = [pair_means(tilt.pieces, first, second) for second in parts]
-        known = [means for means in row if means is not None]
-        if len(known) < len(row):
+        means_of_pairs = [means for means in row if means is not None]
+        if len(means_of_pairs) < len(row):
             return None
-        rows.append(np.concatenate(known, axis=1))
+        rows.append(np.concatenate(means_of_pairs, axis=1))
     pairs = np.concatenate(rows)
     alone = np.concatenate([tilt.pieces.expect(factors) for factors in parts])
     chances = tilt.alpha * tilt.inside + tilt.complement * tilt.outside
     n = len(alone)
     table = np.ones((n + 1, n + 1, len(tilt.alpha)))
-    # pieces are the same for all situations, or others for each
+    # pieces are shared by all situations, or separate for each
     subscripts = "...b,bn->...n" if alone.ndim == 2 else "...bn,bn->...n"
     table[:n, :n] = np.einsum(subscripts, pairs, chances)
     table[:n, n] = table[n, :n] = np.einsum(subscripts, alone, chances)
     return table
 
 
-def _places(function: SumOfProducts, numbers: Indices, j: int) -> Indices:
-    """The factor of column j that each product has; one behind them if none, (L,)."""
-    places = np.full(function.n_factors + 1, len(numbers))
-    places[numbers] = np.arange(len(numbers))
-    own = np.append(function.column == j, False)[function.paths]
-    factors = np.where(own, function.paths, function.n_factors)
-    return places[factors.min(axis=1, initial=function.n_factors)]
+def _factor_indices(function: SumOfProducts, numbers: Indices, j: int) -> Indices:
+    """The index of the factor of column j in each product, (L,); the last if none."""
+    positions = np.full(function.n_factors + 1, len(numbers))
+    positions[numbers] = np.arange(len(numbers))
+    of_column = np.append(function.column == j, False)[function.paths]
+    factors = np.where(of_column, function.paths, function.n_factors)
+    return positions[factors.min(axis=1, initial=function.n_factors)]

@@ -1,4 +1,4 @@
-"""What n samples make of limits, of rows or texts: mean, scatter, rank, selection."""
+"""LIME with n samples, on rows or texts: mean coefficients, their noise, ranks."""
 
 from __future__ import annotations
 
@@ -33,32 +33,31 @@ from propopt.structures.subsets.sets import (
 )
 
 
-# ---- What one run of LIME gives, and how many samples a precision takes
+# ---- One run of LIME, and the samples that a precision needs
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SingleRun:
-    """What one run of n samples gives, in its mean and its scatter, in n situations."""
+    """The mean and the covariance of the coefficients of one run, in n situations."""
 
     n_samples: int  # of the run
-    coefficients: Attributions  # (n, D): in the mean of runs
-    intercept: Values  # (n,): likewise
-    # (n, D + 1, D + 1): of the intercept and the coefficients of a run
-    covariance: Array
+    coefficients: Attributions  # (n, D): mean over runs
+    intercept: Values  # (n,): mean over runs
+    covariance: Array  # (n, D + 1, D + 1): of the intercept and the coefficients
 
     @property
     def standard_deviations(self) -> Attributions:
-        """Of the coefficients of one run, (n, D)."""
+        """The standard deviations of the coefficients of one run, (n, D)."""
         squares = np.diagonal(self.covariance, axis1=1, axis2=2)[:, 1:]
         return np.sqrt(np.maximum(squares, 0.0))
 
 
-def required_samples(n_samples: int, deviations: Array, wanted: float) -> Array:
-    """N (SE(n) / s)² rounded up, of the deviations' shape: errors fall with 1 / √n."""
+def required_samples(n_samples: int, deviations: Array, target: float) -> Array:
+    """The samples n (SE(n) / s)², rounded up: standard errors fall with 1 / √n."""
     with np.errstate(over="ignore"):
-        needed = n_samples * (deviations / wanted) ** 2
-        return np.asarray(np.ceil(np.maximum(1.0, needed)))
+        count = n_samples * (deviations / target) ** 2
+        return np.asarray(np.ceil(np.maximum(1.0, count)))
 
 
 @final
@@ -88,17 +87,17 @@ class RunScatter:
         )
 
 
-# ---- The fit to n samples in their mean, solved by hand, for many rows at once
+# ---- The mean fit to n samples in closed form, for many rows together
 
 
 _LEAST: Final = 1e-300
-"""Of λ / N: columns that nothing else tells apart have equal parts."""
+"""The smallest λ / N: indistinguishable columns then have equal parts."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class FiniteFit:
-    """Normal equations of n samples, each sum in them replaced by its mean.
+    """The normal equations of n samples, with each sum replaced by its mean.
 
     ((n − 1) Σ + v vᵀ + λ D) b = (n − 1) Γ + v f(ξ),  v = 1, D = diag(0, 1, ..., 1)
 
@@ -108,40 +107,41 @@ class FiniteFit:
     b = R S β + q t ω / (N + ω),  b_0 = E_Q f − αᵀ b + t ω / (N + ω),  q = R u,
     t = (f(ξ) − E_Q f − uᵀ R S β) / (1 + h),  h = uᵀ q ω / (N + ω).
 
-    R S β is what ridge leaves of the coefficients, and t is what the row itself is off
-    the fit. Bits of tables are independent and those of texts exchangeable, so that R
-    is known by hand. Nothing is divided by N, so that weights may underflow.
+    R S β are the coefficients after shrinkage by the ridge, and t is the residual of
+    the fit at the row itself. Bits of tables are independent and those of texts
+    exchangeable, so that R has a closed form. Nothing is divided by N, so that weights
+    may underflow.
     """
 
-    beta: Attributions  # (n, D): β, of infinitely many
+    beta: Attributions  # (n, D): limits of the coefficients
     mean: Values  # (n,): E_Q f
-    bits: Limits | ExchangeableBits  # their moments: α, S and log C
-    values: Values | None  # (n,): f(ξ); None where the row itself is no sample
-    n_samples: int  # samples, the row itself included where it is one
-    ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
+    bits: Limits | ExchangeableBits  # the moments of bits: α, S and log C
+    values: Values | None  # (n,): f(ξ); None if the row itself is not a sample
+    n_samples: int  # samples, including the row itself if it is one
+    ridge: float = 1.0  # λ ≥ 0, on all coefficients except the intercept
 
     def __post_init__(self) -> None:
         read_run(self.n_samples, self.ridge, self.values is not None)
 
     @property
     def n_drawn(self) -> int:
-        """Samples that are drawn."""
+        """The number of random samples, without the row itself."""
         return self.n_samples - (self.values is not None)
 
     @property
     def row(self) -> float:
-        """ω, the weight of the row itself: 1, or 0 where it is no sample."""
+        """The weight ω of the row itself: 1, or 0 if it is not a sample."""
         return float(self.values is not None)
 
     @cached_property
     def total(self) -> Values:
-        """N, the mean weight of all that is drawn, (n,), never quite 0."""
+        """The mean total weight N of the random samples, (n,), always positive."""
         total = np.exp(np.log(self.n_drawn) + self.bits.log_weight)
         return np.maximum(total, _LEAST)
 
     @cached_property
     def penalty(self) -> Values:
-        """λ / N, (n,), never quite 0."""
+        """The ridge relative to the total weight, λ / N, (n,), always positive."""
         log_total = np.log(self.n_drawn) + self.bits.log_weight
         with np.errstate(over="ignore", divide="ignore"):
             per_weight = np.exp(np.log(self.ridge) - log_total)
@@ -149,63 +149,63 @@ class FiniteFit:
 
     @cached_property
     def alpha(self) -> Array:
-        """Q(z_j = 1), (n, D)."""
-        # sums are the same to the last digit, however limits lie in memory
+        """The probability Q(z_j = 1) of each bit, (n, D)."""
+        # sums are the same to the last digit for any memory layout of limits
         return np.ascontiguousarray(self.bits.alpha)
 
     @cached_property
     def pull(self) -> Array:
-        """q, (n, D)."""
+        """The vectors q = R u, (n, D)."""
         return self._solved(1.0 - self.alpha)
 
     @property
     def shrinkage(self) -> Array:
-        """What ridge leaves of a coefficient, (n, D): the diagonal of R S."""
+        """The part of a coefficient that the ridge retains, diag(R S), (n, D)."""
         return self.bits.shrinkage(self.penalty)
 
     @cached_property
-    def left_by_ridge(self) -> Array:
-        """R S β, (n, D)."""
+    def shrunk(self) -> Array:
+        """The coefficients after shrinkage by the ridge, R S β, (n, D)."""
         return self._solved(self.bits.covariances(self.beta))
 
     def _solved(self, vectors: Array) -> Array:
-        """R x of vectors (n, D)."""
+        """The products R x for vectors x (n, D)."""
         result = self.bits.solved(vectors[:, None], self.penalty)
         return np.ascontiguousarray(result[:, 0])
 
     @property
     def _whole(self) -> Values:
-        """N + ω, (n,)."""
+        """The weight of all samples, N + ω, (n,)."""
         return self.total + self.row
 
     @cached_property
     def leverage(self) -> Values:
-        """h, (n,)."""
+        """The leverage h of the row itself, (n,)."""
         loads = (self.pull * (1.0 - self.alpha)).sum(axis=1)
         return np.asarray(self.row * (loads / self._whole))
 
     @cached_property
-    def left_at_row(self) -> Values:
-        """ω t, what the fit leaves of f(ξ), (n,)."""
+    def row_residual(self) -> Values:
+        """The residual ω t of the fit at the row itself, (n,)."""
         values = self.mean if self.values is None else self.values
-        rises = (1.0 - self.alpha) * self.left_by_ridge
+        rises = (1.0 - self.alpha) * self.shrunk
         off = values - self.mean - rises.sum(axis=1)
         return np.asarray(self.row * (off / (1.0 + self.leverage)))
 
     @cached_property
     def coefficients(self) -> Array:
-        """b_1, ..., b_D, (n, D)."""
-        raised = self.pull * (self.left_at_row / self._whole)[:, None]
-        return np.asarray(self.left_by_ridge + raised)
+        """The mean coefficients b_1, ..., b_D of runs, (n, D)."""
+        raised = self.pull * (self.row_residual / self._whole)[:, None]
+        return np.asarray(self.shrunk + raised)
 
     @cached_property
     def intercept(self) -> Values:
-        """b_0, (n,)."""
+        """The mean intercept b_0 of runs, (n,)."""
         pulls = (self.alpha * self.coefficients).sum(axis=1)
-        return np.asarray(self.mean - pulls + self.left_at_row / self._whole)
+        return np.asarray(self.mean - pulls + self.row_residual / self._whole)
 
     def influences(self, rows: slice | Indices, bits: Array) -> Array:
-        """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
+        """The influence N A⁻¹ Z of samples with bits (m, S, D), (m, S, 1 + D).
 
         A sample with weight π and residual r moves (b_0, ..., b_D) by π r A⁻¹ Z, with
 
@@ -216,19 +216,21 @@ class FiniteFit:
         q = self.pull[rows]
         loads = (centred @ q[..., None])[..., 0]
         tau = (1.0 + loads) * self._load[rows, None]
-        own = self.bits.at(rows).solved(centred, self.penalty[rows])
-        psi = own - q[:, None] * tau[..., None]
+        solved = self.bits.at(rows).solved(centred, self.penalty[rows])
+        psi = solved - q[:, None] * tau[..., None]
         weight, ends = self._shares
         first = weight[rows, None] - (psi @ ends[rows, :, None])[..., 0]
         return np.concatenate([first[..., None], psi], axis=-1)
 
     @property
     def mean_influence(self) -> Array:
-        """E r ψ for samples of the weighted law, (n, 1 + D); 0 without ridge and row.
+        """The mean E r ψ of samples of the weighted law, (n, 1 + D).
+
+        It is 0 without ridge and without the row itself:
 
         E r = −t ω / (N + ω) and E r (z − α) = S (β − b).
         """
-        level = -self.left_at_row / self._whole
+        level = -self.row_residual / self._whole
         off = self.beta - self.coefficients
         slopes = self.bits.covariances(off)
         tau = (level + (self.pull * slopes).sum(axis=1)) * self._load
@@ -239,22 +241,22 @@ class FiniteFit:
 
     @property
     def _load(self) -> Values:
-        """ω / ((N + ω)(1 + h)), (n,)."""
+        """The factor ω / ((N + ω)(1 + h)), (n,)."""
         return np.asarray(self.row * (1.0 / (self._whole * (1.0 + self.leverage))))
 
     @property
     def _shares(self) -> tuple[Values, Array]:
-        """What the draws have of all weight, and the mean of bits over all samples."""
+        """The weight share of random samples, and the mean bits of all samples."""
         weighted = self.total[:, None] * self.alpha + self.row
         means = weighted / self._whole[:, None]
         return np.asarray(self.total / self._whole), np.asarray(means)
 
 
-# ---- How far one run of LIME is off what such runs give in their mean
+# ---- The deviation of one run of LIME from the mean of such runs
 
 
 RUNS_AT_ONCE: Final = Budget(2**26)
-"""Of its own: products of matrices are rounded by how many rows are together."""
+"""A separate budget: rounding of matrix products depends on the rows in a block."""
 
 
 def single_run(
@@ -271,10 +273,10 @@ def single_run(
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:
-    """Mean and covariance of the coefficients of one run of LIME with n samples.
+    """The mean and covariance of the coefficients of one run with n samples.
 
-    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row does
-    not scatter. E π² h = C(ν/√2) E h under the law of the width ν/√2, which is drawn.
+    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row itself
+    has no variance. E π² h = C(ν/√2) E h, sampled under the law of the width ν/√2.
     """
     fit = expected(limits, values, n_samples, ridge, first_row)
     generator = np.random.default_rng(0) if rng is None else rng
@@ -287,16 +289,16 @@ def single_run(
     if common is not None:
         shared = common.enough(points, of_squares)
         indices = np.flatnonzero(shared)
-        for some in RUNS_AT_ONCE.blocks(len(indices), 24 * common.samples.size):
-            rows = indices[some]
+        for block in RUNS_AT_ONCE.blocks(len(indices), 24 * common.samples.size):
+            rows = indices[block]
             bits = common.bits(points[rows])
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
             second[rows] = second_moments(fit, rows, bits, f, weights)
     alone, even = np.flatnonzero(~shared), np.full(1, 1.0 / len(uniforms))
-    around = law, points[alone], of_squares[alone], uniforms
-    for some, draws, f in values_around(evaluate, *around, RUNS_AT_ONCE):
-        second[alone[some]] = second_moments(fit, alone[some], draws.bits, f, even)
+    neighbourhood = law, points[alone], of_squares[alone], uniforms
+    for block, draws, f in values_around(evaluate, *neighbourhood, RUNS_AT_ONCE):
+        second[alone[block]] = second_moments(fit, alone[block], draws.bits, f, even)
     return run_of(fit, second, law.log_weights(points, of_squares))
 
 
@@ -307,7 +309,7 @@ def second_moments(
     f: Array,  # shape (m, S)
     weights: Array,  # shape (m, S)
 ) -> Array:
-    """E r² ψ ψᵀ (m, D + 1, D + 1) from draws of the law that is weighted by π²."""
+    """E r² ψ ψᵀ (m, D + 1, D + 1) from draws of the law with weights π²."""
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
@@ -315,7 +317,7 @@ def second_moments(
 
 
 def run_of(fit: FiniteFit, second: Array, log_squares: Values) -> SingleRun:
-    """A run, from E r² ψ ψᵀ (n, D + 1, D + 1) under the law of π², and log E π²."""
+    """The run with second moments E r² ψ ψᵀ under the law of π², and log E π²."""
     # E π² / (E π)²
     factor = np.exp(log_squares - 2.0 * fit.bits.log_weight)
     means = fit.mean_influence
@@ -324,15 +326,15 @@ def run_of(fit: FiniteFit, second: Array, log_squares: Values) -> SingleRun:
     return SingleRun(fit.n_samples, fit.coefficients, fit.intercept, covariance)
 
 
-# ---- What LIME gives with n samples, in its mean: ridge, and the row as a sample
+# ---- The mean of LIME with n samples: the ridge, and the row itself as a sample
 
 
 def read_run(n_samples: int, ridge: float, first_row: bool) -> None:
-    """Refuse runs without a sample that is drawn, and a ridge below 0."""
+    """Refuse runs without a random sample, and a ridge below 0."""
     read_nonnegative(ridge, "ridge")
     if read_count(n_samples, "n_samples") < 1 + first_row:
         raise InvalidInput(
-            "n_samples: expected at least 2, the row itself and one more"
+            "n_samples: expected at least 2, the row itself and a random one"
         )
 
 
@@ -343,20 +345,22 @@ def expected(
     ridge: float = 1.0,
     first_row: bool = True,
 ) -> FiniteFit:
-    """What ``lime`` gives with n samples, to the first order in 1 / n.
+    """The mean of runs of ``lime`` with n samples, to the first order in 1 / n.
 
-    This was within noise of the package down to a total weight n C of about 1e-3.
+    It matched the package within noise down to a total weight n C of about 1e-3.
     """
     if first_row and values is None:
         raise InvalidInput(
-            "values: where the row itself is a sample, give f at the rows"
+            "values: expected f at the rows, as the row itself is a sample, got None"
         )
-    own = values if first_row else None
-    return FiniteFit(limits.coefficients, limits.mean, limits, own, n_samples, ridge)
+    row_values = values if first_row else None
+    return FiniteFit(
+        limits.coefficients, limits.mean, limits, row_values, n_samples, ridge
+    )
 
 
 def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
-    """δβ_j = (f(ξ) − g(ξ)) / (n C α_j), g(ξ) = Σ β: what the row as a sample moves."""
+    """The shift (f(ξ) − g(ξ)) / (n C α_j) of β_j by the row itself as a sample."""
     per_weight = (values - limits.at_row) * np.exp(-limits.log_weight) / n_samples
     alpha = limits.alpha
     moves = (alpha > 0.0) & (alpha < 1.0)
@@ -364,7 +368,7 @@ def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
     return np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
 
 
-# ---- Which columns a run names
+# ---- The columns that a run names
 
 
 def ranking_chances(
@@ -373,9 +377,9 @@ def ranking_chances(
     top: int = 3,
     n_draws: int = 4000,
 ) -> Values:
-    """How probable a run of n samples names the columns of the largest β, (n,).
+    """The probability that a run of n samples names the largest coefficients, (n,).
 
-    By draws of their normal limit law: 4000 tell it to 0.8 % or better.
+    From draws of their normal limit law: 4000 give an error of at most 0.8 %.
     """
     shape = n_draws, coefficients.shape[1]
     normal = np.random.default_rng(0).standard_normal(shape)
@@ -383,26 +387,26 @@ def ranking_chances(
     for beta, mean, covariance in zip(
         coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
     ):
-        # Rᵀ R is the covariance, whatever directions do not scatter
+        # Rᵀ R is the covariance, which may be singular
         squares, directions = np.linalg.eigh(covariance)
         root = (directions * np.sqrt(np.maximum(squares, 0.0))).T
-        n_told = min(top, int(np.count_nonzero(beta)))
+        count = min(top, int(np.count_nonzero(beta)))
         sizes = np.abs(np.vstack([beta, mean + normal @ root]))
-        largest = np.argsort(-sizes, axis=1, kind="stable")[:, :n_told]
+        largest = np.argsort(-sizes, axis=1, kind="stable")[:, :count]
         largest.sort(axis=1)
         chances.append((largest[1:] == largest[0]).all(axis=1).mean())
     return np.array(chances)
 
 
-# ---- Sets of words with values, and how much each counts in means over all samples
+# ---- Sets of words with values, and their weights in means over all samples
 
 
 WordDraws: TypeAlias = tuple[Mask, Values]
-"""Sets of words (S, d), which are kept, and values of f there (S,)."""
+"""Sets of remaining words (S, d), and values of f there (S,)."""
 
 
 def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Mask:
-    """Uniform sets, evenly of the sizes that count; log_shares (d + 1,)."""
+    """Uniform random sets with sizes stratified by their shares (d + 1,)."""
     shares = np.exp(log_shares - log_shares.max())
     ends = np.cumsum(shares) / shares.sum()
     even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
@@ -411,25 +415,25 @@ def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Ma
     return ~random_sets(d, d - sizes, rng)
 
 
-def _counts(bits: Mask, log_shares: Values) -> Values:
-    """What each set stands for, by the shares of all of its size, (S,), in all 1."""
+def _set_weights(bits: Mask, log_shares: Values) -> Values:
+    """The weight of each set, by the share of its size, (S,), with the sum 1."""
     sizes = bits.sum(axis=1)
-    there = np.bincount(sizes, minlength=len(log_shares))
-    logs = np.where(there > 0, log_shares, -np.inf)
+    counts = np.bincount(sizes, minlength=len(log_shares))
+    logs = np.where(counts > 0, log_shares, -np.inf)
     if not np.isfinite(logs).any():
-        raise InvalidInput("draws: none keeps as many words as samples with weight")
-    each = np.exp(logs - logs.max()) / np.maximum(there, 1)
+        raise InvalidInput("draws: no set has as many words as samples with weight")
+    each = np.exp(logs - logs.max()) / np.maximum(counts, 1)
     return np.asarray(each[sizes] / each[sizes].sum())
 
 
-# ---- How much samples count in the mean of runs: less where they pull the fit
+# ---- Effective weights of samples in the mean of runs: less for high leverage
 
 
 _MOST_STEPS: Final = 20_000
 _SETTLED: Final = 1e-13
 
 _HEAVIEST: Final = float(np.log(1e140))
-"""Of the document's weight over the largest: the square of more is no number."""
+"""The largest log ratio of the document's weight to others with a finite square."""
 
 
 def effective_log_weights(
@@ -439,16 +443,16 @@ def effective_log_weights(
     ridge: float = 1.0,
     first_row: bool = True,
 ) -> Values:
-    """Log weights that samples have in the mean of runs, (d + 1,).
+    """The log weights of samples in the mean of runs, (d + 1,).
 
-    A sample with the leverage q = Zᵀ A⁻¹ Z moves the fit to itself, and counts as π̃ =
-    π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D: found by fixed-point steps.
+    A sample with the leverage q = Zᵀ A⁻¹ Z pulls the fit to itself, so that its weight
+    is π̃ = π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D, by fixed-point steps.
     """
     read_run(n_samples, ridge, first_row)
     if ridge == 0.0 and n_samples <= n_words + 1:
         raise InvalidInput(
-            f"n_samples: without ridge expected more than {n_words + 1} for as many "
-            f"coefficients, got {n_samples}"
+            f"n_samples: expected more than {n_words + 1}, the number of coefficients, "
+            f"as there is no ridge, got {n_samples}"
         )
     logs, ratio = law.log_weights(n_words), np.ones(n_words + 1)
     for _ in range(_MOST_STEPS):
@@ -463,7 +467,7 @@ def effective_log_weights(
 def _whole_run(
     log_weights: Values, n_samples: int, ridge: float, first_row: bool
 ) -> tuple[ExchangeableBits, float]:
-    """Bits of all samples of a run, and what ridge is over their weight T."""
+    """The bits of all samples of a run, and the ridge over their weight T."""
     logs = log_weights + np.log((n_samples - first_row) / (len(log_weights) - 1.0))
     if first_row:
         logs[-1] = min(0.0, logs.max() + _HEAVIEST)
@@ -474,10 +478,10 @@ def _whole_run(
 
 
 def _pulls(bits: ExchangeableBits, penalty: float, log_weights: Values) -> Values:
-    """π E_m[Zᵀ A⁻¹ Z] of samples with weights π, (d + 1,).
+    """The leverage π E_m[Zᵀ A⁻¹ Z] of samples with weights π, (d + 1,).
 
     Zᵀ A⁻¹ Z = (1 + (m − m̄)² / (d (L + ρ)) + m (d − m) / (d (P + ρ))) / T with the
-    eigenvalues L and P of the covariance of bits, along (1, ..., 1) and apart from it.
+    eigenvalues L and P of the covariance of bits, along (1, ..., 1) and orthogonal.
     """
     weights = np.exp(log_weights - bits.log_weight[0])
     along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
@@ -495,26 +499,28 @@ def expected_run(
     *,
     leverage: bool = True,
 ) -> FiniteFit:
-    """What the package ``lime`` gives with n samples, in the mean of runs.
+    """The mean of runs of the package ``lime`` on a text, with n samples.
 
-    The normal equations of :class:`FiniteFit` with effective weights; without
-    ``leverage`` it holds for n much larger than d only.
+    It solves the normal equations of :class:`FiniteFit` with effective weights; without
+    ``leverage`` it holds only for n much larger than d.
     """
     if isinstance(function, WordCoefficients):
-        own, logs = function, law.log_weights(function.coefficients.shape[1])
+        limits, logs = function, law.log_weights(function.coefficients.shape[1])
     else:
         value = float(function.mean_by_size()[-1]) if value is None else value
         logs = law.log_weights(function.n_words)
         if leverage:
             d = function.n_words
             logs = effective_log_weights(law, d, n_samples, ridge, first_row)
-        own = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
+        limits = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
     if first_row and value is None:
-        raise InvalidInput("values: where the text itself is a sample, give f of it")
+        raise InvalidInput(
+            "values: expected f of the text, as it is a sample, got None"
+        )
     bits = ExchangeableBits(logs[None] - np.log(len(logs) - 1.0))
     return FiniteFit(
-        own.coefficients,
-        own.intercept + bits.share * own.coefficients.sum(axis=1),
+        limits.coefficients,
+        limits.intercept + bits.share * limits.coefficients.sum(axis=1),
         bits,
         np.array([value]) if first_row else None,
         n_samples,
@@ -522,11 +528,11 @@ def expected_run(
     )
 
 
-# ---- How far one run of LIME on a text is off what such runs give in their mean
+# ---- The deviation of one run of LIME on a text from the mean of such runs
 
 
 _MOST_USED: Final = 12
-"""Words that f or the fit tells apart, up to which the scatter is summed, not drawn."""
+"""With at most so many used words the covariance is a sum, and not sampled."""
 
 _ONE: Final = np.zeros(1, np.intp)
 
@@ -542,10 +548,10 @@ def single_text_run(
     draws: WordDraws | None = None,
     n_draws: int = RUN_DRAWS,
 ) -> SingleRun:
-    """Mean and covariance of the coefficients of one run of LIME on a text.
+    """The mean and covariance of the coefficients of one run of LIME on a text.
 
-    As :func:`single_run`, with effective weights and, in r², the scatter of the fit
-    itself, so that it is right for few samples too.
+    Like :func:`single_run`, with effective weights and, in r², the variance of the fit
+    itself, so that it holds for few samples too.
     """
     d = function.n_words
     fit = expected_run(function, law, value, n_samples, ridge, first_row)
@@ -563,11 +569,11 @@ def single_text_run(
             bits = _even_sets(2.0 * logs, n_draws, np.random.default_rng(0))
             draws = bits, function.value(bits)
         sets, values = draws
-        shares = _counts(sets, 2.0 * logs)
+        shares = _set_weights(sets, 2.0 * logs)
         second = np.zeros((d + 1, d + 1))
-        for some in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
-            z, f = sets[None, some].astype(float), values[None, some]
-            second += second_moments(fit, _ONE, z, f, shares[None, some])[0]
+        for block in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
+            z, f = sets[None, block].astype(float), values[None, block]
+            second += second_moments(fit, _ONE, z, f, shares[None, block])[0]
     run = run_of(fit, second[None], np.array([log_squares]))
     whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
     counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
@@ -576,7 +582,7 @@ def single_text_run(
 
 
 def used_words(function: SetFunction) -> Indices:
-    """The words that f tells apart, (u,): all where that is not known."""
+    """The words that f depends on, (u,): all words if that is unknown."""
     if not isinstance(function, Conjunctions):
         return np.arange(function.n_words)
     return function.columns
@@ -588,7 +594,7 @@ def _summed(
     used: Indices,
     log_shares: Values,  # of sizes, (d + 1,)
 ) -> Array:
-    """E r² ψ ψᵀ over all sets of used words, each with 0, ..., R of the R others."""
+    """E r² ψ ψᵀ over all sets of used words, with 0, ..., R of the R other words."""
     d, rest = function.n_words, np.setdiff1d(np.arange(function.n_words), used)
     ends = np.concatenate([np.zeros((1, d)), np.eye(d)])
     psi = fit.influences(_ONE, ends[None])[0]
@@ -609,10 +615,10 @@ def _summed(
         moments += np.outer([1.0, one, one * (k - 1.0) / max(R - 1, 1)], each)
     Z = np.column_stack([np.ones(len(bits)), bits])
     second = np.empty((1 + d, 1 + d))
-    own, others = np.concatenate([[0], 1 + used]), 1 + rest
-    second[np.ix_(own, own)] = (Z * moments[0][:, None]).T @ Z
-    second[np.ix_(own, others)] = (moments[1] @ Z)[:, None]
-    second[np.ix_(others, own)] = moments[1] @ Z
+    used_indices, others = np.concatenate([[0], 1 + used]), 1 + rest
+    second[np.ix_(used_indices, used_indices)] = (Z * moments[0][:, None]).T @ Z
+    second[np.ix_(used_indices, others)] = (moments[1] @ Z)[:, None]
+    second[np.ix_(others, used_indices)] = moments[1] @ Z
     second[np.ix_(others, others)] = moments[2].sum()
     second[others, others] = moments[1].sum()
     return np.asarray(psi.T @ second @ psi)
@@ -625,11 +631,11 @@ def _log_choose(n: int, k: int | Indices) -> Values:
 def _scatter_of_fit(
     bits: ExchangeableBits, penalty: float, counts: Values, covariance: Array
 ) -> Array:
-    """What the scatter of a fit adds to that of fits to a few samples.
+    """The variance that the scatter of the fit itself adds, with few samples.
 
-    A sample is off the fit to the others by r and by what that fit is off its mean,
-    s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for a scatter C
-    of residuals alone, and s is known from four sums over sizes.
+    The residual of a sample is r plus the deviation of the fit from its mean, with the
+    variance s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for the
+    covariance C from residuals alone, and s follows from four sums over sizes.
     """
     d, share, off = bits.n_words, bits.share[0], bits.off_mean[0]
     along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
@@ -637,14 +643,14 @@ def _scatter_of_fit(
     words = float(np.trace(covariance)) - covariance[0, 0]
     pairs = float(covariance[1:, 1:].sum()) - words
     # E_m[Zᵀ C Z]
-    own = covariance[0, 0] + m / d * (2.0 * covariance[0, 1:].sum() + words)
-    own += m / d * (m - 1.0) / (d - 1.0) * pairs
+    squares = covariance[0, 0] + m / d * (2.0 * covariance[0, 1:].sum() + words)
+    squares += m / d * (m - 1.0) / (d - 1.0) * pairs
     # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 + x_m x_m')² + y_m y_m', over T²
     x, y = off / np.sqrt(d * along), bits.spread / (np.sqrt(d - 1.0) * apart)
     F = np.stack([np.ones(d + 1), np.sqrt(2.0) * x, x**2, y], axis=1)
     system = np.eye(4) - F.T @ (counts[:, None] * F)
-    c = counts * (own + F @ np.linalg.solve(system, F.T @ (counts * own)))
-    # A⁻¹ Z: its intercept, along (1, ..., 1), and what is apart from that
+    c = counts * (squares + F @ np.linalg.solve(system, F.T @ (counts * squares)))
+    # A⁻¹ Z: its intercept, its part along (1, ..., 1), and the orthogonal part
     first, level = 1.0 - share * off / along, off / (np.sqrt(d) * along)
     rest = float(c @ bits.spread) / ((d - 1.0) * apart**2)
     other = (float(c @ level**2) - rest) / d
@@ -655,7 +661,7 @@ def _scatter_of_fit(
 def exchangeable_matrix(
     n_words: int, zero: float, one: float, two: float, three: float
 ) -> Array:
-    """The matrix (d + 1, d + 1) of an intercept and words that are all alike."""
+    """The matrix (d + 1, d + 1) of an intercept and exchangeable words."""
     result = np.full((n_words + 1, n_words + 1), three)
     np.fill_diagonal(result, two)
     result[0], result[:, 0] = one, one

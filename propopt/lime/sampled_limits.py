@@ -1,4 +1,4 @@
-"""What LIME is asked about; limits that are not exact, with errors and the reason."""
+"""The subject of LIME: model, law and rows; and limits estimated from samples."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from propopt.tables.frames import Labels
 def evaluated(evaluate: Callable[[Points], Values], samples: Array) -> Array:
     """Values (...) at samples (..., D)."""
     flat = samples.reshape(-1, samples.shape[-1])
-    parts = [evaluate(flat[some]) for some in row_blocks(*flat.shape)]
+    parts = [evaluate(flat[block]) for block in row_blocks(*flat.shape)]
     return np.concatenate(parts).reshape(samples.shape[:-1])
 
 
 RUN_DRAWS: Final = 4096
-"""Of each row, for deviations that are known to 2 %."""
+"""Draws around each row, for deviations with an error of 2 %."""
 
 
 def values_around(
@@ -60,23 +60,23 @@ def values_around(
     uniforms: Array,  # (S, D): the same for all rows
     budget: Budget | None = None,
 ) -> Iterator[tuple[slice, Draws, Array]]:
-    """Samples of Q around rows, block after block, with f there, (m, S)."""
-    for some in (BATCH_BUDGET if budget is None else budget).blocks(
+    """Samples of Q around blocks of rows, with the values of f, (m, S)."""
+    for block in (BATCH_BUDGET if budget is None else budget).blocks(
         len(points), 3 * uniforms.nbytes
     ):
-        own = points[some]
-        copies = np.broadcast_to(uniforms, (len(own), *uniforms.shape))
-        draws = draws_at(law.columns, own, widths[some], copies)
-        yield some, draws, evaluated(evaluate, draws.samples)
+        rows = points[block]
+        copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape))
+        draws = draws_at(law.columns, rows, widths[block], copies)
+        yield block, draws, evaluated(evaluate, draws.samples)
 
 
-# ---- Neighbourhoods of a law of LIME: bits are regressed on, with the law's weights
+# ---- Neighbourhoods of a law of LIME: regressions on bits, with the weights of the law
 
 
 def around_rows(
     law: LimeLaw,
     n_samples: int,  # S
-    # whether the row itself is the first of them, with weight one and all its bits
+    # whether the row itself is the first sample, with weight one and all bits one
     first_row: bool,
     points: Points,
     rng: np.random.Generator,
@@ -84,36 +84,35 @@ def around_rows(
     """Samples of a law around points, in blocks, with their bits as regressors."""
     row_bytes = 8 * points.shape[1]
     for rows in PERTURBED_POINTS.blocks(len(points), row_bytes, n_samples):
-        some = points[rows]
-        draws = law.draw(some, n_samples, rng, first_row=first_row)
+        block = points[rows]
+        draws = law.draw(block, n_samples, rng, first_row=first_row)
         if draws.weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
                 f"law: its kernel width {law.kernel_width:g} is so small that all "
                 "weights of a row vanish"
             )
-        # 1 where a bit is not always the same, else 0
-        tilts = law.tilts(some, np.full(len(some), np.inf))
+        # 1 for bits that vary, else 0
+        tilts = law.tilts(block, np.full(len(block), np.inf))
         changes = np.stack([tilt.outside.any(axis=0) for tilt in tilts], axis=1)
         if not first_row:
             changes &= np.stack([tilt.alpha > 0.0 for tilt in tilts], axis=1)
-        zeros, ones, own = (
-            np.zeros(some.shape),
-            np.ones(some.shape),
-            changes.astype(float),
+        zeros, ones = np.zeros(block.shape), np.ones(block.shape)
+        varies = changes.astype(float)
+        bits = draws.bits * varies[:, None]
+        yield (
+            rows,
+            Neighbourhood(draws.samples, bits, draws.weights, zeros, varies, ones),
         )
-        bits = draws.bits * own[:, None]
-        near = Neighbourhood(draws.samples, bits, draws.weights, zeros, own, ones)
-        yield rows, near
 
 
-# ---- Uniform numbers that fill each column evenly, and terms that are made of them
+# ---- Uniform numbers that fill each column evenly, and regression terms of them
 
 
 MOST_OUTSIDE: Final = 3
-"""Polynomials that are used."""
+"""The number of polynomials of a column outside the bin."""
 
 _FEWEST: Final = 20
-"""Draws with a bit that a term needs, in the mean: fits to fewer add scatter."""
+"""The mean number of draws with a bit that a term needs: fits to fewer add noise."""
 
 
 def stratified_uniforms(
@@ -121,7 +120,7 @@ def stratified_uniforms(
 ) -> Array:
     """Latin hypercubes (n_blocks, size, n_columns) (McKay et al. 1979).
 
-    In each column one number from each of ``size`` equal parts; blocks are independent.
+    Each column has one number in each of ``size`` equal parts; blocks are independent.
     """
     shape = n_blocks, size, n_columns
     parts = np.broadcast_to(np.arange(size)[:, None], shape)
@@ -129,15 +128,15 @@ def stratified_uniforms(
 
 
 def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
-    """What least squares on draws of Q is made of: bits, and what varies beside them.
+    """The terms of least squares on draws of Q: bits, and polynomials within bits.
 
     A draw has z_j = 1[u_j < α_j]; given the bit, u is uniform on the rest. So the terms
 
     (z − α) / √(α (1 − α)),  z P_1(u / α) / √α,
     (1 − z) P_k((u − α) / (1 − α)) / √(1 − α),  k = 1, ..., K
 
-    have mean 0, variance 1 and no correlation, and those behind the first D of them
-    have mean 0 given any bits: they take scatter off f and leave β alone.
+    have mean 0, variance 1 and no correlation. Those after the first D have mean 0
+    given any bits: they reduce the variance of f and do not change β.
     """
     n_draws = np.prod(uniforms.shape[1:-1])
     a = alpha.reshape(len(alpha), *(1,) * (uniforms.ndim - 2), -1)
@@ -149,16 +148,16 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
         return np.asarray(bits)
     one = np.where(a > 0.0, a, 1.0)
     rest = np.where(a < 1.0, 1.0 - a, 1.0)
-    kept_in, kept_out = a * n_draws >= _FEWEST, (1.0 - a) * n_draws >= _FEWEST
-    within = inside * kept_in / np.sqrt(one) * _polynomials(uniforms / one)[0]
+    many_inside, many_outside = a * n_draws >= _FEWEST, (1.0 - a) * n_draws >= _FEWEST
+    within = inside * many_inside / np.sqrt(one) * _polynomials(uniforms / one)[0]
     position = (uniforms - a) / rest
-    scale = ~inside * kept_out / np.sqrt(rest)
+    scale = ~inside * many_outside / np.sqrt(rest)
     without = [scale * P for P in _polynomials(position)[:n_outside]]
     return np.concatenate([bits, within, *without], axis=-1)
 
 
 def _polynomials(v: Array) -> tuple[Array, Array, Array]:
-    """Legendre's on [0, 1]: of mean 0 and variance 1, without correlation."""
+    """Legendre polynomials on [0, 1]: mean 0, variance 1, uncorrelated."""
     line, parabola = 2.0 * v - 1.0, v * (v - 1.0)
     return (
         np.sqrt(3.0) * line,
@@ -167,22 +166,22 @@ def _polynomials(v: Array) -> tuple[Array, Array, Array]:
     )
 
 
-# ---- Samples of a law without weights, which all rows share: f is called on them once
+# ---- Samples of a law without weights, shared by all rows: f is evaluated once
 
 
 N_COMMON: Final = 8192
-"""Draws that rows share."""
+"""The number of draws that rows share."""
 
 _STRATA: Final = 32
-"""Of each column, of some 256 draws each."""
+"""The strata of each column, with some 256 draws each."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CommonDraws:
-    """Samples in bins, and weights that make them those around any row.
+    """Samples in bins that all rows share, weighted for each row.
 
-    π depends on bits alone: E_Q h is Σ π h / Σ π over the same samples for all rows.
+    π depends only on bits: E_Q h is Σ π h / Σ π over the same samples for all rows.
     """
 
     columns: tuple[BinnedColumn, ...]  # (D,): the law
@@ -193,10 +192,10 @@ class CommonDraws:
     def of(
         cls, law: LimeLaw, evaluate: Callable[[Points], Values], n_draws: int = N_COMMON
     ) -> CommonDraws | None:
-        """Draws that depend on the law alone, not on rows; None if it has no bins."""
-        own = binned_columns(law)
-        columns = tuple(column for column in own if column is not None)
-        if len(columns) < len(own):
+        """Draws that depend only on the law, not on rows; None if it has no bins."""
+        binned = binned_columns(law)
+        columns = tuple(column for column in binned if column is not None)
+        if len(columns) < len(binned):
             return None
         rng = np.random.default_rng(0)
         uniforms = stratified_uniforms(1, n_draws, len(columns), rng)
@@ -205,7 +204,7 @@ class CommonDraws:
         return cls(columns, samples, evaluated(evaluate, samples))
 
     def weights(self, points: Points, widths: Values) -> Array:
-        """π over its sum, around rows (n, D): (S, n)."""
+        """The weights π over their sum, around rows (n, D): (S, n)."""
         # log π = Σ_j (z_j − 1) / (2 ν²), and the largest is 0 at most
         agreed = np.zeros((len(self.samples), len(points)))
         for bins, others in zip(self.bins, self._bins_of(points), strict=True):
@@ -215,17 +214,16 @@ class CommonDraws:
         return np.asarray(weights / weights.sum(axis=0))
 
     def enough(self, points: Points, widths: Values) -> Mask:
-        """Whether half of the samples count around rows, (n,)."""
+        """Whether the samples around rows are worth half of their number, (n,)."""
         weights = self.weights(points, widths)
         return np.asarray((weights**2).sum(axis=0) * len(weights) <= 2.0)
 
     def bits(self, points: Points) -> Array:
         """The bits of the samples around rows, (n, S, D)."""
         result = np.empty((len(points), *self.samples.shape))
-        for j, (bins, own) in enumerate(
-            zip(self.bins, self._bins_of(points), strict=True)
-        ):
-            result[:, :, j] = bins == own[:, None]
+        pairs = zip(self.bins, self._bins_of(points), strict=True)
+        for j, (bins, row_bins) in enumerate(pairs):
+            result[:, :, j] = bins == row_bins[:, None]
         return result
 
     def variances(self, points: Points, widths: Values) -> Values:
@@ -236,10 +234,10 @@ class CommonDraws:
         return np.asarray((weights * apart).sum(axis=0))
 
     def additive_variances(self, points: Points, widths: Values) -> Values:
-        """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), without bias but for strata.
+        """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), unbiased except for strata.
 
-        The scatter of the means of 32 strata of each column, less what samples inside
-        them add to it, a part of S Σ w² / K of their scatter.
+        The variance of the means of 32 strata of each column, minus the part that the
+        samples within strata add to it: S Σ w² / K of their variance.
         """
         weights = self.weights(points, widths)
         total, n = np.zeros(len(points)), len(self.samples)
@@ -250,41 +248,41 @@ class CommonDraws:
             ties = np.unique(x, return_inverse=True)[1].ravel()
             first = np.full(ties.max() + 1, n)
             np.minimum.at(first, ties, rank)
-            stratum = first[ties] * _STRATA // n  # equal values stand together
+            stratum = first[ties] * _STRATA // n  # equal values share a stratum
             inside = np.eye(_STRATA)[stratum]
             mass = inside.T @ weights
-            some = mass > 0.0
+            filled = mass > 0.0
             level = np.zeros(mass.shape)
-            np.divide(inside.T @ (weights * centred), mass, out=level, where=some)
-            left = (weights**2 * (centred - level[stratum]) ** 2).T @ inside
+            np.divide(inside.T @ (weights * centred), mass, out=level, where=filled)
+            squares = (weights**2 * (centred - level[stratum]) ** 2).T @ inside
             added = np.zeros(mass.shape)
-            np.divide(left.T, mass, out=added, where=some)
+            np.divide(squares.T, mass, out=added, where=filled)
             total += (mass * level**2).sum(axis=0) - added.sum(axis=0)
         return np.maximum(total, 0.0)
 
     def means(self, points: Points, widths: Values) -> list[tuple[Array, Array]]:
-        """E_Q[f | b_j = b] and its error, (n, B_j) for each column; NaN of no sample.
+        """E_Q[f | b_j = b] and its error, (n, B_j) each; NaN for bins without samples.
 
-        What the least squares fit of f by a number for each bin says is known without
-        samples, as columns are independent; only what it leaves over is estimated.
+        The least squares fit of f by a number for each bin has exact means, as columns
+        are independent; only the residual is estimated from samples.
         """
         weights, (total, additive, unfitted) = self.weights(points, widths), self._fit
         levels = []
-        for column, x, own in zip(self.columns, points.T, additive, strict=True):
+        for column, x, effects in zip(self.columns, points.T, additive, strict=True):
             tilt = column.tilt(x, widths)
             shares = tilt.alpha * tilt.inside + tilt.complement * tilt.outside
-            levels.append(shares.T @ own)
+            levels.append(shares.T @ effects)
         total, result = total + np.sum(levels, axis=0), []
-        for bins, own, level in zip(self.bins, additive, levels, strict=True):
-            inside = (bins[:, None] == np.arange(len(own))) * 1.0
+        for bins, effects, level in zip(self.bins, additive, levels, strict=True):
+            inside = (bins[:, None] == np.arange(len(effects))) * 1.0
             mass = weights.T @ inside
             extra, error = np.full((2, *mass.shape), np.nan)
-            left = weights.T @ (unfitted[:, None] * inside)
-            np.divide(left, mass, out=extra, where=mass > 0.0)
+            sums = weights.T @ (unfitted[:, None] * inside)
+            np.divide(sums, mass, out=extra, where=mass > 0.0)
             apart = unfitted[:, None] - np.nan_to_num(extra)[:, bins].T
             square = (weights**2 * apart**2).T @ inside
             np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
-            result.append(((total - level)[:, None] + own + extra, error))
+            result.append(((total - level)[:, None] + effects + extra, error))
         return result
 
     @cached_property
@@ -298,7 +296,7 @@ class CommonDraws:
 
     @cached_property
     def _fit(self) -> tuple[float, tuple[Array, ...], Values]:
-        """A constant, a number for each bin of each column, and what they leave."""
+        """A constant, an effect of each bin of each column, and residuals."""
         sizes = [len(column.shares) for column in self.columns]
         design = np.concatenate(
             [
@@ -309,21 +307,21 @@ class CommonDraws:
         )
         constant = float(self.values.mean())
         numbers = np.linalg.lstsq(design, self.values - constant, rcond=1e-10)[0]
-        left = self.values - constant - design @ numbers
-        return constant, tuple(np.split(numbers, np.cumsum(sizes)[:-1])), left
+        residuals = self.values - constant - design @ numbers
+        return constant, tuple(np.split(numbers, np.cumsum(sizes)[:-1])), residuals
 
 
 # ---- Limits of LIME for functions that can only be called, with standard errors
 
 
 LIME_BLOCKS: Final = 20
-"""Each with an estimate of its own: their scatter is the error, known to a sixth."""
+"""Independent estimates: their scatter gives the error, itself to within a sixth."""
 
 DRAWS_PER_TERM: Final = 4
-"""A fit on fewer takes less scatter off than it adds."""
+"""A fit to fewer draws adds more noise than it removes."""
 
 _WORTH_TIMING: Final = 10_000
-"""Evaluations from which a few are timed, to say what all of them cost."""
+"""The number of evaluations from which a few are timed, to announce the cost."""
 
 
 def announced_cost(
@@ -334,7 +332,7 @@ def announced_cost(
     evaluations: int,
     progress: bool | None,
 ) -> AbstractContextManager[None]:
-    """Say what evaluations within cost, if they are many and that is long."""
+    """A context that announces the cost of many evaluations, if they take long."""
     if evaluations < _WORTH_TIMING:
         return nullcontext()
     cost = cost_of(function, points, labels, evaluations)
@@ -349,37 +347,38 @@ def estimate_limits(
     draws: DrawPlan | None = None,
     progress: bool | None = None,
 ) -> Limits:
-    """What LIME tends to for any function, from samples of the weighted law itself.
+    """The limits of LIME for any function, from samples of the weighted law itself.
 
-    Each of 20 blocks is unbiased: what the least squares fit of the other blocks says,
-    and what it leaves over. All rows have the same uniform numbers.
+    Each of 20 blocks is unbiased: the least squares fit to the other blocks, plus its
+    residual on this block. All rows have the same uniform numbers.
     """
     draws = DrawPlan() if draws is None else draws
     cost = _cost(points, draws.n_samples)
     names = Labels() if labels is None else labels.of_columns()
     evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
     first = cost.first(draws)
-    told = draws.label("lime"), function, points, names, cost.of(first), progress
-    announced = announced_cost(*told)
+    announced = announced_cost(
+        draws.label("lime"), function, points, names, cost.of(first), progress
+    )
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
             size, rng = n_draws // LIME_BLOCKS, stream_of(draws.seed, k)
             uniforms = stratified_uniforms(LIME_BLOCKS, size, points.shape[1], rng)
-            # terms of what varies beside bits, as many as other blocks have draws for
+            # terms within bits, as many as the draws of the other blocks allow
             room = (LIME_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
             n_outside = max(0, min(room, MOST_OUTSIDE))
             parts = []
-            for some in _blocks(len(points), uniforms, n_outside):
-                around = points[some], widths[some]
+            for block in _blocks(len(points), uniforms, n_outside):
+                around = points[block], widths[block]
                 parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
-                done = (some.stop - some.start) * first / n_draws
+                done = (block.stop - block.start) * first / n_draws
                 bar.advance(bar.task_ids[0], done if k == 0 else 0)
             return tuple(map(_joined, zip(*parts, strict=True)))
 
-        drawn = Pooled.of(batch, cost, first).enough(draws)
-    draws.warn_if_larger(drawn.error)
-    slopes, means, intercepts = drawn.blocks
+        pooled = Pooled.of(batch, cost, first).enough(draws)
+    draws.warn_if_larger(pooled.error)
+    slopes, means, intercepts = pooled.blocks
     tilts = law.tilts(points, widths)
     return Limits(
         slopes.mean(axis=0),
@@ -388,19 +387,19 @@ def estimate_limits(
         np.sum([tilt.log_weight for tilt in tilts], axis=0),
         standard_errors=error_of_blocks(slopes),
         intercept_error=error_of_blocks(intercepts),
-        n_draws=drawn.n_draws,
-        evaluations=drawn.evaluations,
+        n_draws=pooled.n_draws,
+        evaluations=pooled.evaluations,
     )
 
 
 def _joined(parts: Sequence[Array]) -> Array:
-    """Blocks (B, n, ...) of all rows; in memory row by row, however many a part has."""
-    by_row = np.concatenate([np.moveaxis(own, 0, 1) for own in parts])
+    """Blocks (B, n, ...) of all rows, in memory row by row for any size of parts."""
+    by_row = np.concatenate([np.moveaxis(part, 0, 1) for part in parts])
     return np.moveaxis(by_row, 1, 0)
 
 
 def _cost(points: Points, n_samples: int) -> DrawCost:
-    """What draws around points cost; coefficients take the fewest of them."""
+    """The cost of draws around points, and the fewest that coefficients need."""
     n_columns = points.shape[1]
     fewest = 2 * (n_columns + 1) + LIME_BLOCKS
     if read_count(n_samples, "n_samples") < fewest:
@@ -413,7 +412,7 @@ def _cost(points: Points, n_samples: int) -> DrawCost:
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
-    """Rows around which draws are held at once."""
+    """The blocks of rows whose draws are in memory together."""
     n_terms = 1 + (n_outside > 0) * (1 + n_outside)
     row_bytes = 3 * n_terms * uniforms.nbytes
     width = n_terms * uniforms.shape[2]
@@ -429,10 +428,10 @@ def _estimates(
     law: LimeLaw,
     points: Points,
     widths: Values,
-    uniforms: Array,  # (B, s, D): what is made samples, around each row
+    uniforms: Array,  # (B, s, D): uniform numbers of the samples around each row
     n_outside: int,  # see terms
 ) -> BlockEstimates:
-    """What each block of draws of Q says: β (B, n, D), E_Q f and β_0 (B, n)."""
+    """The estimates of each block of draws: β (B, n, D), E_Q f and β_0 (B, n)."""
     n_blocks, size, width = uniforms.shape
     shape = len(points), n_blocks, size, width
     copies = np.broadcast_to(uniforms, shape)
@@ -451,67 +450,67 @@ def _estimates(
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
 ) -> SumOfProducts | Reason:
-    """The sum of products that a function is, if it is one at rows of both tables."""
+    """The sum of products that equals the function at rows of both tables, if any."""
     rows = np.concatenate([points, reference])
     return CheckedStructure.of(function, rows.shape[1]).at(rows, labels.of_columns())
 
 
-# ---- What LIME is asked about: a function, a law, rows; kept so that more can be asked
+# ---- The subject of an explanation: a function, a law and rows, for more computations
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class LimeSubject:
-    """A function, a law and rows; not saved with what was found about them."""
+    """A function, a law and rows of a table; not saved with their explanation."""
 
     function: Function  # f
     law: LimeLaw  # of the samples
-    # what f was read as, and found to be at the rows at hand
+    # the sum of products that equals f at the rows, or why there is none
     products: SumOfProducts | Reason
-    points: Points  # (N, D): the rows, encoded
+    points: Points  # (N, D): the rows as encoded numbers
     labels: Labels
-    reference: Points  # (R, D): rows of the table that the law was made of, encoded
-    draws: DrawPlan  # for each row of limits that are estimated
-    has_table: bool = True  # whether a table is known, and reference is not X
-    # what depends on the function and the law alone, made once for all rows
-    known: dict[str, Any] = field(default_factory=dict, repr=False)
+    reference: Points  # (R, D): encoded rows of the table of the law
+    draws: DrawPlan  # for each row with estimated limits
+    has_table: bool = True  # whether the reference is a table other than X
+    # computations that depend only on the function and the law, for all rows
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def of_rows(self, rows: Indices) -> LimeSubject:
-        """The same, about some of the rows."""
+        """The same function and law, with some of the rows."""
         return self.at(self.points[rows], self.labels.of_positions(rows))
 
     def at(self, points: Points, labels: Labels) -> LimeSubject:
-        """The same, about other rows."""
+        """The same function and law, with other rows."""
         return replace(self, points=points, labels=labels)
 
     @property
     def reason(self) -> str:
-        """Why limits are estimated; empty where they are exact."""
-        read = self.products
-        return read.reason if isinstance(read, Reason) else ""
+        """Why limits are estimated; empty if they are exact."""
+        products = self.products
+        return products.reason if isinstance(products, Reason) else ""
 
     @cached_property
     def exact(self) -> ExactLimits | None:
-        """The limits of a sum of products; None of other functions."""
-        read = self.products
-        if isinstance(read, Reason):
+        """The exact limits of a sum of products; None for other functions."""
+        products = self.products
+        if isinstance(products, Reason):
             return None
-        known: ExactLimits | None = self.known.get("exact")
-        if known is None or known.function is not read:
-            self.known["exact"] = known = ExactLimits(read, self.law)
-        return known
+        exact: ExactLimits | None = self.cache.get("exact")
+        if exact is None or exact.function is not products:
+            self.cache["exact"] = exact = ExactLimits(products, self.law)
+        return exact
 
     @cached_property
     def common(self) -> CommonDraws | None:
-        """Samples that all rows share; None of laws whose columns are not in bins."""
-        if "common" not in self.known:
-            self.known["common"] = CommonDraws.of(self.law, self.evaluate)
-        draws: CommonDraws | None = self.known["common"]
+        """The samples that all rows share; None for laws without bins."""
+        if "common" not in self.cache:
+            self.cache["common"] = CommonDraws.of(self.law, self.evaluate)
+        draws: CommonDraws | None = self.cache["common"]
         return draws
 
     @property
     def evaluate(self) -> Callable[[Points], Values]:
-        """F at encoded points: the model, which is faster than its sum of products."""
+        """The model as a function of encoded points, faster than its products."""
         names = self.labels.of_columns()
         return lambda points: self.function.value_at(points, names)
 
@@ -522,7 +521,7 @@ class LimeSubject:
         *,
         progress: bool | None = False,
     ) -> Limits:
-        """The limits at these rows, or at others, with widths of their own."""
+        """The limits at these rows, or at others with a kernel width for each."""
         draws = self.draws if points is None else self.draws.first_batch
         points = self.points if points is None else points
         if self.exact is not None:
@@ -538,7 +537,7 @@ class LimeSubject:
         return Limits.joined(parts).at(np.argsort(order))
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
-        """h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each; NaN if empty."""
+        """The profiles h_j(b) = E_Q[f | b_j = b], (n, B_j) each; NaN in empty bins."""
         if self.exact is not None and None not in binned_columns(self.law):
             return bin_profiles(self.exact, points)
         columns = range(points.shape[1])
@@ -550,16 +549,16 @@ class LimeSubject:
         return estimate_limits(self.function, law, points, self.labels, draws, progress)
 
     def variance(self) -> Values:
-        """Var_Q f at the rows, (N,): by pairs of products, or drawn if too many."""
-        read, law, points = self.products, self.law, self.points
+        """Var_Q f at the rows, (N,): by pairs of products, or sampled if too many."""
+        products, law, points = self.products, self.law, self.points
         if (
-            isinstance(read, SumOfProducts)
-            and n_pairs(read, len(points)) <= PAIRS_AT_MOST
+            isinstance(products, SumOfProducts)
+            and n_pairs(products, len(points)) <= PAIRS_AT_MOST
         ):
-            result = exact_variance(read, law, points, law.widths(points))
+            result = exact_variance(products, law, points, law.widths(points))
             if result is not None:
                 return result
-        # from draws that rows share; where too few count, from even ones at rows
+        # from draws that rows share; if too few have weight, from draws at each row
         widths, common = law.widths(points), self.common
         shared, variance = np.zeros(len(points), bool), np.empty(len(points))
         if common is not None:
@@ -571,17 +570,17 @@ class LimeSubject:
         rows, rng = np.flatnonzero(~shared), np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
         around = law, points[rows], widths[rows], uniforms
-        for some, _, f in values_around(self.evaluate, *around):
-            variance[rows[some]] = f.var(axis=1)
+        for block, _, f in values_around(self.evaluate, *around):
+            variance[rows[block]] = f.var(axis=1)
         return variance
 
 
 def limits_or_estimates(
     subject: LimeSubject, progress: bool | None = False
 ) -> tuple[LimeSubject, Limits]:
-    """The limits at the rows of a subject, estimated where exact ones are refused.
+    """The limits at the rows of a subject, estimated if exact ones are refused.
 
-    A factor may have means that quadrature does not find; then the subject says so.
+    Quadrature may fail for the means of a factor; then the subject has the reason.
     """
     try:
         return subject, subject.limits(progress=progress)

@@ -1,4 +1,4 @@
-"""LIME's limits: coefficients, paths, profiles, cells, words."""
+"""Plots of LIME's limits: coefficients, paths over widths, profiles and maps."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from propopt.tables.frames import listed
 
 
 LONGEST: Final = 42
-"""Characters of a name that have room beside a picture."""
+"""The longest name next to a plot, in characters."""
 
 
 def shortened(name: str, most: int = LONGEST) -> str:
-    """A name with its middle left out where it is too long: the bin is at its end."""
+    """A name without its middle if it is too long, as the bin is at its end."""
     if len(name) <= most:
         return name
     ahead = (most - 1) * 2 // 5
@@ -45,14 +45,14 @@ def shortened(name: str, most: int = LONGEST) -> str:
 
 
 def _explained(explanation: LimeExplanation, most: int) -> str:
-    """What is explained, for an axis: a class of models is no name of a number."""
-    known = explanation.quantity
-    words = "prediction" if known is not None and known.is_by_name else None
+    """What is explained, for an axis; "prediction" if only the model has a name."""
+    quantity = explanation.quantity
+    words = "prediction" if quantity is not None and quantity.is_by_name else None
     return matplotlib_text(shortened(words or explanation.explained_in_words, most))
 
 
 def _title(explanation: LimeExplanation, n: int) -> str:
-    """What is explained, and where; what it is there and what LIME makes of it."""
+    """What is explained and for which row, with f and the surrogate there."""
     noun = "document" if explanation.documents else "row"
     label = f"{_explained(explanation, 40)}, {noun} {explanation.row_names[n]}"
     return (
@@ -66,7 +66,7 @@ def _features(explanation: LimeExplanation) -> tuple[str, ...]:
 
 
 def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -> int:
-    """Where a column or word stands, by its name or its position."""
+    """The position of a column or word, from its name or its position."""
     if feature in names:
         return names.index(str(feature))
     if isinstance(feature, int) and 0 <= feature < len(names):
@@ -88,21 +88,25 @@ def lime_map(
 ) -> Axes:
     """Draw the coefficients of two columns in each cell of their bins, as arrows.
 
-    An arrow points to where the surrogate of its cell says that f increases: β of the
-    first column to the right, of the second one upwards. Cells are drawn of one size,
-    that of the row is marked, and an arrow of the largest coefficients reaches over
-    most of a cell.
+    An arrow points in the direction in which the surrogate of its cell increases: β of
+    the first column to the right, of the second column upwards. All cells have one
+    size, the cell of the row is marked, and the longest arrow spans most of a cell.
 
     Parameters
     ----------
     explanation : LimeExplanation
-        Of :func:`propopt.lime.limits`.
+        A result of :func:`propopt.lime.limits`.
     first, second : str or int
-        The columns, by name or position: across and upwards.
+        The columns to the right and upwards, by name or position.
     row : label or int, optional
-        What the other columns are; by default the first row.
+        The row with the values of the other columns; by default the first.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes of the plot; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the plot.
 
     Raises
     ------
@@ -135,9 +139,9 @@ def lime_map(
     )
     wide, high = beta.shape[:2]
     axes = axes_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
-    own = Rectangle((across - 0.5, up - 0.5), 1.0, 1.0, color=OPTIMIZED_COLOUR)
-    own.set(alpha=0.16, linewidth=0.0)
-    axes.add_patch(own)
+    row_cell = Rectangle((across - 0.5, up - 0.5), 1.0, 1.0, color=OPTIMIZED_COLOUR)
+    row_cell.set(alpha=0.16, linewidth=0.0)
+    axes.add_patch(row_cell)
     longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
     unit = 0.8 / longest if longest > 0.0 else 1.0
     axes.quiver(
@@ -192,11 +196,11 @@ _COLOURS: Final = (
     "#222222",
     "#56b4e9",
 )
-"""One blue, orange, green, pink, brown, black and light blue, told apart by all."""
+"""Blue, orange, green, pink, brown, black and light blue, safe for colour blindness."""
 
 
 _POINTS: Final = 9.0
-"""Their size."""
+"""The font size of names at the ends of lines."""
 
 
 @suggests_arguments
@@ -209,16 +213,16 @@ def lime_path(
     n_features: int = 6,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the coefficients of one row or text over widths, with changes of sign.
+    """Draw the coefficients of one row or text over kernel widths.
 
-    A dotted line marks the width of the law, and a circle each width at which a
-    coefficient that is drawn changes its sign. Bands reach two standard errors, where
-    coefficients of words are estimated; all else is exact.
+    A dotted line marks the width of the law, and circles the widths at which a
+    coefficient changes its sign. Bands show two standard errors of estimated
+    coefficients of words; all other curves are exact.
 
     Parameters
     ----------
     explanation : LimeExplanation
-        With exact coefficients, of :func:`propopt.lime.limits`; or of
+        A result of :func:`propopt.lime.limits` with exact coefficients, or of
         :func:`propopt.lime.text_limits`.
     row : label or int, optional
         Its name in the index of X, or its position where X had no names; by default the
@@ -226,12 +230,17 @@ def lime_path(
     widths : array (M,), optional
         Kernel widths, or bandwidths ν of a text; by default 50 around that of the law.
     features : sequence of str or int, optional
-        The columns, or words, to draw; by default the ``n_features`` that are largest
-        somewhere.
+        The columns or words to draw; by default the ``n_features`` with the largest
+        coefficient at any width.
     n_features : int
-        See there.
+        The number of columns or words if ``features`` is not given.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes of the plot; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the plot.
 
     Raises
     ------
@@ -239,7 +248,7 @@ def lime_path(
         If there is no such row, column or word.
     Refused
         If coefficients of columns are not exact, the explanation was loaded, or LIME
-        says nothing of the document.
+        has no coefficients for the document.
 
     Examples
     --------
@@ -256,11 +265,11 @@ def lime_path(
     grid, errors = path.widths, path.standard_errors
     if explanation.documents:
         names, where = explanation.records[n].names, "word {} in the document"
-        own, noun = explanation.law.bandwidth, "bandwidth"
+        law_width, noun = explanation.law.bandwidth, "bandwidth"
         along = "bandwidth ν; the package's kernel width is 100 ν"
     else:
         names, where = _features(explanation), "column {}"
-        own, noun, along = explanation.law.kernel_width, "width", "kernel width"
+        law_width, noun, along = explanation.law.kernel_width, "width", "kernel width"
     if features is None:
         sizes = np.abs(path.coefficients).max(axis=0)
         largest_first = np.argsort(-sizes, kind="stable")[:count]
@@ -268,14 +277,14 @@ def lime_path(
     else:
         shown = [_place(names, one, where) for one in features]
     axes, changes = axes_or_new(ax, 6.8, 3.9), path.sign_changes
-    ends: list[tuple[float, str, str]] = []
+    line_ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        # so many letters of a name have room at the end of a line
+        # names at the end of a line have room for 28 letters
         name, curve = matplotlib_text(shortened(names[j], 28)), path.coefficients[:, j]
         axes.plot(grid, curve, color=colour, linestyle=style, label=name)
-        ends.append((float(curve[-1]), name, colour))
+        line_ends.append((float(curve[-1]), name, colour))
         if errors is not None:
             low, high = curve - 2.0 * errors[:, j], curve + 2.0 * errors[:, j]
             axes.fill_between(grid, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -292,11 +301,11 @@ def lime_path(
         )
     axes.axhline(0.0, color="0.3", linewidth=0.8)
     axes.margins(x=0.0)
-    _name_ends(axes, ends)
-    if np.isfinite(own):
-        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
+    _name_ends(axes, line_ends)
+    if np.isfinite(law_width):
+        axes.axvline(law_width, color="0.45", linestyle=":", linewidth=1.0)
         axes.text(
-            own,
+            law_width,
             1.0,
             f"{noun} of the law",
             transform=axes.get_xaxis_transform(),
@@ -314,7 +323,7 @@ def lime_path(
 
 
 def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Names beside the right ends of lines, in their colours, a line of text apart."""
+    """Write names at the right ends of lines, in their colours, without overlap."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high)
     # a layout leaves some three quarters for the lines
@@ -325,8 +334,8 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     # the nearest heights that are a step apart: groups stand around their mean
     steps = step * np.arange(len(order))
     placed = isotonic_regression(heights[order] - steps).x + steps
-    for height, bin_index in zip(placed, order, strict=True):
-        y, name, colour = ends[bin_index]
+    for height, index in zip(placed, order, strict=True):
+        y, name, colour = ends[index]
         axes.annotate(
             name,
             xy=(1.0, (y - low) / (high - low)),
@@ -351,21 +360,26 @@ def lime_profile(
 ) -> Axes:
     """Draw the mean of f with one row moved to each bin of a column.
 
-    The bin of the row is dark. Its coefficient is the distance from there to the dashed
-    line, the mean of the other bins by their shares; it is written above the picture. A
-    column may matter, and its coefficient be small, if its bin is near that mean.
+    The bin of the row is dark. The coefficient, in the title, is its distance from the
+    dashed line, the mean of the other bins by their shares. A column that matters may
+    have a small coefficient, if the bin of the row is close to that mean.
 
     Parameters
     ----------
     explanation : LimeExplanation
-        Of :func:`propopt.lime.limits`.
+        A result of :func:`propopt.lime.limits`.
     feature : str or int, optional
-        The column; by default that with the largest coefficient.
+        The column; by default the one with the largest coefficient.
     row : label or int, optional
         Its name in the index of X, or its position where X had no names; by default the
         first.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes of the plot; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the plot.
 
     Raises
     ------
@@ -392,17 +406,19 @@ def lime_profile(
     subject = explanation.require_table("lime_profile")
     point, column = subject.points[[n]], subject.law.columns[j]
     means, words = subject.profiles(point)[j][0], column.bins
-    own = int(column.bin_index(point[:, j])[0])
+    row_bin = int(column.bin_index(point[:, j])[0])
     axes = axes_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
-    colours = [OPTIMIZED_COLOUR if b == own else OTHERS for b in range(len(means))]
-    others = means[own] - beta[j]
-    # bars from the mean of the others: their lengths are differences, as β is
-    labels = ["other bins" if b == (own == 0) else "_" for b in range(len(means))]
-    labels[own] = "bin of the row"
-    places, heights = np.arange(len(means)), means - others
-    axes.bar(places, heights, 0.7, others, color=colours, label=labels)
-    said = "mean of the other bins"
-    axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--", label=said)
+    colours = [OPTIMIZED_COLOUR if b == row_bin else OTHERS for b in range(len(means))]
+    mean_of_others = means[row_bin] - beta[j]
+    # bars start at the mean of the others: their lengths are differences, as β is
+    labels = ["other bins" if b == (row_bin == 0) else "_" for b in range(len(means))]
+    labels[row_bin] = "bin of the row"
+    positions, heights = np.arange(len(means)), means - mean_of_others
+    axes.bar(positions, heights, 0.7, mean_of_others, color=colours, label=labels)
+    label_of_mean = "mean of the other bins"
+    axes.axhline(
+        mean_of_others, color="0.3", linewidth=1.0, linestyle="--", label=label_of_mean
+    )
     axes.legend(frameon=False, fontsize="small")
     name = matplotlib_text(shortened(features[j], 30))
     axes.set_ylabel(f"mean {_explained(explanation, 40)}")
@@ -413,7 +429,7 @@ def lime_profile(
         for word in words
     ]
     longest = max(len(part) for word in shown for part in word.split("\n"))
-    # so many characters for each bin need no turning
+    # short labels need no rotation
     turned = longest > 14 * 5 // max(len(words), 5)
     axes.set_xticks(
         np.arange(len(words)),
@@ -435,31 +451,36 @@ def lime_coefficients(
     n_features: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the coefficients of one row or text, with the noise of a run of LIME.
+    """Draw the coefficients of one row or text, with the noise of one run of LIME.
 
-    Dots are what coefficients tend to. Bands reach two standard deviations of one run
-    of ``explanation.n_samples`` to each side of the mean of such runs, which is a tick:
-    with ridge, and with the row itself as a sample, it may lie beside the dot. Where
-    coefficients are estimated, whiskers reach two standard errors.
+    Dots are the limits of coefficients. Bands show two standard deviations of one run
+    of ``explanation.n_samples`` around the mean of such runs, which is a tick: the
+    ridge, and the row itself as a sample, move it away from the dot. Whiskers show two
+    standard errors of estimated coefficients.
 
     Parameters
     ----------
     explanation : LimeExplanation
-        Of :func:`propopt.lime.limits`, or of :func:`propopt.lime.text_limits`.
+        A result of :func:`propopt.lime.limits` or :func:`propopt.lime.text_limits`.
     row : label or int, optional
         Its name in the index of X, or its position where X had no names; by default the
         first.
     n_features : int
-        How many columns, or words, to draw, the largest.
+        The number of columns or words to draw, the largest.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        The axes of the plot; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the plot.
 
     Raises
     ------
     InvalidInput
         If there is no such row.
     Refused
-        If LIME says nothing of the document.
+        If LIME has no coefficients for the document.
 
     Examples
     --------
@@ -476,17 +497,17 @@ def lime_coefficients(
     if not record.has_coefficients:
         reason = f"LIME has no coefficients for this document: {record.reason}"
         raise Refused(f"lime_coefficients: {reason}")
-    own = record.coefficients
-    shown = largest(own, read_count(n_features, "n_features"))
+    coefficients = record.coefficients
+    shown = largest(coefficients, read_count(n_features, "n_features"))
     axes = axes_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     positions = np.arange(len(shown))
     _draw_noise(axes, explanation, n, shown)
     if errors is not None:
-        whiskers(axes, own[shown], errors[shown])
-    colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
+        whiskers(axes, coefficients[shown], errors[shown])
+    colours = [RAISES if value >= 0 else LOWERS for value in coefficients[shown]]
     label = "exact limit" if errors is None else "estimated limit, 2 errors"
-    axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
-    axes.use_sticky_edges = False  # of bars of noise, at which dots would be cut
+    axes.scatter(coefficients[shown], positions, s=26, c=colours, zorder=4, label=label)
+    axes.use_sticky_edges = False  # dots would be cut at the edges of bars
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     names = [matplotlib_text(shortened(name)) for name, _ in explanation.as_list(row)]
     axes.set_yticks(positions, names[: len(shown)])
@@ -502,7 +523,7 @@ def lime_coefficients(
 def _draw_noise(
     axes: Axes, explanation: LimeExplanation, n: int, shown: Indices
 ) -> None:
-    """Two standard deviations around the mean of runs, and the mean, as it is known."""
+    """Draw the mean of runs and two standard deviations, if they are available."""
     positions = np.arange(len(shown))
     means, noise = (
         explanation.expected()[n][shown],

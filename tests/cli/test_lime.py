@@ -55,12 +55,12 @@ def test_files_and_print_hold_what_the_library_finds(forest):
     assert len(path) == 3 * 2 * 4
     assert (path["standard_error"] == 0.0).all()
     found = forest.table("_diagnosis")  # what coefficients hide
-    counts = found.loc[found["found"], "rule"].value_counts().to_dict()
+    counts = found.loc[found["kind"] == "finding", "rule"].value_counts().to_dict()
     assert stored["findings"] == counts
     for told in (
         *(f"\n\n{to_text(saved.document(row))}\n" for row in rows.index),
         *(f"\n  {rule}: " for rule in counts),
-        "What misleads most: ",
+        "Worst finding: ",
         "exact: no samples, no seed · ranges: where 95 % of single runs",
         "petal length (cm)",
         f"wrote {forest.folder}/file_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz",

@@ -242,7 +242,7 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
         "6 documents × ",
         *(f"\n\n{to_text(known.document(row))}\n" for row in (0, 2, 3)),
         f"\n\n{known.diagnose()}\n",
-        "LIME has no coefficients for document 3: of one word",
+        "LIME has no coefficients for document 3: one word",
         ".html, .npz and .json in",
     ):
         assert told in printed

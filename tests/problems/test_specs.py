@@ -361,7 +361,7 @@ TOLD = {
         "propopt.readers " + NO_ATTRIBUTE.format(name="read_nothing"),
     ],
     LAW: [
-        "lime: n_bins: the coarse law has none; leave it out",
+        "lime: n_bins: expected none, as the coarse law has no such setting",
         "lime: of_another 1.0 is broken: its 'torn' of the group propopt.laws "
         + NO_ATTRIBUTE.format(name="torn_law"),
         "lime.law: expected 'tabular', 'gaussian', 'coarse' or 'torn', got 'other'",

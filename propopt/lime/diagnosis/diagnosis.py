@@ -1,4 +1,4 @@
-"""What LIME's coefficients hide: findings, notes, words, files."""
+"""The diagnosis of LIME's coefficients: findings, notes, their text and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.base.text import plural, printable
-from propopt.lime.diagnosis.evidence import NOTE, LimeFinding, Looked, Rule
+from propopt.lime.diagnosis.evidence import NOTE, AnyEvidence, LimeFinding, Rule
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -31,7 +31,7 @@ _HEAD: Final = (
 
 
 def row_label(name: Hashable) -> str:
-    """What a row is called; a name of several words speaks for itself."""
+    """The name of a row in a sentence; "row" before names of one word."""
     return name if isinstance(name, str) and " " in name else f"row {name}"
 
 
@@ -39,23 +39,23 @@ def row_label(name: Hashable) -> str:
 class LimeDiagnosis(
     Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=3
 ):
-    """What was looked for in coefficients of LIME, and found.
+    """The findings of all rules about misleading coefficients of LIME.
 
     Parameters
     ----------
     findings : tuple of LimeFinding
-        What misleads most first.
+        Findings, the most misleading first.
     notes : tuple of LimeFinding
-        What is so and misleads hardly anybody: severities below 0.25.
+        Findings that hardly mislead: severities below 0.25.
     quiet : tuple of LimeFinding
-        Rules that found nothing, each with the number that came nearest, or why it was
-        not looked for.
+        Rules without a finding, each with the number closest to its threshold, or the
+        reason why it does not apply.
     shape : (int, int)
-        N and D.
+        The number of rows N and of columns D.
     n_samples : int
-        Of the runs that it is about.
+        The samples of the runs that were diagnosed.
     source : str
-        That of the coefficients: ``"exact"``, or how they were estimated.
+        The source of the coefficients: ``"exact"``, or how they were estimated.
     labels : Labels
         Names of rows and columns.
 
@@ -67,8 +67,8 @@ class LimeDiagnosis(
     >>> model = LinearRegression().fit(X, X @ [5.0, 1.0, 3.0])
     >>> law = po.lime.TabularLaw.from_data(X, n_bins=5)
     >>> lime = po.lime.limits(model.predict, np.zeros((1, 3)), law, data=X)
-    >>> found = lime.diagnose()
-    >>> "cancellation by binning" in found.rules
+    >>> diagnosis = lime.diagnose()
+    >>> "cancellation by binning" in diagnosis.rules
     True
     """
 
@@ -81,42 +81,42 @@ class LimeDiagnosis(
     notes: tuple[LimeFinding, ...] = field(default=())
 
     def validate(self) -> None:
-        """Refuse notes among findings, names that are not one each, and other rows.
+        """Refuse severities out of order, missing names, and rows that do not exist.
 
         Raises
         ------
         InvalidInput
-            Where what one field says is not what another does.
+            If fields contradict each other.
         """
         self.labels.check(self.shape, "labels")
-        for name, told in (("findings", self.findings), ("notes", self.notes)):
-            if any((item.severity < NOTE) == (name == "findings") for item in told):
-                raise InvalidInput(f"{name}: notes are what is below {NOTE:g}")
-            if any(a.severity < b.severity for a, b in pairwise(told)):
+        for name, items in (("findings", self.findings), ("notes", self.notes)):
+            if any((item.severity < NOTE) == (name == "findings") for item in items):
+                raise InvalidInput(f"{name}: notes are those below {NOTE:g}")
+            if any(a.severity < b.severity for a, b in pairwise(items)):
                 raise InvalidInput(f"{name}: expected the largest severity first")
         for item in self._items:
-            places = {"row": item.row, "column": item.column}
-            for (noun, place), n in zip(places.items(), self.shape, strict=True):
-                if place is not None and place >= n:
-                    raise InvalidInput(f"{noun}: there is no {noun} {place}")
+            indices = {"row": item.row, "column": item.column}
+            for (noun, index), n in zip(indices.items(), self.shape, strict=True):
+                if index is not None and index >= n:
+                    raise InvalidInput(f"{noun}: there is no {noun} {index}")
 
     @classmethod
     def of_findings(
         cls,
-        told: Sequence[LimeFinding],
+        items: Sequence[LimeFinding],
         shape: tuple[int, int],
         labels: Labels,
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
-        """What rules told of limits at rows, or at documents, in their order."""
-        findings = [item for item in told if item.remedy]
+        """A diagnosis from the findings and quiet numbers of all rules."""
+        findings = [item for item in items if item.remedy]
         findings.sort(key=lambda finding: -finding.severity)
         first = sum(1 for item in findings if item.severity >= NOTE)
         return cls(
             findings=tuple(findings[:first]),
             notes=tuple(findings[first:]),
-            quiet=tuple(item for item in told if not item.remedy),
+            quiet=tuple(item for item in items if not item.remedy),
             shape=shape,
             n_samples=n_samples,
             source=source,
@@ -124,44 +124,47 @@ class LimeDiagnosis(
         )
 
     @property
-    def told(self) -> tuple[LimeFinding, ...]:
-        """Findings and notes, what misleads most first."""
+    def reported(self) -> tuple[LimeFinding, ...]:
+        """The findings and notes, the most misleading first."""
         return self.findings + self.notes
 
     @property
     def _items(self) -> tuple[LimeFinding, ...]:
-        return self.told + self.quiet
+        return self.reported + self.quiet
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that found something, what misleads most first; notes aside."""
+        """The rules with findings, the most misleading first; notes do not count."""
         return tuple(dict.fromkeys(finding.rule for finding in self.findings))
 
     def of(self, rule: str) -> tuple[LimeFinding, ...]:
-        """What a rule found, notes behind findings.
+        """The findings and notes of one rule, the most misleading first.
 
         Parameters
         ----------
         rule : str
             Its name.
+
+        Returns
+        -------
+        tuple of LimeFinding
+            Empty if the rule has none.
         """
-        return tuple(item for item in self.told if item.rule == rule)
+        return tuple(item for item in self.reported if item.rule == rule)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each finding, each note, and each rule that found nothing.
+        """A table with a line for each finding, each note and each quiet rule.
 
-        ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``; ``found`` is True of
-        findings alone.
+        ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``.
         """
         items = self._items
-        rows, features = zip(*map(self._where, items), strict=True)
+        rows, features = zip(*map(self._names_of, items), strict=True)
         parts = self.findings, self.notes, self.quiet
         words = np.array(["finding", "note", "quiet"], object)
         kinds = np.repeat(words, list(map(len, parts)))
         return pd.DataFrame(
             {
                 "rule": [item.rule for item in items],
-                "found": kinds == "finding",
                 "row": pd.Series(rows, dtype=object),
                 "feature": pd.Series(features, dtype=object),
                 "number": [item.number for item in items],
@@ -176,23 +179,23 @@ class LimeDiagnosis(
         )
 
     def __repr__(self) -> str:
-        """One line; ``str()`` has what was found."""
+        """One line with sizes and counts; ``str()`` has the findings."""
         return f"LimeDiagnosis({printable(self._title())})"
 
     def document(self) -> Document:
-        """What misleads most, then the worst of each rule that found something."""
+        """The most misleading finding, then the worst finding of each rule."""
         groups = _by_rule(self.findings)
-        asked = plural(len({item.rule for item in self._items}), "rule")
+        rules = plural(len({item.rule for item in self._items}), "rule")
         table = [
             [
-                f"{rule}: {self._head(found)}",
-                *(f"{x:.3g}" for x in (found[0].number, found[0].threshold)),
-                f"{found[0].severity:.2g}",
+                f"{rule}: {self._summary(items)}",
+                *(f"{x:.3g}" for x in (items[0].number, items[0].threshold)),
+                f"{items[0].severity:.2g}",
             ]
-            for rule, found in groups.items()
+            for rule, items in groups.items()
         ]
         in_full = {
-            f"note, {rule}": f"{self._head(notes)}: {notes[0].sentence}"
+            f"note, {rule}": f"{self._summary(notes)}: {notes[0].sentence}"
             for rule, notes in _by_rule(self.notes).items()
         }
         return Document(
@@ -201,63 +204,58 @@ class LimeDiagnosis(
             blocks=[
                 *([Table.of(_HEAD, table)] if table else ()),
                 *(
-                    Finding(
-                        f"{rule}: {found[0].sentence}. What would do: "
-                        f"{found[0].remedy}."
-                    )
-                    for rule, found in groups.items()
+                    Finding(f"{rule}: {items[0].sentence}. Remedy: {items[0].remedy}.")
+                    for rule, items in groups.items()
                 ),
                 *map(Finding, self._other_rules()),
             ],
             trust=[
                 Finding(f"coefficients {self.source}"),
-                Finding(
-                    f"{asked} looked for, each a number held against its threshold"
-                ),
+                Finding(f"{rules} checked: each compares a number with its threshold"),
             ],
-            settings=in_full | dict(self._near()),
+            settings=in_full | dict(self._quiet_numbers()),
             chapters=self._table,
             names=[
-                *{item.rule for item in (*self.told, *self.quiet)},
+                *{item.rule for item in self._items},
                 *self.labels.feature_names(self.shape[1]),
             ],
         )
 
     def _headline(self) -> str:
-        """The worst, and where."""
+        """The worst finding, with its feature and row."""
         if not self.findings:
-            return "Nothing was found that misleads in these coefficients of LIME"
+            return "No finding: these coefficients of LIME do not mislead"
         worst = self.findings[0]
-        row, feature = self._where(worst)
+        row, feature = self._names_of(worst)
         where = f"the coefficient of {feature}" if feature else "these coefficients"
         if row is not None and self.shape[0] > 1:
             where += f" for {row_label(row)}"
-        return f"What misleads most: {worst.rule}, of {where}"
+        return f"Worst finding: {worst.rule}, in {where}"
 
     def _title(self) -> str:
-        """What it is about."""
+        """The size of the explanation, its source, and the number of findings."""
         N, D = self.shape
         return (
             f"{plural(N, 'row')}, {plural(D, 'feature')}; coefficients {self.source}, "
             f"runs of {self.n_samples:,} samples: "
-            f"{plural(len(self.findings), 'finding')} of "
+            f"{plural(len(self.findings), 'finding')} by "
             f"{plural(len(self.rules), 'rule')}"
         )
 
-    def _head(self, result: tuple[LimeFinding, ...]) -> str:
-        """Where the worst of some findings is, and how many others there are."""
-        more = f" and {len(result) - 1} more" if len(result) > 1 else ""
-        return f"{self._place(result[0]) or 'all'}{more}"
+    def _summary(self, items: tuple[LimeFinding, ...]) -> str:
+        """The row and column of the worst finding, and the number of others."""
+        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+        return f"{self._location(items[0]) or 'all'}{more}"
 
-    def _place(self, item: LimeFinding) -> str:
-        """The row, if there are others, and the column, if it is about some."""
-        row, feature = self._where(item)
+    def _location(self, item: LimeFinding) -> str:
+        """The row, if there are others, and the column, if it concerns one."""
+        row, feature = self._names_of(item)
         parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
         parts += [] if feature is None else [feature]
         return ", ".join(parts)
 
-    def _where(self, item: LimeFinding) -> tuple[Hashable | None, str | None]:
-        """Names of the row and the column; None for all of them."""
+    def _names_of(self, item: LimeFinding) -> tuple[Hashable | None, str | None]:
+        """The names of the row and the column; None for all of them."""
         names = self.labels.feature_names(self.shape[1])
         return (
             None if item.row is None else self.labels.row(item.row),
@@ -265,43 +263,43 @@ class LimeDiagnosis(
         )
 
     def _other_rules(self) -> Iterator[str]:
-        """A line for notes, and one for rules that found nothing."""
+        """One line for the notes, and one for quiet rules."""
         notes = _by_rule(self.notes)
         if notes:
             each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
             yield f"notes, which hardly mislead: {each}"
         quiet = {item.rule for item in self.quiet}
         if quiet:
-            other = "other " if self.told else ""
-            yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} found nothing"
+            other = "other " if self.reported else ""
+            yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} without a finding"
 
-    def _near(self) -> Iterator[tuple[str, str]]:
-        """Rules that found nothing, with how near they came."""
+    def _quiet_numbers(self) -> Iterator[tuple[str, str]]:
+        """The quiet rules, with the number closest to their threshold."""
         for item in self.quiet:
             if np.isnan(item.number):
                 continue
-            where = self._place(item)
-            place = f" ({where})" if where else ""
-            yield (item.rule, f"{item.sentence}{place}, threshold {item.threshold:.3g}")
+            where = self._location(item)
+            where = f" ({where})" if where else ""
+            yield (item.rule, f"{item.sentence}{where}, threshold {item.threshold:.3g}")
 
 
-def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
-    """Those of each rule, what misleads most first."""
+def _by_rule(items: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
+    """The findings of each rule, the most misleading first."""
     return {
-        rule: tuple(item for item in told if item.rule == rule)
-        for rule in dict.fromkeys(item.rule for item in told)
+        rule: tuple(item for item in items if item.rule == rule)
+        for rule in dict.fromkeys(item.rule for item in items)
     }
 
 
 def run_rules(
-    rules: Sequence[Rule[Looked]],
-    find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
+    rules: Sequence[Rule[AnyEvidence]],
+    find: Callable[[Rule[AnyEvidence]], Iterable[LimeFinding]],
     progress: bool | None,
 ) -> list[LimeFinding]:
-    """What rules find, one after the other, with a bar."""
-    told: list[LimeFinding] = []
+    """The findings of all rules, with a progress bar."""
+    findings: list[LimeFinding] = []
     with progress_bar("diagnosis", len(rules), progress) as bar:
         for rule in rules:
-            told += find(rule)
+            findings += find(rule)
             bar.advance(bar.task_ids[0])
-    return told
+    return findings

@@ -1,4 +1,4 @@
-"""What a rule of diagnosis is given, of rows or of a document, and what it finds."""
+"""The evidence that rules of diagnosis use, for rows or a document, and findings."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import TextDocument
 
 
-# ---- What rules look at: an explanation, and what is computed beside it
+# ---- Evidence: an explanation, and the numbers that rules compute from its model
 
 
 _IN_CELL: Final = 512
-"""Draws in the cell of each row."""
+"""The number of draws in the cell of each row."""
 
 _QUICK: Final = 1000
-"""Draws for each place beside a row."""
+"""The number of draws for each point moved away from a row."""
 
 ESTIMATED: Final = Reason("coefficients are estimated")
 
@@ -64,19 +64,18 @@ _DEVIATIONS: Final = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
-    """Rows of a table or one document under diagnosis, and runs of n samples."""
+    """The numbers that rules use, for rows of a table or one document."""
 
-    noun: ClassVar[str]  # what has coefficients
-    wider: ClassVar[str]  # what would do where few samples count
-    noisy: ClassVar[str]  # how many deviations of a run a coefficient is, and of what
-    gap_unit: ClassVar[str]  # of gaps between f and the surrogate
+    noun: ClassVar[str]  # "column" or "word"
+    wider: ClassVar[str]  # the remedy where few samples have weight
+    noisy: ClassVar[str]  # the sentence about a coefficient within the noise of a run
+    gap_unit: ClassVar[str]  # the unit of gaps between f and the surrogate
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
-    names: tuple[str, ...]  # of columns, or words, (D,)
-    beta: Attributions  # coefficients (N, D)
-    is_exact: bool  # whether these have no error but rounding
-    # (N, D): whether β_j is not exactly zero for want of the column in f
-    depends: Mask
+    names: tuple[str, ...]  # (D,): of columns or words
+    beta: Attributions  # (N, D): coefficients
+    is_exact: bool  # whether their only error is rounding
+    depends: Mask  # (N, D): whether f depends on the column
     effective_share: Values  # (N,): (E π)² / E π²
     values: Values  # (N,): f
     at_row: Values  # (N,): the surrogate there
@@ -86,57 +85,57 @@ class Evidence(ABC):
     @property
     @abstractmethod
     def run(self) -> SingleRun:
-        """One run: its mean and its covariance; refused where f is not known."""
+        """The mean and the covariance of one run; refused for estimated limits."""
 
     @property
     @abstractmethod
     def finite(self) -> FiniteFit:
-        """The mean of runs."""
+        """The mean of many runs of n samples."""
 
     @abstractmethod
     def signs(self) -> SignsAround | Reason:
-        """Changes of sign around the width."""
+        """The changes of sign around the kernel width."""
 
     @property
     @abstractmethod
     def gap_size(self) -> Values:
-        """What a gap is compared with, (N,)."""
+        """The scale of gaps between f and the surrogate, (N,)."""
 
     @property
     @abstractmethod
     def interactions(self) -> Values:
-        """The share of Var f that no sum of single columns has, (N,); 1 if unknown."""
+        """The share of Var f in interactions of columns, (N,); 1 if unknown."""
 
     @property
     def contrast(self) -> Array:
-        """How far coefficients are from those of what does nothing, (N, D)."""
+        """The distance of coefficients from those of inactive features, (N, D)."""
         return np.abs(self.beta)
 
     @cached_property
     def largest(self) -> Array:
-        """The largest |β| of each row, (N, 1); 1 where all are rounding."""
+        """The largest |β| of each row, (N, 1); 1 if all of them are rounding."""
         size = np.abs(self.beta).max(axis=1, keepdims=True)
         return np.where(size > _ROUNDING * np.abs(self.values[:, None]), size, 1.0)
 
     @property
     def words(self) -> Array:
-        """Names as a table of text, (D,)."""
+        """The names of features as an array, (D,)."""
         return np.array(self.names, object)
 
     @cached_property
     def sizes(self) -> Array:
-        """|β| over the largest of the row, (N, D)."""
+        """The size |β| over the largest of the row, (N, D)."""
         return np.asarray(np.abs(self.beta) / self.largest)
 
 
 _ROUNDING: Final = 1e-12
-"""Of f at the row: coefficients below it are zero."""
+"""Coefficients below this part of f at the row are zero."""
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsEvidence(Evidence):
-    """Rows of a table under diagnosis."""
+    """The numbers that rules use, for rows of a table."""
 
     noun: ClassVar[str] = "column"
     wider: ClassVar[str] = (
@@ -155,12 +154,12 @@ class RowsEvidence(Evidence):
 
     @property
     def law(self) -> LimeLaw:
-        """The law of the samples."""
+        """The sampling law of LIME."""
         return self.subject.law
 
     @property
     def points(self) -> Points:
-        """The rows, encoded."""
+        """The rows as encoded numbers, (N, D)."""
         return self.subject.points
 
     @property
@@ -181,7 +180,7 @@ class RowsEvidence(Evidence):
         return np.sqrt(self.scatter().variance)
 
     def cell_sd(self, rows: Indices) -> Values:
-        """The standard deviation of f in the cell of each of some rows."""
+        """The standard deviation of f within the cell of each row."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
         points, alpha = self.points[rows], self.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
@@ -194,24 +193,24 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
-        """h_j(b) = E_Q[f | b_j = b] of each column, (N, B_j); NaN in empty bins."""
+        """The profiles h_j(b) = E_Q[f | b_j = b], (N, B_j) each; NaN in empty bins."""
         if self.subject.exact is None and self.common is not None:
-            return tuple(means for means, _ in self._estimated)
+            return tuple(means for means, _ in self._estimated_profiles)
         return self.quick.profiles(self.points)
 
     @cached_property
-    def _estimated(self) -> list[tuple[Array, Array]]:
-        """Profiles from draws that rows share, and their errors."""
+    def _estimated_profiles(self) -> list[tuple[Array, Array]]:
+        """Profiles from draws that all rows share, and their errors."""
         if self.common is None:
-            raise Refused("too few of the draws that rows share count at a row")
+            raise Refused("too few of the shared draws have weight at a row")
         return self.common.means(self.points, self.law.widths(self.points))
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
-        """Errors of the profiles: of rounding where exact, else standard ones."""
+        """The rounding errors of exact profiles, or standard errors of estimates."""
         exact = self.subject.exact
         if exact is None:
-            return tuple(errors for _, errors in self._estimated)
+            return tuple(errors for _, errors in self._estimated_profiles)
         products = exact.function
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
@@ -222,36 +221,36 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def interactions(self) -> Values:
-        """1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f, (N,); 1 where it is not known.
+        """The share 1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f, (N,); 1 if unknown.
 
-        It is 0 of additive functions, whose coefficients are the same at all widths.
+        It is 0 for additive functions. Their coefficients are equal at all widths.
         """
         widths, total = self.law.widths(self.points), self.scatter().variance
         if self.subject.exact is not None:
-            held = additive_variance(self.subject.exact, self.points, widths)
+            additive = additive_variance(self.subject.exact, self.points, widths)
         elif self.common is not None:
-            held = self.common.additive_variances(self.points, widths)
+            additive = self.common.additive_variances(self.points, widths)
         else:
             return np.ones(len(total))
         shares = np.ones(len(total))
-        np.divide(held, total, out=shares, where=total > 0.0)
+        np.divide(additive, total, out=shares, where=total > 0.0)
         return np.clip(1.0 - shares, 0.0, 1.0)
 
     @property
     def about(self) -> str:
-        """What is said before numbers that are estimated beside the coefficients."""
+        """The words before a number that is estimated, or nothing if it is exact."""
         return "" if self.is_exact else "an estimated "
 
     @cached_property
     def common(self) -> CommonDraws | None:
-        """Draws for all rows at once; None where too few of them count for a row."""
+        """The draws that all rows share; None if too few have weight for a row."""
         common, widths = self.subject.common, self.law.widths(self.points)
         if common is None or not common.enough(self.points, widths).all():
             return None
         return common
 
     def announced(self, progress: bool | None) -> AbstractContextManager[None]:
-        """Say what draws around each row cost that are made within, if that is long."""
+        """A context that announces the cost of the draws around each row, if long."""
         if self.common is not None:
             return nullcontext()
         each = _IN_CELL + 2 * 4096
@@ -259,63 +258,70 @@ class RowsEvidence(Evidence):
             bins = sum(len(column.bins) for column in self.law.columns)
             each += bins * self.quick.draws.n_samples
         expected = len(self.points) * each
-        told = self.subject.function, self.points, self.subject.labels, expected
-        return announced_cost("diagnosis", *told, progress)
+        subject = self.subject
+        return announced_cost(
+            "diagnosis",
+            subject.function,
+            self.points,
+            subject.labels,
+            expected,
+            progress,
+        )
 
     @cached_property
     def quick(self) -> LimeSubject:
-        """The subject with fewer draws: places beside rows are many."""
+        """The subject with fewer draws, as many points around rows are evaluated."""
         fewest, draws = max(_QUICK, 4 * (self.beta.shape[1] + 10)), self.subject.draws
         plan = DrawPlan(min(draws.n_samples, fewest), draws.seed)
         return replace(self.subject, draws=plan)
 
     @cached_property
     def coded(self) -> Mask:
-        """Which columns are categories, (D,)."""
+        """Whether columns hold categories, (D,)."""
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
 
     def rebinned(self, rows: Indices, j: int, n_bins: int) -> Values:
-        """β_j of some rows with other bins in column j; NaN where there are none."""
+        """The coefficients β_j with other bins in column j; NaN if it has none."""
         law: Any = self.law
-        column, unknown = None, np.full(len(rows), np.nan)
+        column, undefined = None, np.full(len(rows), np.nan)
         if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
-            known = self.subject.has_table
-            table = self.subject.reference[:, j] if known else None
+            subject = self.subject
+            table = subject.reference[:, j] if subject.has_table else None
             column = with_bins(law.columns[j], n_bins, table)
         if column is None:
-            return unknown
+            return undefined
         columns = (*law.columns[:j], column, *law.columns[j + 1 :])
         law = replace(law, columns=columns)
         try:
-            limits = replace(self.quick, law=law, known={}).limits(self.points[rows])
+            limits = replace(self.quick, law=law, cache={}).limits(self.points[rows])
         except Refused:
-            return unknown
+            return undefined
         return np.asarray(limits.coefficients[:, j])
 
 
-# ---- One document, its words, and what the model sees of them
+# ---- One document, its words, and the features that they feed
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ObservedWords:
-    """What a model sees of each of the d words of a document."""
+class WordFeatures:
+    """The features of a model that each of the d words of a document feeds."""
 
-    known: Mask  # (d,): whether it feeds any feature
-    # (d,): how many words, itself among them, feed a feature that it feeds: the most
-    alike: Indices
-    beside: tuple[str, ...]  # (d,): that feature; empty where there is none
+    used: Mask  # (d,): whether the word feeds any feature
+    # (d,): the most words, this one included, that feed one feature together
+    n_sharing: Indices
+    feature: tuple[str, ...]  # (d,): the feature shared by most words, or empty
     # why features are not made of single words, a sentence for each vectoriser
     crossing: tuple[str, ...]
 
     @classmethod
-    def of(cls, vectorisers: Sequence[Any], document: TextDocument) -> ObservedWords:
-        """What vectorisers, all that the model sees of texts, make of the words."""
+    def of(cls, vectorisers: Sequence[Any], document: TextDocument) -> WordFeatures:
+        """The features of all vectorisers through which the model reads texts."""
         d = document.n_words
-        alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
-        for one in vectorisers:
-            vectoriser = Vectoriser.of(one)
+        n_sharing, features, crossing = np.zeros(d, np.intp), [""] * d, []
+        for fitted in vectorisers:
+            vectoriser = Vectoriser.of(fitted)
             if isinstance(vectoriser, Reason):
                 crossing.append(vectoriser.reason)
                 continue
@@ -323,42 +329,42 @@ class ObservedWords:
             if isinstance(result, Reason):
                 crossing.append(result.reason)
                 continue
-            _, place, often = np.unique(
+            _, inverse, counts = np.unique(
                 result.feature, return_inverse=True, return_counts=True
             )
-            entries = zip(result.feature, result.word, often[place], strict=True)
+            entries = zip(result.feature, result.word, counts[inverse], strict=True)
             for feature, word, count in entries:
-                if count > alike[word]:
-                    alike[word], beside[word] = count, vectoriser.name_of(int(feature))
-        known = (alike > 0) | bool(crossing)
-        return cls(known, alike, tuple(beside), tuple(crossing))
+                if count > n_sharing[word]:
+                    n_sharing[word] = count
+                    features[word] = vectoriser.name_of(int(feature))
+        used = (n_sharing > 0) | bool(crossing)
+        return cls(used, n_sharing, tuple(features), tuple(crossing))
 
 
 PACKAGE_RIDGE: Final = 1.0
-"""The package's."""
+"""The ridge of the package ``lime``."""
 
 MANY_WORDS: Final = 500
-"""Of documents with more tables, cards and rules compute neither runs nor paths."""
+"""Longer documents have neither runs nor paths in tables, cards and rules."""
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextEvidence(Evidence):
-    """One document under diagnosis: N = 1 row of its d words."""
+    """The numbers that rules use, for one document: N = 1 row of its d words."""
 
     noun: ClassVar[str] = "word"
     wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
     noisy: ClassVar[str] = (
         f"{{name!r}} is {{contrast:.2g}} from the median of all words, {_DEVIATIONS}: "
-        "a run does not tell it from words that do nothing"
+        "one run cannot distinguish it from inactive words"
     )
     gap_unit: ClassVar[str] = "times the largest coefficient"
-    least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
+    least_ratio: ClassVar[float] = 1e-9  # the median has no distance from itself
 
-    means: WordMeans  # what knows the limits at any bandwidth
+    means: WordMeans  # means by number of words, which give limits at any bandwidth
     law: TextLaw  # how words are deleted
-    # what the model sees of the words; None where that is not known
-    seen: ObservedWords | None
+    features: WordFeatures | None  # None if the model has no known vectoriser
 
     @classmethod
     def of(
@@ -369,18 +375,18 @@ class TextEvidence(Evidence):
         vectorisers: Sequence[Any],
         n_samples: int,
     ) -> TextEvidence:
-        """What is known of a document before anything is computed beside it."""
-        d, seen = len(record.names), None
+        """The evidence from a record, before anything else is computed."""
+        d, features = len(record.names), None
         used = np.ones(d, bool)
         if not isinstance(means, SampledWords):
             used = np.isin(np.arange(d), used_words(means))
         if vectorisers and record.document is not None:
-            seen = ObservedWords.of(vectorisers, record.document)
-            used &= seen.known
+            features = WordFeatures.of(vectorisers, record.document)
+            used &= features.used
         return cls(
             means=means,
             law=law,
-            seen=seen,
+            features=features,
             n_samples=n_samples,
             names=record.names,
             beta=record.coefficients[None],
@@ -395,11 +401,11 @@ class TextEvidence(Evidence):
 
     @cached_property
     def contrast(self) -> Array:
-        """How far words are from the median of all, (1, d)."""
+        """The distance of coefficients from the median of all words, (1, d)."""
         return np.abs(self.beta - np.median(self.beta))
 
     def _refuse_many_words(self) -> None:
-        """Runs and paths of long documents take too long."""
+        """Refuse runs and paths of long documents, which take too long."""
         if len(self.names) > MANY_WORDS:
             raise Refused(f"there are more than {MANY_WORDS} words")
 
@@ -413,11 +419,11 @@ class TextEvidence(Evidence):
 
     @cached_property
     def finite(self) -> FiniteFit:
-        known: Any = self.means
-        if isinstance(known, SampledWords):
-            known = limits_of(known, np.array([self.width]))
+        means: Any = self.means
+        if isinstance(means, SampledWords):
+            means = limits_of(means, np.array([self.width]))
         value, n = float(self.values[0]), self.n_samples
-        return expected_run(known, self.law, value, n, self.ridge)
+        return expected_run(means, self.law, value, n, self.ridge)
 
     def signs(self) -> SignsAround | Reason:
         self._refuse_many_words()
@@ -437,139 +443,140 @@ class TextEvidence(Evidence):
 
 
 NOTE: Final = 0.25
-"""Severities from here on mislead; what has less is a note."""
+"""The severity from which a finding misleads; less severe findings are notes."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """What a rule found at a place, with its number; or how near a quiet one came."""
+    """A finding of a rule, with its number; or the closest number of a quiet rule."""
 
     rule: str
-    # positions; None where it is about all of them
+    # positions; None if it concerns all rows or columns
     row: int | None = field(low=0, default=None)
     column: int | None = field(low=0, default=None)
-    # what was measured, NaN where the rule does not apply; and from where on it is told
+    # the measured number, NaN if the rule does not apply; and its threshold
     number: float = field(missing=True, infinite=True)
     threshold: float = field()
-    # what it means here; that nothing was found, or why it was not looked for
+    # what the number means; or that it is harmless, or why the rule does not apply
     sentence: str = field()
-    remedy: str = field(default="")  # what would do; empty where nothing was found
-    # how much it misleads; below 0.25 it is a note
+    remedy: str = field(default="")  # what to do; empty for quiet rules
+    # how much it misleads; a note below 0.25
     severity: float = field(low=0.0, high=1.0, default=0.0)
 
 
-# ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
+# ---- A rule of diagnosis: numbers for rows and columns, and their sentences
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class RuleOutcome:
-    """What one rule measured: tables (N, D), numbers of rows or of columns, or one."""
+    """The numbers of one rule: a table (N, D), one for each row or column, or one."""
 
     numbers: Array | float
-    # how much of the largest coefficient of the row it is about, 0 to 1
+    # the share of the largest coefficient of the row that is at stake, 0 to 1
     stakes: Array | float
-    sentence: str  # what it means
-    remedy: str  # what would do there
-    # tables of numbers and words that both have in braces, by their names; if any
-    told: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    # why nothing is found at a place though its number passes the threshold, and where
+    sentence: str  # what it means, with names of fields in braces
+    remedy: str  # what to do, likewise
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name
+    # reasons why a number beyond the threshold is harmless, and where
     excuses: Mapping[str, Mask] = dataclasses.field(default_factory=dict)
-    # where something is found though the number does not pass
+    # findings whose number is within the threshold
     also: Mask | None = None
 
 
-Looked = TypeVar("Looked", contravariant=True)
-"""What a rule looks at: rows of a table, a document, or either."""
+AnyEvidence = TypeVar("AnyEvidence", contravariant=True)
+"""The evidence of a rule: rows of a table, a document, or either."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rule(Generic[Looked]):
-    """One thing to look for."""
+class Rule(Generic[AnyEvidence]):
+    """A rule of diagnosis: a measurement with a threshold and a severity."""
 
     name: str  # in tables
-    threshold: float  # from where on something is found
-    below: bool = False  # whether numbers below it are found, and not those above
-    # how much it misleads where all is at stake, 0 to 1, and where nothing is
+    threshold: float  # beyond it a number is a finding
+    below: bool = False  # whether numbers below the threshold are findings
+    # the severity if everything is at stake, 0 to 1, and if nothing is
     weight: float
     least: float = 0.0
-    per_row: bool = True  # whether there is a number for each
+    per_row: bool = True  # whether each row has a number
     per_column: bool = True
-    # measures; gives the reason in place of numbers where the rule does not apply
-    check: Callable[[Looked], RuleOutcome | Reason]
+    # measures; returns the reason if the rule does not apply
+    check: Callable[[AnyEvidence], RuleOutcome | Reason]
 
-    def findings(self, case: Looked) -> Iterator[LimeFinding]:
-        """All that it finds; else one that is quiet."""
+    def findings(self, case: AnyEvidence) -> Iterator[LimeFinding]:
+        """All findings of the rule; or one that says that it is quiet."""
         try:
-            checked = self.check(case)
+            outcome = self.check(case)
         except Refused as refused:
-            checked = Reason(str(refused))
-        if isinstance(checked, Reason):
-            yield self._told(np.nan, f"not looked for: {checked.reason}")
+            outcome = Reason(str(refused))
+        if isinstance(outcome, Reason):
+            yield self._finding(np.nan, f"not checked: {outcome.reason}")
             return
-        numbers = self._table(checked.numbers)
-        excuses = {why: self._table(own) for why, own in checked.excuses.items()}
-        result = self._passes(numbers)
+        numbers = self._table(outcome.numbers)
+        excuses = {why: self._table(where) for why, where in outcome.excuses.items()}
+        alarms = self._exceeds(numbers)
         for excused in excuses.values():
-            result &= ~excused
-        if checked.also is not None:
-            result |= self._table(checked.also)
-        stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
+            alarms &= ~excused
+        if outcome.also is not None:
+            alarms |= self._table(outcome.also)
+        stakes = np.broadcast_to(self._table(outcome.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        told = {
-            name: np.broadcast_to(self._table(own), numbers.shape)
-            for name, own in checked.told.items()
+        fields = {
+            name: np.broadcast_to(self._table(values), numbers.shape)
+            for name, values in outcome.fields.items()
         }
-        for n, j in np.argwhere(result).tolist():
-            here = {name: own[n, j] for name, own in told.items()}
+        for n, j in np.argwhere(alarms).tolist():
+            here = {name: values[n, j] for name, values in fields.items()}
             sentence, remedy = (
                 part.format(**here) if here else part
-                for part in (checked.sentence, checked.remedy)
+                for part in (outcome.sentence, outcome.remedy)
             )
             number, severity = numbers[n, j], severities[n, j]
-            yield self._told(number, sentence, remedy, (n, j), severity)
-        if not result.any():
-            yield self._nearest(numbers, excuses)
+            yield self._finding(number, sentence, remedy, (n, j), severity)
+        if not alarms.any():
+            yield self._quiet(numbers, excuses)
 
     def _table(self, part: Any) -> Any:
-        """What was measured, with a line for each row and one place for each column."""
-        own = np.asarray(part)
-        if own.ndim == 2:
-            return own
-        return own.reshape((1, -1) if self.per_column else (-1, 1))
+        """Numbers with two axes, rows and columns; an axis may have length one."""
+        table = np.asarray(part)
+        if table.ndim == 2:
+            return table
+        return table.reshape((1, -1) if self.per_column else (-1, 1))
 
-    def _passes(self, numbers: Array) -> Mask:
+    def _exceeds(self, numbers: Array) -> Mask:
+        """Whether numbers are beyond the threshold."""
         with np.errstate(invalid="ignore"):
             if self.below:
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _nearest(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
+    def _quiet(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
+        """The number closest to the threshold, of a rule without findings."""
         if np.isnan(numbers).all():
-            return self._told(np.nan, "nothing found; nothing to look at")
+            return self._finding(np.nan, "no finding; no number applies")
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
         word = "smallest" if self.below else "largest"
-        # a number that passes with nothing found was excused, and is told by what
+        # a number beyond the threshold without a finding was excused
         why = "".join(
             f", but {reason}"
             for reason, excused in excuses.items()
-            if excused[n, j] and self._passes(numbers[n, j])
+            if excused[n, j] and self._exceeds(numbers[n, j])
         )
-        sentence = f"nothing found; {word} {numbers[n, j]:.3g}{why}"
-        return self._told(numbers[n, j], sentence, place=(n, j))
+        sentence = f"no finding; {word} {numbers[n, j]:.3g}{why}"
+        return self._finding(numbers[n, j], sentence, index=(n, j))
 
-    def _told(
+    def _finding(
         self,
         number: float,
         sentence: str,
         remedy: str = "",
-        place: Sequence[int] | None = None,
+        index: Sequence[int] | None = None,
         severity: float = 0.0,
     ) -> LimeFinding:
-        n, j = (None, None) if place is None else place
+        n, j = (None, None) if index is None else index
         return LimeFinding(
             rule=self.name,
             row=n if self.per_row else None,
@@ -582,25 +589,25 @@ class Rule(Generic[Looked]):
         )
 
     def in_documents(
-        self, cases: Mapping[int, Looked], place: Callable[[int, int], int]
+        self, cases: Mapping[int, AnyEvidence], column: Callable[[int, int], int]
     ) -> list[LimeFinding]:
-        """What it finds in all documents; else where it was nearest."""
-        told = [
+        """The findings in all documents; or the closest number if there is none."""
+        items = [
             replace(
                 item,
                 row=n,
-                column=None if item.column is None else place(n, item.column),
+                column=None if item.column is None else column(n, item.column),
             )
             for n, case in cases.items()
             for item in self.findings(case)
         ]
         sign = -1.0 if self.below else 1.0
-        numbers = np.array([sign * item.number for item in told])
-        worst = told[int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))]
-        findings = [item for item in told if item.remedy]
+        numbers = np.array([sign * item.number for item in items])
+        worst = items[int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))]
+        findings = [item for item in items if item.remedy]
         if len(findings) > 1 and not self.per_row:
-            # it depends on the law and the number of words alone
-            several = f"so it is of {len(findings)} of {len(cases)} documents"
+            # it depends only on the law and the number of words
+            several = f"this holds for {len(findings)} of {len(cases)} documents"
             return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
         return findings or [worst]
 
@@ -613,8 +620,8 @@ def rule(
     weight: float,
     least: float = 0.0,
     per: Literal["cell", "row", "all"] = "cell",
-) -> Callable[[Callable[[Looked], RuleOutcome | Reason]], Rule[Looked]]:
-    """Make a rule of the function below it: what it measures is told from there on."""
+) -> Callable[[Callable[[AnyEvidence], RuleOutcome | Reason]], Rule[AnyEvidence]]:
+    """Decorate a measurement as a rule with a threshold and a severity."""
     return lambda check: Rule(
         name=name,
         threshold=below if below > -np.inf else above,

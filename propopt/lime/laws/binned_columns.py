@@ -1,4 +1,4 @@
-"""Columns in bins: how these are chosen and called, and what law they make."""
+"""Columns in bins: their edges, their names, and the law of their samples."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from propopt.tables.frames import Labels, as_frame, is_frame, listed, read_point
 from propopt.tables.schema import TableSchema
 
 
-# ---- What is given for some columns, by name or position
+# ---- Arguments for some columns, by name or position
 
 
 def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
-    """What is given for each of D columns, None where nothing is; names (D,)."""
+    """The argument of each of D columns, None for columns without one; names (D,)."""
     pairs = [] if given is None else by_name(given)
     result: list[Any] = [None] * len(names)
     if pairs is None:
@@ -33,19 +33,19 @@ def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
         if len(given) != len(names):
             raise InvalidInput(
                 f"{label}: expected one for each of {len(names)} columns, got "
-                f"{len(given)}; what is of some columns is given by name"
+                f"{len(given)}; for some columns give a mapping by name"
             )
         return list(given)
-    places = [_place(key, label, names) for key, _ in pairs]
-    for j, (key, one) in zip(places, pairs, strict=True):
-        if places.count(j) > 1:
+    positions = [_position(key, label, names) for key, _ in pairs]
+    for j, (key, one) in zip(positions, pairs, strict=True):
+        if positions.count(j) > 1:
             raise InvalidInput(f"{label}: column {key!r} is given more than once")
         result[j] = one
     return result
 
 
 def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
-    """What is given with names or positions of columns; None if it has none."""
+    """The arguments with names or positions of columns; None if it has none."""
     if isinstance(given, Mapping | pd.Series):
         return list(given.items())
     frame = as_frame(given, "X")
@@ -54,25 +54,27 @@ def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
     result: list[tuple[Hashable, Any]] = []
     for name, column in frame.table.items():
         last = np.flatnonzero(column.notna()).max(initial=-1)
-        own = None if last < 0 else column.iloc[: last + 1].to_numpy()
-        result.append((name, own))
+        values = None if last < 0 else column.iloc[: last + 1].to_numpy()
+        result.append((name, values))
     return result
 
 
 def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
-    """How many columns are spoken of, and their names; None if they go by position."""
+    """The number of columns in arguments, and their names; None for positions."""
     pairs = [by_name(part) for part in parts if part is not None]
-    keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
+    keys = list(dict.fromkeys(key for part in pairs for key, _ in part or ()))
     lists = [part for part in parts if part is not None and by_name(part) is None]
     counts = [len(part) if isinstance(part, Collection) else 1 for part in lists]
     if not counts and not all(isinstance(key, int | np.integer) for key in keys):
         return len(keys), tuple(map(str, keys))
-    places = [1 + int(key) for key in keys if isinstance(key, int | np.integer)]
-    return max([*counts, *places], default=0), None
+    counts_by_position = [
+        1 + int(key) for key in keys if isinstance(key, int | np.integer)
+    ]
+    return max([*counts, *counts_by_position], default=0), None
 
 
-def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
-    """The position of a column, by its name or itself."""
+def _position(key: Hashable, label: str, names: Sequence[str]) -> int:
+    """The position of a column, from its name or its position."""
     if str(key) in names:
         return names.index(str(key))
     if isinstance(key, int | np.integer) and 0 <= key < len(names):
@@ -83,18 +85,18 @@ def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
     )
 
 
-# ---- How the bins of each column are chosen
+# ---- The bins of each column
 
 
 BinChoice: TypeAlias = int | Sequence[float] | Array
 BinsOfColumns: TypeAlias = int | Sequence[BinChoice] | Mapping[str, BinChoice]
 
 BinRule: TypeAlias = int | Array
-"""How many bins, at least 2, between quantiles of the data; or inner edges."""
+"""The number of bins between quantiles of the data, at least 2; or inner edges."""
 
 
 def inner_edges_of(rule: BinRule, values: Array) -> Array:
-    """Where bins of these numbers end, fewer where quantiles are equal."""
+    """The inner edges of bins of these numbers, fewer if quantiles are equal."""
     if not isinstance(rule, int):
         return rule
     if len(values) == 0:
@@ -103,7 +105,7 @@ def inner_edges_of(rule: BinRule, values: Array) -> Array:
 
 
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
-    """A rule for each of D columns; names (D,)."""
+    """The rule for the bins of each of D columns; names (D,)."""
     if isinstance(n_bins, str) or not isinstance(
         n_bins, Mapping | Sequence | np.ndarray
     ):
@@ -124,37 +126,37 @@ def _rule(user_bins: Any, label: str) -> BinRule:
     ):
         raise InvalidInput(
             f"{label}: expected an integer >= 2 or edges, got {user_bins!r}; a single "
-            "bin leaves nothing to explain"
+            "bin has no coefficient"
         )
     return int(user_bins)
 
 
 def increasing(user_edges: Any, label: str) -> Array:
-    """Edges that are finite and increase."""
+    """Read edges, which have to be finite and increasing."""
     edges = read_array(user_edges, label, ndim=1)
     if (np.diff(edges) <= 0.0).any():
-        raise InvalidInput(f"{label}: edges have to increase, got {edges.tolist()}")
+        raise InvalidInput(f"{label}: expected increasing edges, got {edges.tolist()}")
     return edges
 
 
-# ---- What bins are called, so that no two edges look the same
+# ---- The names of bins, in which no two edges look the same
 
 
 def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
-    """The words of bins between inner edges, to stand behind the name of a column.
+    """The words of bins between inner edges, which follow the name of a column.
 
-    Edges belong to the bin below them, or to the one above.
+    Edges belong to the bin below them, or to the bin above.
     """
     if len(edges) == 0:
         return ("any",)
-    ends = _told_apart(edges)
+    ends = _distinct_numbers(edges)
     over, under = (">", "≤") if below else ("≥", "<")
     between = (f"{over} {low} and {under} {high}" for low, high in pairwise(ends))
     return (f"{under} {ends[0]}", *between, f"{over} {ends[-1]}")
 
 
-def _told_apart(edges: Array) -> list[str]:
-    """Each is written nearer to itself than a tenth of any bin."""
+def _distinct_numbers(edges: Array) -> list[str]:
+    """The edges as text, each within a tenth of the narrowest bin."""
     narrowest = np.diff(edges).min(initial=np.inf)
     for digits in range(4, 17):
         ends = [f"{edge:.{digits}g}" for edge in edges]
@@ -167,23 +169,20 @@ def _told_apart(edges: Array) -> list[str]:
 @final
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """Bins of one column, each with a law of its own.
+    """The bins of one column, with a separate law of samples in each bin.
 
-    A sample falls into bin b with probability w_b. By bits its weight is 1 if that is
-    the bin of the row, else ε = exp(−1 / (2 ν²)). By distance it is
-    exp(−(ξ − V)² / (2 ν²)), with a distance of 1 where one side only is missing.
+    A sample falls into bin b with probability w_b. Its weight by bits is 1 if that is
+    the bin of the row, else ε = exp(−1 / (2 ν²)). Its weight by distance is
+    exp(−(ξ − V)² / (2 ν²)), with a distance of 1 if one of both is missing.
     """
 
     pieces: Pieces  # the law of V_j in each bin, (B,)
-    shares: Array  # (B,): w, which sum to 1
-    edges: Array  # (B' − 1,): where bins of numbers end
-    # (B,): what each bin is, to be read on behind the name of the column
-    bins: tuple[str, ...]
+    shares: Array  # (B,): w, with the sum 1
+    edges: Array  # (B' − 1,): inner edges of bins of numbers
+    bins: tuple[str, ...]  # (B,): the words of bins, after the name of the column
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    requested: int = (
-        0  # how many bins of numbers were asked for; 0 if that is not known
-    )
+    requested: int = 0  # the requested number of bins of numbers; 0 if unknown
     by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
     @classmethod
@@ -196,7 +195,7 @@ class BinnedColumn:
         shares: Array,
         requested: int = 0,
     ) -> BinnedColumn:
-        """Bins (low, high] of numbers; one share more than these is of missing ones."""
+        """Bins (low, high] of numbers; an additional share is that of missing ones."""
         (mean, sd), (low, high) = moments, ends
         words, missing = interval_words(edges), -1
         if len(shares) > len(single):
@@ -214,15 +213,15 @@ class BinnedColumn:
         ends: tuple[float, float] | None = None,
         requested: int = 0,
     ) -> BinnedColumn:
-        """Bins of data (m,), with their means and sds; a bin of one value is that.
+        """Bins of data (m,), with their means and sds; a bin may be a single value.
 
-        Outer ends are by default of the data, where edges at or above its largest
-        number end the last bin. A bin without data has the share 0, at its middle.
+        Outer ends are by default those of the data; then edges at or above the largest
+        number are dropped. A bin without data has the share 0, and its middle as value.
         """
-        known = values[~np.isnan(values)]
+        numbers = values[~np.isnan(values)]
         if ends is None:
-            edges = edges[edges < known.max(initial=-np.inf)]
-        parts, low, high = _parted(known, edges, ends)
+            edges = edges[edges < numbers.max(initial=-np.inf)]
+        parts, low, high = _parted(numbers, edges, ends)
         counts = np.array([len(part) for part in parts], np.intp)
         single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
         sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
@@ -232,8 +231,8 @@ class BinnedColumn:
                 for part, a, b, one in zip(parts, low, high, single, strict=True)
             ]
         )
-        if len(known) < len(values):
-            counts = np.append(counts, len(values) - len(known))
+        if len(numbers) < len(values):
+            counts = np.append(counts, len(values) - len(numbers))
         shares = counts / counts.sum()
         return cls.of_numbers(edges, (mean, sd), (low, high), single, shares, requested)
 
@@ -241,56 +240,58 @@ class BinnedColumn:
     def of_codes(
         cls, values: Array, shares: Array, names: Sequence[str]
     ) -> BinnedColumn:
-        """Categories: values that increase, NaN the last, and what they are called."""
+        """Categories: increasing values, NaN as the last, and their names."""
         words = tuple(f"= {name}" for name in names)
         return cls(Pieces.of_values(values), shares, np.zeros(0), words, coded=True)
 
     @property
-    def alike(self) -> BinnedColumn:
-        """The same where each bin that occurs is drawn as often."""
-        some = self.shares > 0.0
-        return replace(self, shares=np.asarray(some / some.sum()))
+    def with_equal_shares(self) -> BinnedColumn:
+        """The same bins with equal shares for all bins that occur."""
+        occurs = self.shares > 0.0
+        return replace(self, shares=np.asarray(occurs / occurs.sum()))
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest number drawn, or end of a bin of one value."""
+        """The lowest and the highest number of samples."""
         if self.coded:
             return -np.inf, np.inf
         return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
 
     def bin_index(self, x: Values) -> Indices:
-        """The bin of each value, (n,); values beyond the last edges are in end bins."""
+        """The index of the bin of each value, (n,); end bins have values beyond."""
         if self.coded:
             codes = self.pieces.mean
-            near = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
-            same = (codes[near] == x) | (np.isnan(codes[near]) & np.isnan(x))
-            indices = np.where(same, near, -1)
+            candidates = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
+            same = (codes[candidates] == x) | (
+                np.isnan(codes[candidates]) & np.isnan(x)
+            )
+            indices = np.where(same, candidates, -1)
         else:
             above = np.searchsorted(self.edges, x, side="left")
             indices = np.where(np.isnan(x), self.missing, above)
         if (indices < 0).any():
             value = x[indices < 0][0]
-            word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
+            word = "a missing value" if np.isnan(value) else f"{value:g}"
             raise InvalidInput(
-                f"X: {word}, and no bin is of such values; the data that the law was "
-                "made of had none"
+                f"X: expected values that occur in the data of the law, got {word}, "
+                "which has no bin"
             )
         return indices
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
-        """The weighted law: by bits, bins keep their shares but for the factor ε.
+        """The weighted law: weights by bits multiply the shares of other bins by ε.
 
-        In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
+        A bin with the share 0 has no samples, so that bits of rows there are never 1.
         """
-        own = self.bin_index(x)
+        row_bins = self.bin_index(x)
         if self.by_distance:
-            return self._near(x, widths, own)
+            return self._distance_tilt(x, widths, row_bins)
         rows = np.arange(len(x))
-        w = self.shares[own]
+        w = self.shares[row_bins]
         inside = np.zeros((len(self.shares), len(x)))
-        inside[own, rows] = w > 0.0
+        inside[row_bins, rows] = w > 0.0
         outside = np.repeat(self.shares[:, None], len(x), axis=1)
-        outside[own, rows] = 0.0
+        outside[row_bins, rows] = 0.0
         rest = outside.sum(axis=0)
         np.divide(outside, rest, out=outside, where=rest > 0.0)
         with np.errstate(divide="ignore"):
@@ -305,16 +306,16 @@ class BinnedColumn:
             log_weight=log_weight,
         )
 
-    def _near(self, x: Values, widths: Values, own: Indices) -> Tilt:
-        """Weights by distance."""
-        pieces, some = self.pieces, ~self.pieces.single
+    def _distance_tilt(self, x: Values, widths: Values, row_bins: Indices) -> Tilt:
+        """The weighted law with weights by distance."""
+        pieces, normal = self.pieces, ~self.pieces.single
         with np.errstate(divide="ignore"):
             log_heights = np.log(self.shares)
-        log_heights[some] -= pieces.normals.log_mass
+        log_heights[normal] -= pieces.normals.log_mass
         parts = pieces.mean, pieces.sd, pieces.low, pieces.high
         shape = len(pieces), len(x)
         each = [np.broadcast_to(part[:, None], shape) for part in parts]
-        ones = np.arange(len(pieces))[:, None] == own
+        ones = np.arange(len(pieces))[:, None] == row_bins
         every = Pieces(pieces.single, *each)
         return distance_tilt(every, log_heights[:, None], ones, x, widths)
 
@@ -329,27 +330,27 @@ class BinnedColumn:
 
 
 def _parted(
-    known: Array, edges: Array, ends: tuple[float, float] | None = None
+    numbers: Array, edges: Array, ends: tuple[float, float] | None = None
 ) -> tuple[list[Array], Array, Array]:
-    """The numbers in each bin, and the ends of bins."""
-    indices = np.searchsorted(edges, known, side="left")
+    """The numbers in each bin, and the lower and upper ends of bins."""
+    indices = np.searchsorted(edges, numbers, side="left")
     order = np.argsort(indices, kind="stable")
     counts = np.bincount(indices, minlength=len(edges) + 1)
-    parts = np.split(known[order], np.cumsum(counts)[:-1])
+    parts = np.split(numbers[order], np.cumsum(counts)[:-1])
     if ends is None:
-        ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
+        ends = (numbers.min(), numbers.max()) if len(numbers) > 0 else (0.0, 0.0)
     return parts, np.append(ends[0], edges), np.append(edges, ends[1])
 
 
 def _middle(low: float, high: float) -> float:
-    """The middle of an interval; its end if there is but one."""
+    """The middle of an interval; its finite end if the other is infinite."""
     if np.isinf(high - low):
         return float(np.clip(0.0, low, high))
     return 0.5 * (low + high)
 
 
 def _deviation(part: Array) -> float:
-    """The standard deviation, also of numbers whose squares are no floats."""
+    """The standard deviation, also for numbers with squares beyond floats."""
     size = float(np.abs(part).max())
     if size == 0.0 or 1e-140 < size < 1e140:
         return float(part.std())
@@ -358,7 +359,7 @@ def _deviation(part: Array) -> float:
 
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
-    """The columns in bins, (D,); None for those whose kernel is of distances."""
+    """The columns in bins, (D,); None for columns with weights by distance."""
     return tuple(
         column if isinstance(column, BinnedColumn) and not column.by_distance else None
         for column in law.columns
@@ -377,9 +378,11 @@ def read_data(
     categorical: Sequence[Hashable],
     label: str = "X",
 ) -> tuple[Points, Labels, TableSchema | None, Mask]:
-    """Encoded rows, their names, and which columns are categories."""
+    """Encoded rows, labels, the schema, and whether columns hold categories."""
     if schema is not None and len(categorical) > 0:
-        raise InvalidInput("categorical: the schema says which columns are categories")
+        raise InvalidInput(
+            "categorical: expected none with a schema, which has the categories"
+        )
     if schema is None and len(categorical) > 0 and is_frame(X, label):
         schema = TableSchema.of(X, categorical, what=label)
     if schema is not None:
@@ -405,50 +408,58 @@ def columns_of(
     n_bins: object = 4,
     weights: BinWeights = "frequency",
 ) -> list[BinnedColumn]:
-    """The bins of each column, with a share for each."""
+    """The bins of each column of a table, with their shares."""
     read_option(weights, BinWeights, "weights")
-    own: Sequence[Column | None] = (
+    column_types: Sequence[Column | None] = (
         [None] * len(names) if schema is None else schema.columns
     )
     if coded is None:
-        coded = np.array([isinstance(column, CategoricalColumn) for column in own])
+        coded = np.array(
+            [isinstance(column, CategoricalColumn) for column in column_types]
+        )
     rules = read_rules(n_bins, names)
     columns = []
-    for values, rule, column, one in zip(points.T, rules, own, coded, strict=True):
-        if one:
+    for values, rule, column, is_coded in zip(
+        points.T, rules, column_types, coded, strict=True
+    ):
+        if is_coded:
             columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
         edges = inner_edges_of(rule, values[~np.isnan(values)])
         requested = rule if isinstance(rule, int) else len(rule) + 1
         columns.append(BinnedColumn.of_data(values, edges, requested=requested))
-    return columns if weights == "frequency" else [each.alike for each in columns]
+    return (
+        columns
+        if weights == "frequency"
+        else [column.with_equal_shares for column in columns]
+    )
 
 
 CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
-"""Values that increase, NaN the last; the share of the data in each; their names."""
+"""Increasing values, NaN as the last; the share of the data in each; their names."""
 
 
 def codes_of(values: Array, column: Column | None) -> CodedBins:
-    """Codes, the share of each, and what they are called."""
+    """The codes of a column, the share of each, and their names."""
     if isinstance(column, CategoricalColumn):
         n_codes = len(column.frequencies)
-        known = np.arange(float(n_codes))
+        codes = np.arange(float(n_codes))
         counts = np.bincount(column.codes(values), minlength=n_codes)
         names = tuple(str(category) for category in column.categories)
     else:
-        known, counts = np.unique(values, return_counts=True)
-        names = tuple(f"{value:.17g}" for value in known)
-    return known, counts / counts.sum(), names
+        codes, counts = np.unique(values, return_counts=True)
+        names = tuple(f"{value:.17g}" for value in codes)
+    return codes, counts / counts.sum(), names
 
 
-# ---- What readers of explanations have to know of the bins behind them
+# ---- Notes about bins for readers of explanations
 
 
 _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Mask]]] = {
-    "values beyond all that LIME draws; they count as in the bins at the ends": (
+    "values beyond all samples of LIME; they count as in the end bins": (
         lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
     ),
-    "values in bins never drawn, where coefficients are 0": (
+    "values in bins without samples, where coefficients are 0": (
         lambda column, x: column.shares[column.bin_index(x)] == 0.0
     ),
 }
@@ -457,7 +468,7 @@ _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Mask]]] = {
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
+    """The sentences that hold for some rows (n, D), or for some bins."""
     notes = []
     for label, of_values in _OF_ROWS.items():
         pairs = zip(columns, points.T, strict=True)
@@ -469,14 +480,20 @@ def notes_of_bins(
             ]
             rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
             notes.append(f"{rows} {label}: {listed(wrong, 3)}")
-    named = list(zip(names, columns, strict=True))
-    alone = [name for name, column in named if (column.shares > 0.0).sum() == 1]
-    if alone:
-        text = "have one bin, so that their coefficients are 0"
-        notes.append(f"columns {text}: {listed(alone, 3)}")
-    few = [name for name, own in named if len(own.edges) + 1 < own.requested]
-    few = [name for name in few if name not in alone]
+    columns_by_name = list(zip(names, columns, strict=True))
+    single = [
+        name for name, column in columns_by_name if (column.shares > 0.0).sum() == 1
+    ]
+    if single:
+        text = "have a single bin, so that their coefficients are 0"
+        notes.append(f"columns {text}: {listed(single, 3)}")
+    few = [
+        name
+        for name, column in columns_by_name
+        if len(column.edges) + 1 < column.requested
+    ]
+    few = [name for name in few if name not in single]
     if few:
-        text = "have fewer bins than asked for, as quantiles are equal"
+        text = "have fewer bins than requested, as quantiles are equal"
         notes.append(f"columns {text}: {listed(few, 3)}")
     return tuple(notes)

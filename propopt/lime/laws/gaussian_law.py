@@ -1,4 +1,4 @@
-"""Normal samples, weighted by distance: the law of the linear paper."""
+"""Normal samples with weights by distance: the law of the linear paper."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ from propopt.tables.schema import TableSchema
 class NormalColumn:
     """V ~ N(μ, σ²) in bins q⁻ ≤ V < q⁺, weighted by exp(−(V − ξ)² / (2 (uν)²)).
 
-    A number may be missing; it has a bin of its own, and counts as far from all numbers
-    as u.
+    A number may be missing. Missing numbers have a separate bin, and the distance u
+    from all numbers.
     """
 
-    mean: float  # μ, and σ > 0
-    scale: float
-    # (B − 1,): where bins end, increasing; each edge belongs to the bin above it
-    edges: Array
-    unit: float = 1.0  # u > 0, in which distances are measured
+    mean: float  # μ
+    scale: float  # σ > 0
+    edges: Array  # (B − 1,): increasing; each edge belongs to the bin above it
+    unit: float = 1.0  # u > 0, the unit of distances
     missing: float = 0.0  # the probability that a number is missing, < 1
 
     @classmethod
@@ -62,7 +61,7 @@ class NormalColumn:
         unit: float = 1.0,
         missing: float = 0.0,
     ) -> NormalColumn:
-        """Bins of the same mass 1/B under N(μ, σ²), unless edges are given."""
+        """A column with B bins of equal mass under N(μ, σ²), or with given edges."""
         if not isinstance(rule, int):
             return cls(mean, scale, rule, unit, missing)
         edges = mean + scale * ndtri(np.arange(1, rule) / rule)
@@ -70,41 +69,41 @@ class NormalColumn:
 
     @cached_property
     def ends(self) -> Array:
-        """All edges, and −∞ and ∞, (B + 1,)."""
+        """The ends of all bins, from −∞ to ∞, (B + 1,)."""
         return np.concatenate([[-np.inf], self.edges, [np.inf]])
 
     @cached_property
     def bins(self) -> tuple[str, ...]:
-        """The bins in words, and that of missing numbers if there are any."""
+        """The bins in words, with that of missing numbers if there are any."""
         numbers = interval_words(self.edges, below=False)
         return (*numbers, "missing") if self.missing > 0.0 else numbers
 
     def bin_index(self, x: Values) -> Indices:
-        """The bin of each value, (n,); B for a missing one."""
+        """The index of the bin of each value, (n,); B for missing values."""
         absent = np.isnan(x)
         if self.missing == 0.0 and absent.any():
             raise InvalidInput(
-                "X: a value is missing, and no sample of its column is; the data that "
-                "the law was made of had none, or take a TabularLaw of data that has"
+                "X: expected no missing value in this column, as the data of the law "
+                "have none; make the law from data with missing values"
             )
         indices = np.searchsorted(self.edges, x, side="right")
         return np.where(absent, len(self.edges) + 1, indices)
 
     def distance(self, x: Values) -> Array:
-        """|x − μ| / σ, (n,); NaN where a value is missing."""
+        """The distance |x − μ| / σ, (n,); NaN for missing values."""
         return np.asarray(np.abs(x - self.mean) / self.scale)
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
-        """Pieces of N(μ̃, σ̃²): left of the bin of the row, in it, right of it; missing.
+        """The weighted law: N(μ̃, σ̃²) left of, in and right of the row's bin; missing.
 
-        Around a missing number the law of numbers stays as it is, and the bit says
-        whether a sample is missing too.
+        Around a missing number the law of numbers is not weighted, and the bit is 1 for
+        samples that are missing too.
         """
-        bin_index, absent = self.bin_index(x), np.isnan(x)
-        low = np.where(absent, -np.inf, self.ends[bin_index])
-        high = np.where(absent, np.inf, self.ends[bin_index + 1 - absent])
+        index, absent = self.bin_index(x), np.isnan(x)
+        low = np.where(absent, -np.inf, self.ends[index])
+        high = np.where(absent, np.inf, self.ends[index + 1 - absent])
         heights = np.full((4, len(x)), 1.0 - self.missing)
-        # a side that is not there has no mass, and any ends
+        # an absent side has no mass, and arbitrary ends
         heights[:1, np.isinf(low)] = heights[2:3, np.isinf(high)] = 0.0
         heights[3], ones = self.missing, np.zeros(heights.shape, bool)
         ones[1], ones[3] = ~absent, absent
@@ -122,36 +121,35 @@ class NormalColumn:
         return distance_tilt(pieces, log_heights, ones[some], x, widths, self.unit)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
+        """−(v − ξ)² / (2 (uν)²), with the distance u if one of both is missing."""
         del bits
         return log_of_distance((values - x) / self.unit, x, values, width)
 
 
-def _deviation(known: Array) -> float:
-    """The standard deviation of numbers; 0 if it is but rounding, or there are none."""
-    if len(known) == 0:
+def _deviation(numbers: Array) -> float:
+    """The standard deviation of numbers; 0 for rounding, or without numbers."""
+    if len(numbers) == 0:
         return 0.0
-    return float(spreads(known.mean(), float(known.std())))
+    return float(spreads(numbers.mean(), float(numbers.std())))
 
 
 FEW_BEYOND: Final = 3.0
-"""Standard deviations from the mean of the samples, beyond which few are drawn."""
+"""Few samples are beyond so many standard deviations from their mean."""
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianLaw(LimeLaw):
-    """Normal numbers with a bit for the bin of the row, weighted by distance.
+    """Normal samples with a bit for the bin of the row, and weights by distance.
 
     x̃_j ~ N(μ_j, σ_j²), z_j = 1[q_j⁻ ≤ x̃_j < q_j⁺] with the bin of the row, and
     π = exp(−Σ_j (x̃_j − ξ_j)² / (2 (u_j ν)²))  (Garreau and von Luxburg 2020,
     "Explaining the explainer"). Unlike :class:`TabularLaw`, which weights samples by
     how many bins they share with the row, a narrow kernel moves all samples to the row,
-    within the bin and outside it: coefficients shrink with ν, and may change
-    sign. A category is drawn by its frequency, and has a bit
-    for that of the row; another one counts as a distance of 1, and so does a number
-    that is missing on one side only.
+    within the bin and outside it: coefficients shrink with ν, and may change sign.
+    Categories are drawn by their frequency, with the bit 1 for that of the row. Other
+    categories have a distance of 1, and so has a missing number from other numbers.
 
     Parameters
     ----------
@@ -182,7 +180,7 @@ class GaussianLaw(LimeLaw):
         *,
         unit: ArrayLike = 1.0,
     ) -> GaussianLaw:
-        """The law of given means and scales, in bins of the same mass.
+        """The law with given means and scales, in bins of equal mass.
 
         Parameters
         ----------
@@ -191,15 +189,20 @@ class GaussianLaw(LimeLaw):
         scale : float or array (D,)
             σ > 0, in units of the columns, as is μ.
         kernel_width : float, optional
-            ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
-            0.75 √D, in units of the scale.
+            ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): 0.75 √D of the ``lime`` package
+            in units of the scale.
         n_bins : int, mapping or sequence
-            Bins of the same mass, at least 2, or inner edges; of one column or of all,
-            as for :meth:`TabularLaw.from_data`.
+            The number of bins of equal mass, at least 2, or inner edges; for all
+            columns or for each, as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
             Names of the columns.
         unit : float or array (D,)
-            u > 0, in which distances are measured.
+            u > 0, the unit of distances.
+
+        Returns
+        -------
+        GaussianLaw
+            The law of normal columns.
 
         Raises
         ------
@@ -236,26 +239,30 @@ class GaussianLaw(LimeLaw):
         kernel_width: float | None = None,
         categorical: Sequence[Hashable] = (),
     ) -> GaussianLaw:
-        """The law with the means and standard deviations of a table, u = σ.
+        """The law with the means and standard deviations of a table, and units u = σ.
 
-        A column of one value keeps it, and has coefficient 0. Categories and missing
-        numbers are drawn by their frequencies in X. Other means, scales and units are
-        given to :meth:`of`.
+        A constant column keeps its value, with the coefficient 0. Categories and
+        missing numbers are drawn by their frequencies in X. :meth:`of` takes other
+        means, scales and units.
 
         Parameters
         ----------
         X : DataFrame or array (N, D)
             Usually the rows that the model was fitted on.
         schema : TableSchema, optional
-            What the columns are, if some are categories.
+            The types of the columns, if some hold categories.
         n_bins : int, mapping or sequence
-            Bins of a column of numbers, at least 2, or inner edges; of one column or of
-            all, as for :meth:`TabularLaw.from_data`.
+            The number of bins of a column of numbers, at least 2, or inner edges; for
+            all columns or for each, as for :meth:`TabularLaw.from_data`.
         kernel_width : float, optional
-            ν > 0; by default as :meth:`of` has it, 0.75 √D.
+            ν > 0; by default 0.75 √D, as for :meth:`of`.
         categorical : sequence of columns
-            Positions or names of columns whose values are categories, where there is
-            no schema.
+            Positions or names of columns of categories, if there is no schema.
+
+        Returns
+        -------
+        GaussianLaw
+            The law of normal columns and categories.
 
         Raises
         ------
@@ -274,12 +281,12 @@ class GaussianLaw(LimeLaw):
         rules = read_rules(n_bins, names)
         columns: list[LimeColumn] = list(columns_of(points, names, schema, coded, 2))
         for j in np.flatnonzero(~coded).tolist():
-            known = points[~np.isnan(points[:, j]), j]
-            size = _deviation(known)
+            numbers = points[~np.isnan(points[:, j]), j]
+            size = _deviation(numbers)
             if size > 0.0:  # constants stay binned, as categories do
-                mean, missing = float(known.mean()), 1.0 - len(known) / len(points)
-                own = NormalColumn.of_rule(mean, size, rules[j], size, missing)
-                columns[j] = own
+                mean, missing = float(numbers.mean()), 1.0 - len(numbers) / len(points)
+                column = NormalColumn.of_rule(mean, size, rules[j], size, missing)
+                columns[j] = column
         return cls._of(tuple(columns), kernel_width, labels.of_columns())
 
     @classmethod
@@ -289,14 +296,16 @@ class GaussianLaw(LimeLaw):
         if width is None:
             # (σ / u)²; 1 for columns that are not normal
             extents = (
-                (own.scale / own.unit) ** 2 if isinstance(own, NormalColumn) else 1.0
-                for own in columns
+                (column.scale / column.unit) ** 2
+                if isinstance(column, NormalColumn)
+                else 1.0
+                for column in columns
             )
             width = 0.75 * math.sqrt(sum(extents))
         return cls(columns, read_positive(width, "kernel_width"), labels)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Columns in which rows are far from the mean of the samples."""
+        """Sentences about columns with rows far from the mean of the samples."""
         columns = zip(self.names, self.columns, points.T, strict=True)
         return tuple(
             f"{name}: {count} of {len(x)} rows are more than {FEW_BEYOND:g} standard "
@@ -308,11 +317,11 @@ class GaussianLaw(LimeLaw):
 
 
 def _read_each(given: ArrayLike, label: str, count: int) -> Sequence[float]:
-    """One positive number for each column, of one for all or of so many."""
+    """One positive number for each column, from one number or one for each."""
     sizes: Array = as_floats(given, label)
     if sizes.shape not in ((), (count,)):
         raise InvalidInput(
-            f"{label}: expected a number or {count} of them, got an array of shape "
+            f"{label}: expected one number or {count}, got an array of shape "
             f"{sizes.shape}"
         )
     for size in np.atleast_1d(sizes).tolist():

@@ -1,4 +1,4 @@
-"""Bins that people give: edges, moments, ends, probabilities, categories."""
+"""Bins from arguments: edges, moments, ends, probabilities and categories."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from propopt.tables.columns import CategoricalColumn, Column, spreads
 from propopt.tables.frames import Labels, column_names, listed, read_points
 
 
-# ---- Which columns there are, and what is given of each
+# ---- The columns, and the arguments of each
 
 
 PARTS: Final = ("edges", "means", "deviations", "probabilities", "ranges")
-"""What is given of columns, in the order of :class:`GivenColumn`."""
+"""The arguments for columns, in the order of :class:`GivenColumn`."""
 
 
 def given_columns(
@@ -44,30 +44,36 @@ def given_columns(
     if categories is not None:  # an empty list for those of the data
         pairs = by_name(categories)
         pairs = [(key, None) for key in categories] if pairs is None else pairs
-        categories = {key: [] if own is None else list(own) for key, own in pairs}
+        categories = {
+            key: [] if values is None else list(values) for key, values in pairs
+        }
     if data is None:
         count, names = columns_given(parts[0], categories)
         if count == 0:
             raise InvalidInput(
-                "edges: no column has any, nor categories; give them, or data"
+                "edges: expected edges or categories of columns, or data, got none"
             )
         labels, schema = Labels(features=names), None
         values: list[Any] = [None] * count
     else:
         header = column_names(data)
         count = read_points(data, "data")[0].shape[1] if header is None else len(header)
-        places = range(count) if header is None else header
-        marks = by_column(categories, "categories", list(map(str, places)))
-        coded = [places[j] for j, mark in enumerate(marks) if mark is not None]
+        keys = range(count) if header is None else header
+        marks = by_column(categories, "categories", list(map(str, keys)))
+        coded = [keys[j] for j, mark in enumerate(marks) if mark is not None]
         points, labels, schema, _ = read_data(data, None, coded, "data")
         values, labels = list(points.T), labels.of_columns()
-    known = labels.feature_names(count)
+    names_of_columns = labels.feature_names(count)
     each = [
-        by_column(part, label, known) for label, part in zip(PARTS, parts, strict=True)
+        by_column(part, label, names_of_columns)
+        for label, part in zip(PARTS, parts, strict=True)
     ]
     codings = [None] * count if schema is None else list(schema.columns)
-    each += [by_column(categories, "categories", known), values, codings]
-    columns = [GivenColumn(*own).binned for own in zip(known, *each, strict=True)]
+    each += [by_column(categories, "categories", names_of_columns), values, codings]
+    columns = [
+        GivenColumn(*values).binned
+        for values in zip(names_of_columns, *each, strict=True)
+    ]
     return columns, labels
 
 
@@ -77,7 +83,7 @@ def given_columns(
 @final
 @dataclass(frozen=True, eq=False)
 class GivenColumn:
-    """What is given of one column, None where nothing is, and its rows of data."""
+    """The arguments of one column, None for missing ones, and its rows of data."""
 
     name: str
     edges: Any
@@ -85,13 +91,13 @@ class GivenColumn:
     deviations: Any
     probabilities: Any
     ranges: Any
-    categories: list[Any] | None  # empty for those of the data; None for numbers
+    categories: list[Any] | None  # empty for categories of the data; None for numbers
     values: Values | None  # (m,): the data
-    coding: Column | None  # of the data, as a schema has it
+    coding: Column | None  # the type of the column in the schema of the data
 
     @property
     def binned(self) -> BinnedColumn:
-        """The column in bins."""
+        """The column with its bins and their law."""
         if isinstance(self.coding, CategoricalColumn) or self.categories is not None:
             return self._coded()
         return self._numbers()
@@ -117,33 +123,33 @@ class GivenColumn:
 
     @cached_property
     def _edges(self) -> Array:
-        """Where bins end: as given, or quartiles of the data."""
+        """The inner edges: those given, or quartiles of the data."""
         if self.edges is not None and np.size(self.edges) == 0:
             return np.zeros(0)
         if self.edges is not None:
             return increasing(self.edges, self._label("edges"))
-        if self._known is None:
+        if self._numbers_of_data is None:
             raise InvalidInput(
-                f"edges: column {self.name!r} has none, nor categories; give them, or "
-                "data of which bins are quartiles"
+                f"edges: expected edges or categories for column {self.name!r}, or "
+                "data for quartiles, got none"
             )
-        edges = inner_edges_of(4, self._known)
-        return edges[edges < self._known.max(initial=-np.inf)]
+        edges = inner_edges_of(4, self._numbers_of_data)
+        return edges[edges < self._numbers_of_data.max(initial=-np.inf)]
 
     @cached_property
-    def _known(self) -> Values | None:
-        """The numbers of the data that are not missing and within given ends."""
+    def _numbers_of_data(self) -> Values | None:
+        """The numbers of the data that are not missing and within the given range."""
         if self.values is None:
             return None
-        known = self.values[~np.isnan(self.values)]
+        numbers = self.values[~np.isnan(self.values)]
         if self.ranges is None:
-            return known
+            return numbers
         low, high = self._range
-        return known[(known >= low) & (known <= high)]
+        return numbers[(numbers >= low) & (numbers <= high)]
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        """The ends that are given."""
+        """The given range of numbers, its lower and upper end."""
         label = self._label("ranges")
         ends = as_floats(self.ranges, label)
         if ends.shape != (2,) or not ends[0] <= ends[1]:
@@ -155,15 +161,18 @@ class GivenColumn:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """Where outer bins end: as given, else as the data does, else nowhere."""
+        """The outer ends: the given range, that of the data, or infinite."""
         if self.ranges is not None:
             low, high = self._range
-        elif self._known is None:
+        elif self._numbers_of_data is None:
             low, high = -np.inf, np.inf
-        elif len(self._known) == 0:
+        elif len(self._numbers_of_data) == 0:
             low, high = (0.0, 0.0) if self.edges is None else (-np.inf, np.inf)
         else:
-            low, high = float(self._known.min()), float(self._known.max())
+            low, high = (
+                float(self._numbers_of_data.min()),
+                float(self._numbers_of_data.max()),
+            )
         edges = self._edges
         if len(edges) > 0 and not (low <= edges[0] and edges[-1] < high):
             of = " of data" if self.ranges is None else ""
@@ -175,17 +184,20 @@ class GivenColumn:
 
     @cached_property
     def _data(self) -> BinnedColumn | None:
-        """Statistics of the data in the bins."""
-        if self.values is None or self._known is None:
+        """The statistics of the data in the bins; None without data."""
+        if self.values is None or self._numbers_of_data is None:
             return None
-        kept = np.append(self._known, self.values[np.isnan(self.values)])
-        if len(kept) == 0:
-            raise InvalidInput(f"{self._label('ranges')}: no row of data is within")
-        return BinnedColumn.of_data(kept, self._edges, self._ends)
+        values = np.append(self._numbers_of_data, self.values[np.isnan(self.values)])
+        if len(values) == 0:
+            raise InvalidInput(
+                f"{self._label('ranges')}: expected a range with rows of data, got one "
+                "without"
+            )
+        return BinnedColumn.of_data(values, self._edges, self._ends)
 
     @cached_property
     def _shares(self) -> Array:
-        """The probability of each bin; that of missing numbers last, if any are."""
+        """The probability of each bin; that of missing numbers is the last, if any."""
         count = len(self._edges) + 1
         if self.probabilities is not None:
             return self._given_shares(count, count + 1)
@@ -194,35 +206,35 @@ class GivenColumn:
         return self._data.shares
 
     def _moments(self) -> tuple[Array, Array, Mask]:
-        """Locations and scales of the normals, and which bins are one value."""
+        """Locations and scales of the normals, and whether bins are single values."""
         parts = {"means": self.means, "deviations": self.deviations}
         without = [part for part, numbers in parts.items() if numbers is None]
         data, count = self._data, len(self._edges) + 1
         words = " and ".join(without)
         if without and data is None:
             raise InvalidInput(
-                f"{words}: column {self.name!r} has none; the normal law of each bin "
-                "needs both, or data to have them of"
+                f"{words}: expected them for column {self.name!r}, or data, got none; "
+                "the normal law of each bin needs both"
             )
         if data is not None:
             empty = (data.shares[:count] == 0.0) & (self._shares[:count] > 0.0)
             if without and empty.any():
                 raise InvalidInput(
-                    f"{words}: no row of data is in the bin "
-                    f"{data.bins[int(empty.argmax())]!r} of column {self.name!r}, "
-                    "which has a probability; give both"
+                    f"{words}: expected both for column {self.name!r}, as no row of "
+                    f"data is in its bin {data.bins[int(empty.argmax())]!r}, which has "
+                    "a probability"
                 )
             mean, sd = data.pieces.mean[:count], data.pieces.sd[:count]
             if len(without) == 2:
                 return mean, sd, data.pieces.single[:count]
-            own = {"means": mean, "deviations": sd}
-            parts |= {part: own[part] for part in without}
+            moments = {"means": mean, "deviations": sd}
+            parts |= {part: moments[part] for part in without}
         mean, sd = (self._of_bins(part, given, count) for part, given in parts.items())
         refuse_any(sd < 0.0, sd, self._label("deviations"), "negative")
         return mean, sd, np.asarray(spreads(mean, sd) == 0.0)
 
     def _of_bins(self, part: str, given: Any, *counts: int) -> Array:
-        """A number for each bin, of as many as there may be."""
+        """Read one number for each bin; several lengths may be possible."""
         numbers = read_array(given, self._label(part), ndim=1)
         if len(numbers) not in counts:
             raise InvalidInput(
@@ -232,14 +244,14 @@ class GivenColumn:
         return numbers
 
     def _given_shares(self, count: int, other: int) -> Array:
-        """Probabilities that are given, of one count or the other."""
+        """Read the given probabilities, of one length or the other."""
         label = self._label("probabilities")
         shares = self._of_bins("probabilities", self.probabilities, count, other)
         refuse_any(shares < 0.0, shares, label, "negative")
         total = float(shares.sum())
         if abs(total - 1.0) > _ROUNDING * len(shares):
             raise InvalidInput(
-                f"{label}: they sum to {total:.17g} and not to 1; divide them by that"
+                f"{label}: expected a sum of 1, got {total:.17g}; divide them by it"
             )
         return shares
 
@@ -251,19 +263,21 @@ class GivenColumn:
         for part, given in zip(labels, of_numbers, strict=True):
             if given is not None:
                 raise InvalidInput(
-                    f"{part}: column {self.name!r} has categories; leave them out"
+                    f"{part}: expected none for column {self.name!r}, which has "
+                    "categories"
                 )
         if self.values is not None:
-            known, frequencies, words = codes_of(self.values, self.coding)
+            codes, frequencies, words = codes_of(self.values, self.coding)
         elif not self.categories:
             raise InvalidInput(
-                f"categories: column {self.name!r} has none; give them, or data"
+                f"categories: expected values for column {self.name!r}, or data, got "
+                "none"
             )
         else:
-            known = np.unique(self._numbers_of_categories())
-            frequencies = np.full(len(known), 1.0 / len(known))
-            words = tuple(f"{value:.17g}" for value in known)
-        chosen = self._chosen(known)
+            codes = np.unique(self._numbers_of_categories())
+            frequencies = np.full(len(codes), 1.0 / len(codes))
+            words = tuple(f"{value:.17g}" for value in codes)
+        chosen = self._chosen(codes)
         if self.probabilities is not None:
             # the last code of a schema is that of missing values
             spare = not self.categories and isinstance(self.coding, CategoricalColumn)
@@ -273,9 +287,9 @@ class GivenColumn:
             given = frequencies[chosen]
             if self.categories:
                 given = given / given.sum() if given.sum() > 0.0 else given
-        shares = np.zeros(len(known))
+        shares = np.zeros(len(codes))
         shares[chosen] = given
-        return BinnedColumn.of_codes(known, shares, words)
+        return BinnedColumn.of_codes(codes, shares, words)
 
     def _numbers_of_categories(self) -> Array:
         label = self._label("categories")
@@ -283,29 +297,30 @@ class GivenColumn:
             return as_floats(self.categories, label)
         except InvalidInput:
             raise InvalidInput(
-                f"{label}: expected the numbers that stand for them, got "
-                f"{listed(self.categories or [])}; data with columns of categories "
-                "says how text is coded"
+                f"{label}: expected numbers, got {listed(self.categories or [])}; text "
+                "needs data with columns of categories"
             ) from None
 
-    def _chosen(self, known: Array) -> Any:
-        """The places of the categories that are given, in their order; all if none."""
+    def _chosen(self, codes: Array) -> Any:
+        """The positions of the given categories, in their order; all if none."""
         if not self.categories:
-            return np.arange(len(known))
+            return np.arange(len(codes))
         if isinstance(self.coding, CategoricalColumn):
-            own, names = self.categories, list(self.coding.categories)
+            chosen, names = self.categories, list(self.coding.categories)
         else:
-            own, names = self._numbers_of_categories().tolist(), known.tolist()
-        unknown = [one for one in own if one not in names]
+            chosen, names = self._numbers_of_categories().tolist(), codes.tolist()
+        unknown = [one for one in chosen if one not in names]
         if unknown:
             raise InvalidInput(
                 f"{self._label('categories')}: there is no {listed(unknown)}"
                 f"{did_you_mean(unknown[0], list(map(str, names)))} in the data"
             )
-        if len(set(own)) < len(own):
-            raise InvalidInput(f"{self._label('categories')}: one appears twice")
-        return np.array([names.index(one) for one in own])
+        if len(set(chosen)) < len(chosen):
+            raise InvalidInput(
+                f"{self._label('categories')}: expected different values, got one twice"
+            )
+        return np.array([names.index(one) for one in chosen])
 
 
 _ROUNDING: Final = 4.0 * float(np.finfo(float).eps)
-"""By how much a sum of probabilities may miss 1, for each of them."""
+"""The rounding error of a sum of probabilities, for each of them."""

@@ -1,4 +1,4 @@
-"""What a law of LIME is: columns, tilts, draws, widths; GLIME."""
+"""Sampling laws of LIME: columns, their weighted laws, draws and widths; GLIME."""
 
 from __future__ import annotations
 
@@ -21,33 +21,32 @@ from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
 
 
-# ---- What a law of LIME is: how samples are drawn, coded as bits and weighted
+# ---- A sampling law of LIME: how samples are drawn, coded as bits and weighted
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """The law Q_j of V_j in n situations: a row and a kernel width each.
+    """The weighted law Q_j of column V_j in n situations: rows with kernel widths.
 
     Under Q_j, the law of the samples times the kernel's factor of this column, V_j is
     a mixture of pieces, and its bit is 1 in some of them.
     """
 
-    pieces: Pieces  # B of them, the same for all situations, or other ones for each
-    inside: Array  # (B, n): their probabilities where the bit is 1, and where it is 0
-    outside: Array  # shape (B, n)
-    # (n,): the probability that the bit is 1, and 1 − α with digits of its own
-    alpha: Values
-    complement: Values  # shape (n,)
+    pieces: Pieces  # B of them, shared by all situations, or separate for each
+    inside: Array  # (B, n): their probabilities given the bit 1
+    outside: Array  # (B, n): their probabilities given the bit 0
+    alpha: Values  # (n,): the probability of the bit 1
+    complement: Values  # (n,): 1 − α, computed without cancellation
     # (n,): log c_j, the mean of the kernel's factor under the law of the samples
     log_weight: Values
 
     def given(self, means: Array) -> tuple[Array, Array]:
-        """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece (U, B)."""
-        some = np.asarray((self.inside + self.outside).any(axis=1))
-        if not some.all():  # a model may refuse a category that is never drawn
-            own = some if means.ndim == 2 else some[:, None]
-            means = np.where(own, means, 0.0)
+        """E[g | bit 1] and E[g | bit 0], (U, n), from means in each piece (U, B)."""
+        occurs = np.asarray((self.inside + self.outside).any(axis=1))
+        if not occurs.all():  # a model may refuse a category that is never drawn
+            mask = occurs if means.ndim == 2 else occurs[:, None]
+            means = np.where(mask, means, 0.0)
         if means.ndim == 2:
             return means @ self.inside, means @ self.outside
         return (
@@ -57,18 +56,18 @@ class Tilt:
 
     @property
     def has_contrast(self) -> Array:
-        """1 where both bits occur, else 0: one bin alone has no coefficient, (n,)."""
+        """1 if both bits occur, else 0: a single bin has no coefficient, (n,)."""
         return (self.inside.any(axis=0) & self.outside.any(axis=0)).astype(float)
 
     def at(self, rows: slice, uniforms: Array) -> tuple[Array, Mask]:
-        """Values and bits that uniform numbers (n, S) are around some of the rows."""
+        """The values and bits of uniform numbers (n, S) around some of the rows."""
         chosen = np.empty(uniforms.shape, np.intp)
         where = np.empty(uniforms.shape)
-        for n, (own, u) in enumerate(zip(self._ends[rows], uniforms, strict=True)):
-            k = chosen[n] = np.searchsorted(own[1:], u, side="right")
-            lengths = np.diff(own)
+        for n, (ends, u) in enumerate(zip(self._ends[rows], uniforms, strict=True)):
+            k = chosen[n] = np.searchsorted(ends[1:], u, side="right")
+            lengths = np.diff(ends)
             lengths[lengths == 0.0] = 1.0
-            where[n] = (u - own[k]) / lengths[k]
+            where[n] = (u - ends[k]) / lengths[k]
         single, mean = self.pieces.single, self.pieces.mean
         at = piece = chosen % len(single)
         n_rows = 1 if mean.ndim == 1 else mean.shape[1]
@@ -77,14 +76,14 @@ class Tilt:
         bits = chosen < len(single)
         if not single.any():
             return self._quantiles.at(at, where), bits
-        values, some = mean.ravel()[at], ~single[piece]
+        values, normal = mean.ravel()[at], ~single[piece]
         before = np.cumsum(single) * n_rows  # single values before each piece
-        values[some] = self._quantiles.at((at - before[piece])[some], where[some])
+        values[normal] = self._quantiles.at((at - before[piece])[normal], where[normal])
         return values, bits
 
     @cached_property
     def _ends(self) -> Array:
-        """Where pieces end between 0 and 1, (n, 2 B + 1): first those of bit 1."""
+        """The ends of pieces between 0 and 1, (n, 2 B + 1), those of bit 1 first."""
         masses = np.vstack([self.alpha * self.inside, self.complement * self.outside])
         ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
         ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
@@ -97,16 +96,16 @@ class Tilt:
         return Quantiles(Normals(*(part.ravel() for part in parts)))
 
 
-# ---- What a law of LIME makes of factors of columns
+# ---- The means of factors of columns under a law of LIME
 
 
 @final
 @dataclass(eq=False)
 class BinMeans:
-    """Factors of one column, and their means in pieces that stay."""
+    """The factors of one column, with cached means in pieces shared by all rows."""
 
     factors: Factors
-    pieces: Pieces | None = None  # what the means are of
+    pieces: Pieces | None = None  # the pieces of the means
     means: Array | None = None  # shape (U, B)
 
     def __call__(self, tilt: Tilt) -> tuple[Array, Array]:
@@ -114,7 +113,7 @@ class BinMeans:
         return tilt.given(self.of(tilt.pieces))
 
     def of(self, pieces: Pieces) -> Array:
-        """The means in each piece; computed once of pieces that are for all rows."""
+        """The means in each piece, computed once for pieces shared by all rows."""
         if self.means is not None and self.pieces is pieces:
             return self.means
         means = pieces.expect(self.factors)
@@ -126,7 +125,7 @@ class BinMeans:
 @final
 @dataclass(frozen=True, eq=False)
 class FactorMeans:
-    """What the weighted law makes of U factors in n situations."""
+    """The means of U factors under the weighted law, in n situations."""
 
     tilts: tuple[Tilt, ...]  # (D,): the law of each column
     column: Indices  # (U,): the column of each factor
@@ -136,31 +135,31 @@ class FactorMeans:
 
     @cached_property
     def alpha(self) -> Array:
-        """α of every column, (D, n)."""
+        """The probability α of the bit 1 of every column, (D, n)."""
         return np.stack([tilt.alpha for tilt in self.tilts])
 
     @cached_property
     def complement(self) -> Array:
-        """1 − α of every column, (D, n)."""
+        """The probability 1 − α of the bit 0 of every column, (D, n)."""
         return np.stack([tilt.complement for tilt in self.tilts])
 
     @cached_property
     def contrasted(self) -> Array:
-        """1 where both bits of a column occur, else 0, (D, n)."""
+        """1 if both bits of a column occur, else 0, (D, n)."""
         return np.stack([tilt.has_contrast for tilt in self.tilts])
 
     @cached_property
     def mean(self) -> Array:
-        """E_Q g_u, (U, n)."""
+        """The means E_Q g_u of the factors, (U, n)."""
         return self.mixed(self.one, self.zero)
 
     def mixed(self, one: Array, zero: Array) -> Array:
-        """α_j one + (1 − α_j) zero, j the column of each factor, (U, n)."""
+        """The mixture α_j one + (1 − α_j) zero, j the column of a factor, (U, n)."""
         alpha, complement = self.alpha[self.column], self.complement[self.column]
         return alpha * one + complement * zero
 
     def contrast(self, one: Array, zero: Array) -> Array:
-        """One less zero, where both bits of the column occur, (U, n)."""
+        """The contrast one − zero, or 0 if only one bit occurs, (U, n)."""
         contrast = one - zero
         if not self.contrasted.all():
             contrast *= self.contrasted[self.column]
@@ -168,45 +167,44 @@ class FactorMeans:
 
     @property
     def measures(self) -> tuple[Array, Array]:
-        """Means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
+        """The means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
         return self.mean, self.contrast(self.one, self.zero)
 
     @property
     def log_weight(self) -> Values:
-        """Log C, the mean weight of a sample, (n,)."""
+        """The logarithm of C, the mean weight of a sample, (n,)."""
         return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
 
 
 class LimeColumn(Protocol):
-    """One column: its bins, and its weighted law around values."""
+    """One column of a sampling law: its bins, and its weighted law around values."""
 
     @property
     def bins(self) -> Sequence[str]:
-        """What each bin is, in words that are read on behind the name of the column."""
+        """The bins in words that follow the name of the column."""
 
     def bin_index(self, x: Values, /) -> Indices:
-        """The bin of each value, (n,)."""
+        """The index of the bin of each value, (n,)."""
 
     def tilt(self, x: Values, widths: Values, /) -> Tilt:
         """The weighted law around values x (n,), each with its kernel width (n,).
 
-        A width may be infinite: then it is the law of the samples themselves.
+        An infinite width gives the law of the samples themselves.
         """
 
     def log_kernel(
         self, x: Array, values: Array, bits: Array, width: Array, /
     ) -> Array:
-        """The log of the kernel's factor, for samples (n, S); x and width (n, 1)."""
+        """The log of the kernel's factor for samples (n, S); x and width (n, 1)."""
 
 
-# ---- Weighted laws of mixtures, made of the logarithms of their masses
+# ---- Weighted laws of mixtures, from the logarithms of their masses
 
 
 def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Mask) -> Tilt:
-    """The weighted law whose pieces have these masses, P(piece) E[kernel | piece].
+    """The weighted law with these masses of pieces, P(piece) E[kernel | piece].
 
-    Nothing underflows: shares of pieces that are hardly ever drawn keep their digits,
-    and 1 − α does where it rounds to 0 beside 1.
+    Nothing underflows: rare pieces and 1 − α keep their digits.
     """
     inside, log_one = _shares(np.where(ones, log_masses, -np.inf))
     outside, log_zero = _shares(np.where(ones, -np.inf, log_masses))
@@ -222,10 +220,10 @@ def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Mask) -> Tilt:
 
 
 def _shares(log_masses: Array) -> tuple[Array, Array]:
-    """Shares that sum to 1, or are 0 where all masses are; and the log of the sum."""
+    """The shares with the sum 1, or 0 if all masses are 0; and the log of the sum."""
     total = logsumexp(log_masses, axis=0)
-    some = np.where(np.isneginf(total), 0.0, total)
-    return np.exp(log_masses - some), total
+    finite = np.where(np.isneginf(total), 0.0, total)
+    return np.exp(log_masses - finite), total
 
 
 def distance_tilt(
@@ -236,13 +234,13 @@ def distance_tilt(
     widths: Array,
     unit: float = 1.0,
 ) -> Tilt:
-    """The law of pieces (B, n) weighted by exp(−(V − ξ)² / (2 (uν)²)).
+    """The law of pieces (B, n) with weights exp(−(V − ξ)² / (2 (uν)²)).
 
-    Normals between ends are so again: N(μ, σ²) times the kernel is c N(μ̃, σ̃²), with
-    ω = ν² / (ν² + σ²), μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
+    Truncated normals stay truncated normals: N(μ, σ²) times the kernel is c N(μ̃, σ̃²),
+    with ω = ν² / (ν² + σ²), μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
     log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)) (Garreau and von Luxburg 2020,
-    Appendix A). Where one side only is missing the distance is u. Heights (B, n) are
-    P(piece), over its mass under the normal that is not restricted.
+    Appendix A). If only one of both values is missing, the distance is u. Heights
+    (B, n) are P(piece) over its mass under the unrestricted normal.
     """
     single = pieces.single[:, None]
     absent, missing = np.isnan(x), single & np.isnan(pieces.mean)
@@ -255,17 +253,17 @@ def distance_tilt(
     logs = -0.5 * (np.log1p(ratio) + apart)
     logs = np.where(absent ^ missing, -0.5 / widths**2, logs)
     logs = np.where(absent & missing, 0.0, logs)
-    near = replace(
+    tilted = replace(
         pieces,
         mean=share * pieces.mean + (1.0 - share) * x,
         sd=np.where(single, 1.0, np.sqrt(share) * sd),
     )
-    logs[~pieces.single] += near.normals.log_mass
-    return tilt_of_masses(near, logs + log_heights, ones)
+    logs[~pieces.single] += tilted.normals.log_mass
+    return tilt_of_masses(tilted, logs + log_heights, ones)
 
 
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
-    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both."""
+    """−d² / (2 ν²), where d is 1 if one of both values is missing, 0 if both are."""
     absent = np.isnan(apart)
     if absent.any():
         apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
@@ -278,9 +276,9 @@ def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Arra
 @final
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """S samples around each of n rows."""
+    """S samples around each of n rows, with bits and weights."""
 
-    samples: Array  # (n, S, D): where f is evaluated
+    samples: Array  # (n, S, D): points at which f is evaluated
     bits: Array  # (n, S, D): z, 0 or 1
     weights: Array  # (n, S): π
 
@@ -288,7 +286,7 @@ class Draws:
 def draws_at(
     columns: Sequence[LimeColumn], points: Points, widths: Values, uniforms: Array
 ) -> Draws:
-    """The samples of Q that uniform numbers (n, S, D) are, with weights of one."""
+    """The samples of Q from uniform numbers (n, S, D), with weights of one."""
     samples, bits = np.empty((2, *uniforms.shape))
     blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
     for j, column in enumerate(columns):
@@ -300,13 +298,13 @@ def draws_at(
 
 
 _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
-"""So many of a column stay near the processor."""
+"""The samples of a column that fit in the cache of the processor."""
 
 
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class LimeLaw:
-    """Independent columns, a bit for each, and weights that are products.
+    """A sampling law of LIME: independent columns, a bit for each, product weights.
 
     A sample x̃ has bits z_j, 1 where it is in the bin of the row in column j, and the
     weight π = Π_j k_j. Under Q, the law of the samples weighted by π, columns are
@@ -323,32 +321,37 @@ class LimeLaw:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, (D,)."""
+        """The names of the columns, (D,)."""
         return self.labels.feature_names(len(self.columns))
 
     def with_width(self, kernel_width: float) -> Self:
-        """The same columns with another width."""
+        """The same columns with another kernel width."""
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
-        """Those given, or the law's own for each point, (n,)."""
+        """The given widths, or the width of the law for each point, (n,)."""
         if widths is not None:
             return widths
         return np.full(len(points), self.kernel_width)
 
     def squared_widths(self, widths: Values) -> Values:
-        """The widths of π², (n,): gaussian kernels of ν / √2."""
+        """The widths of the kernel π², (n,): ν / √2 for gaussian kernels."""
         return np.asarray(widths / np.sqrt(2.0))
 
     def aligned(self, labels: Labels, n_columns: int) -> Self:
-        """This law of the columns of a table, in the order that they have there.
+        """The law with its columns in the order of a table.
 
         Parameters
         ----------
         labels : Labels
-            Names of its columns; where one side has none, position decides.
+            Names of the table's columns; without names the position decides.
         n_columns : int
-            D, of the table.
+            The number of columns of the table.
+
+        Returns
+        -------
+        LimeLaw
+            The same law with reordered columns.
 
         Raises
         ------
@@ -359,20 +362,20 @@ class LimeLaw:
             raise InvalidInput(
                 f"law: it has {len(self.columns)} columns, and X has {n_columns}"
             )
-        own = self.labels.features
-        order = order_of(own, labels.features, "law: its columns", "X")
+        features = self.labels.features
+        order = order_of(features, labels.features, "law: its columns", "X")
         return self if order is None else self.reordered(order)
 
     def reordered(self, order: Indices) -> Self:
-        """The same law of columns in another order, (D,)."""
+        """The same law with columns in another order (D,)."""
         columns = tuple(self.columns[j] for j in order.tolist())
         return replace(self, columns=columns, labels=self.labels.of_features(order))
 
     def cells(self, points: Points) -> Points:
-        """What the weighted law around each row depends on, besides the width, (n, D).
+        """The values that determine the weighted law around each row, (n, D).
 
-        Rows that are equal there have the same limits, and these are computed once. The
-        rows themselves, if nothing better is known.
+        Rows with equal values have the same limits, which are computed once. By default
+        the rows themselves.
         """
         return points
 
@@ -382,7 +385,7 @@ class LimeLaw:
         return tuple([column.tilt(x, widths) for column, x in columns])
 
     def log_weights(self, points: Points, widths: Values) -> Values:
-        """Log C, the logarithm of the mean weight around rows, (n,)."""
+        """The logarithm of the mean weight C around rows, (n,)."""
         tilts = self.tilts(points, widths)
         return np.asarray(np.sum([tilt.log_weight for tilt in tilts], axis=0))
 
@@ -394,18 +397,23 @@ class LimeLaw:
         *,
         first_row: bool = False,
     ) -> Draws:
-        """Samples of the law itself, with their bits and weights: what LIME draws.
+        """Draw samples as LIME does, with their bits and weights.
 
         Parameters
         ----------
         points : array (n, D)
             The rows.
         n_samples : int
-            S, for each row.
+            The number of samples S for each row.
         rng : numpy.random.Generator
-            Where the draws come from.
+            The source of random numbers.
         first_row : bool
             Whether the first sample is the row itself with weight 1, as in the package.
+
+        Returns
+        -------
+        Draws
+            Samples and bits (n, S, D), weights (n, S).
         """
         draws = self._drawn(points, n_samples, rng)
         if first_row:
@@ -420,19 +428,19 @@ class LimeLaw:
         draws = draws_at(self.columns, points, wide, uniforms)
         logs = np.zeros(draws.weights.shape)
         for j, (column, x) in enumerate(zip(self.columns, points.T, strict=True)):
-            values, own = draws.samples[..., j], draws.bits[..., j]
-            logs += column.log_kernel(x[:, None], values, own, widths[:, None])
+            values, bits = draws.samples[..., j], draws.bits[..., j]
+            logs += column.log_kernel(x[:, None], values, bits, widths[:, None])
         return replace(draws, weights=np.exp(logs))
 
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator
     ) -> Draws:
-        """Samples of Q, all with weight 1: the same limits, and less scatter."""
+        """Draw samples of Q, all with weight 1: the same limits with less variance."""
         uniforms = rng.random((len(points), n_samples, len(self.columns)))
         return draws_at(self.columns, points, self.widths(points), uniforms)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """What a reader of explanations of these rows has to know, a sentence each."""
+        """Sentences that a reader of explanations of these rows has to know."""
         del points
         return ()
 
@@ -448,12 +456,12 @@ class LimeLaw:
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
-    """The neighbourhood that another law makes by weights, drawn directly.
+    """The weighted neighbourhood of another law, sampled directly (GLIME).
 
     LIME draws from P and weights by π; this law draws from Q ∝ π P, with weights of one
     (Tan, Tian and Li 2023, "GLIME", arXiv 2311.15722). It has the limits of the other
-    law, whatever f is, and none of its waste: the n samples count as n, where weighted
-    ones count as n C(ν)² / E π², which falls exponentially with the number of columns.
+    law for any f and wastes no samples: n samples are worth n, while weighted ones are
+    worth n C(ν)² / E π², which decreases exponentially with the number of columns.
 
     Parameters
     ----------
@@ -483,33 +491,33 @@ class GlimeLaw(LimeLaw):
         object.__setattr__(self, "law", law)
 
     def with_width(self, kernel_width: float) -> GlimeLaw:
-        """The neighbourhood of another width."""
+        """The neighbourhood with another kernel width."""
         return GlimeLaw(self.law.with_width(kernel_width))
 
     def squared_widths(self, widths: Values) -> Values:
-        """The same: all weights are one."""
+        """The widths themselves, as all weights are one."""
         return widths
 
     def reordered(self, order: Indices) -> GlimeLaw:
-        """The neighbourhood of the law in another order."""
+        """The neighbourhood with columns in another order."""
         return GlimeLaw(self.law.reordered(order))
 
     def cells(self, points: Points) -> Points:
-        """Those of the law."""
+        """The values that determine the other law around each row, (n, D)."""
         return self.law.cells(points)
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
-        """Those of the law with C = 1; of its own width where they are infinite."""
-        own = np.where(np.isinf(widths), self.kernel_width, widths)
+        """The tilts of the other law with C = 1; its width replaces infinite ones."""
+        row_widths = np.where(np.isinf(widths), self.kernel_width, widths)
         none = np.zeros(len(points))
-        tilts = self.law.tilts(points, own)
+        tilts = self.law.tilts(points, row_widths)
         return tuple([replace(tilt, log_weight=none) for tilt in tilts])
 
     def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
         return self.draw_weighted(points, n_samples, rng)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Those of the law."""
+        """The notes of the other law about these rows."""
         return self.law.notes(points)
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-"""Laws by the name that they have in files and settings."""
+"""Sampling laws of LIME by their names in files and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import load_plugin, plugins
@@ -16,13 +16,13 @@ from propopt.tables.schema import TableSchema
 
 
 LimeLawName: TypeAlias = Literal["tabular", "gaussian"]
-"""Bins weighted by bits, or normal numbers weighted by their distance."""
+"""Bins with weights by bits, or normal numbers with weights by distance."""
 
 
 def law_names() -> tuple[str, ...]:
-    """All names, those of laws of other packages (``propopt.laws``) among them."""
-    own: tuple[str, ...] = get_args(LimeLawName)
-    return (*own, *(name for name in plugins("propopt.laws") if name not in own))
+    """The names of all laws, including those of other packages (``propopt.laws``)."""
+    names: tuple[str, ...] = get_args(LimeLawName)
+    return (*names, *(name for name in plugins("propopt.laws") if name not in names))
 
 
 def law_named(
@@ -34,14 +34,14 @@ def law_named(
     weights: BinWeights = "frequency",
     kernel_width: float | None = None,
 ) -> LimeLaw:
-    """The law of that name, made of a table."""
-    made = checked_law(name, n_bins, weights, kernel_width)
-    given = {"n_bins": n_bins, "weights": weights, "kernel_width": kernel_width}
-    taken = signature(made).parameters
-    law = made(table, schema, **{k: v for k, v in given.items() if k in taken})
+    """The law with this name, made from a table."""
+    factory = checked_law(name, n_bins, weights, kernel_width)
+    settings = {"n_bins": n_bins, "weights": weights, "kernel_width": kernel_width}
+    accepted = signature(factory).parameters
+    law = factory(table, schema, **{k: v for k, v in settings.items() if k in accepted})
     if not isinstance(law, LimeLaw):
         raise InvalidInput(
-            f"law: expected a LimeLaw, and {name!r} makes a {type(law).__name__}"
+            f"law: expected a LimeLaw from {name!r}, got a {type(law).__name__}"
         )
     return law
 
@@ -49,28 +49,25 @@ def law_named(
 def checked_law(
     name: object, n_bins: int, weights: str, kernel_width: float | None
 ) -> Callable[..., Any]:
-    """What makes the law; refused are names of none, and settings without effect."""
-    made: Callable[..., Any]
+    """The factory of a law; refuses unknown names, and settings without effect."""
+    factory: Callable[..., Any]
     if name not in law_names():
-        known = ", ".join(map(repr, law_names()))
-        raise InvalidInput(f"law: expected {known} or a law of po.lime, got {name!r}")
+        names = ", ".join(map(repr, law_names()))
+        raise InvalidInput(f"law: expected {names} or a law of po.lime, got {name!r}")
     if name == "tabular":
-        made = TabularLaw.from_data
+        factory = TabularLaw.from_data
     elif name == "gaussian":
-        made = GaussianLaw.from_data
+        factory = GaussianLaw.from_data
     else:
-        made = load_plugin(plugins("propopt.laws")[str(name)])
-    taken = signature(made).parameters
-    for setting, came, default in (
+        factory = load_plugin(plugins("propopt.laws")[str(name)])
+    accepted = signature(factory).parameters
+    for setting, value, default in (
         ("n_bins", n_bins, 4),
         ("weights", weights, "frequency"),
         ("kernel_width", kernel_width, None),
     ):
-        if came != default and setting not in taken:
+        if value != default and setting not in accepted:
             raise InvalidInput(
-                f"{setting}: the {name} law has none; leave {_IT[setting]} out"
+                f"{setting}: expected none, as the {name} law has no such setting"
             )
-    return made
-
-
-_IT: Final = {"n_bins": "it", "weights": "them", "kernel_width": "it"}
+    return factory

@@ -1,4 +1,4 @@
-"""Laws in bins of data or given ones: weighted by bits, as the package, or distance."""
+"""Laws with bins of data or given bins: weights by bits, or by distance."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from propopt.tables.schema import TableSchema
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
-    """Bins drawn by their shares, values by the law of their bin, weights by bits.
+    """The law of the package ``lime``: bins by shares, and weights by bits.
 
-    π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2).
+    A sample has the weight π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020,
+    Eq. 2), and values from the law of its bin in each column.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class TabularLaw(LimeLaw):
         kernel_width: float | None = None,
         labels: Labels | None = None,
     ) -> TabularLaw:
-        """The law of bins; without a width it is the package's, 0.75 √D.
+        """The law with these bins; the default width is the package's, 0.75 √D.
 
         Parameters
         ----------
@@ -74,9 +75,15 @@ class TabularLaw(LimeLaw):
             ν > 0; by default the package's, 0.75 √D.
         labels : Labels, optional
             Names of the columns.
+
+        Returns
+        -------
+        TabularLaw
+            The law with weights by bits.
         """
-        own = 0.75 * math.sqrt(len(columns)) if kernel_width is None else kernel_width
-        width = read_positive(own, "kernel_width")
+        default = 0.75 * math.sqrt(len(columns))
+        width = default if kernel_width is None else kernel_width
+        width = read_positive(width, "kernel_width")
         return cls(tuple(columns), width, Labels() if labels is None else labels)
 
     @classmethod
@@ -90,30 +97,34 @@ class TabularLaw(LimeLaw):
         weights: BinWeights = "frequency",
         categorical: Sequence[Hashable] = (),
     ) -> TabularLaw:
-        """The law whose bins are those of a table, usually that of the model.
+        """The law with the bins of a table, usually the training data of the model.
 
-        A bin has the mean and the deviation of its rows as location and scale of a
-        truncated normal law; a bin of one value draws that value; categories are bins,
-        and so is to be missing, where something is.
+        A bin has a truncated normal law, with the mean and standard deviation of its
+        rows as location and scale; a bin with a single value has that value. Categories
+        are bins, and missing values are one.
 
         Parameters
         ----------
         X : DataFrame or array (m, D)
             The table.
         schema : TableSchema, optional
-            What its columns are, if some are categories.
+            The types of its columns, if some hold categories.
         n_bins : int, mapping or sequence
-            Bins between quantiles of a column of numbers, at least 2; or inner edges. A
-            mapping has them by names of columns (4 for others), a sequence one for each
-            of D columns. Equal quantiles make fewer.
+            The number of bins between quantiles of a column of numbers, at least 2; or
+            inner edges. A mapping has them by names of columns (4 for others), a
+            sequence one for each of D columns. Equal quantiles give fewer bins.
         kernel_width : float, optional
             ν > 0; by default the package's, 0.75 √D; the paper has √(0.75 D).
         weights : {"frequency", "uniform"}
-            Whether a bin is drawn as often as it is in the data, as by the package, or
-            all of a column that have data alike, as in the paper.
+            Whether a bin is drawn by its frequency in the data, as in the package, or
+            all bins with data are drawn equally often, as in the paper.
         categorical : sequence of columns
-            Positions or names of columns whose values are categories, where there is
-            no schema.
+            Positions or names of columns of categories, if there is no schema.
+
+        Returns
+        -------
+        TabularLaw
+            The law with weights by bits.
 
         Raises
         ------
@@ -138,52 +149,57 @@ class TabularLaw(LimeLaw):
         data: Any = None,
         kernel_width: float | None = None,
     ) -> TabularLaw:
-        """The law of bins that are given, by columns; what is not given is of data.
+        """The law with given bins for each column; the data give the rest.
 
-        A column of B bins is b with probability w_b, and then a normal number
-        N(μ_b, σ_b²) restricted to its bin, low < V ≤ high: the inner edges, and
-        outside the ends of the range. So μ_b and σ_b are where the normal law is and
-        how wide, before it is cut; with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b
-        samples have the mean μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with
-        σ_b = 0 is the value μ_b. A sample whose bits z say which columns are in the bin
-        of the row has the weight exp(−Σ_j (1 − z_j)² / (2 ν²)).
+        A sample of a column is in bin b with probability w_b, and then a normal number
+        N(μ_b, σ_b²) truncated to its bin, low < V ≤ high: the inner edges, and the ends
+        of the range outside. μ_b and σ_b are the location and scale before truncation:
+        with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b samples have the mean
+        μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with σ_b = 0 is the value μ_b.
+        With bits z for the columns that are in the bin of the row, a sample has the
+        weight exp(−Σ_j (1 − z_j)² / (2 ν²)).
 
-        Each argument is a mapping by name or position of columns, a DataFrame whose
-        columns have these names, or has one entry for each of the D columns, None where
-        nothing is given, so that an array (D, B) does. All numbers but probabilities
-        are in units of their column.
+        Each argument is a mapping by name or position of columns, a DataFrame with
+        these column names, or has one entry for each of the D columns, None for missing
+        ones; an array (D, B) works too. All numbers except probabilities are in units
+        of their column.
 
         Parameters
         ----------
         edges : mapping, DataFrame, array (D, B − 1) or sequence
-            Where bins end, finite and increasing, without the outer ends; an edge
-            belongs to the bin below it. Without any, there is one bin, and no
-            coefficient. By default quartiles of the data.
+            The inner edges of bins, finite and increasing; an edge belongs to the bin
+            below it. No edges give one bin, and no coefficient. By default quartiles of
+            the data.
         means, deviations : mapping, DataFrame, array (D, B) or sequence, optional
-            μ and σ ≥ 0; by default of the data in each bin, so that they are needed
-            where there is no data, or none in a bin.
+            μ and σ ≥ 0; by default those of the data in each bin. They are required
+            without data, or for a bin without data.
         probabilities : mapping, DataFrame, array (D, B) or sequence, optional
-            w ≥ 0, which sum to 1; by default how often bins are in the data, and
-            without data 1/B. One more, the last, is that a number is missing.
+            w ≥ 0 with the sum 1; by default the frequencies in the data, and 1/B
+            without data. One additional number, the last, is that of missing values.
         ranges : mapping, DataFrame, array (D, 2) or sequence, optional
-            The lowest and the highest number that is drawn, with the edges between;
-            they may be infinite. Rows of data beyond do not count. By default the
-            ends of the data, and infinite without.
+            The lowest and the highest number of samples, with the edges in between;
+            they may be infinite. Rows of data beyond do not count. By default the range
+            of the data, and infinite without data.
         categories : mapping, or sequence of columns, optional
-            The values of columns of categories, in the order of their probabilities;
-            those of the data where none are given. Others are not drawn. Values that
-            are no numbers need data with such columns.
+            The values of columns of categories, in the order of their probabilities; by
+            default those of the data. Other categories are not sampled. Text needs data
+            with such columns.
         data : DataFrame or array (m, D), optional
-            A table, usually that of the model; its names are those of the columns.
+            A table, usually the training data of the model, with the names of columns.
             Without it columns are in the order of the edges and categories.
         kernel_width : float, optional
             ν > 0; as for :meth:`from_data`.
 
+        Returns
+        -------
+        TabularLaw
+            The law with weights by bits.
+
         Raises
         ------
         InvalidInput
-            If something is out of its range, missing, given twice, of another length
-            than there are bins, or of an unknown column.
+            If an argument is out of its range, missing, given twice, has another length
+            than there are bins, or has an unknown column.
 
         Examples
         --------
@@ -206,7 +222,7 @@ class TabularLaw(LimeLaw):
         return cls.of(columns, kernel_width, labels)
 
     def cells(self, points: Points) -> Points:
-        """The bins of each row, which its limits depend on alone."""
+        """The bins of each row, which determine its limits, (n, D)."""
         indices = [
             column.bin_index(x)
             for column, x in zip(self.columns, points.T, strict=True)
@@ -214,19 +230,24 @@ class TabularLaw(LimeLaw):
         return np.stack(indices, axis=1).astype(np.float64)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Rows in bins never drawn, and beyond all; columns of one bin, or of few.
+        """Sentences about rows beyond all samples, and columns with too few bins.
 
         Parameters
         ----------
         points : array (n, D)
             The rows that are explained.
 
+        Returns
+        -------
+        tuple of str
+            One sentence for each kind of row or column.
+
         Examples
         --------
         >>> import numpy as np
         >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
         >>> law.notes(np.array([[9.5], [1.0]]))
-        ("1 row has values beyond all that LIME draws; ...: 'x0'",)
+        ("1 row has values beyond all samples of LIME; ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)
 
@@ -235,11 +256,11 @@ class TabularLaw(LimeLaw):
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothLaw(LimeLaw):
-    """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.
+    """The samples of a :class:`TabularLaw` with weights by distance between numbers.
 
     π = exp(−Σ_j (ξ_j − x̃_j)² / (2 ν²))  (Garreau and von Luxburg 2020, Appendix A).
-    Bits are those of bins still, and categories are weighted by them. Coefficients
-    depend on where the row is within its bins, and for linear functions on ν.
+    Bits are still those of bins, and weight categories. Coefficients depend on the
+    position of the row within its bins, and for linear functions on ν.
 
     Parameters
     ----------
@@ -265,30 +286,35 @@ class SmoothLaw(LimeLaw):
 
     @classmethod
     def of(cls, law: TabularLaw, kernel_width: float | None = None) -> SmoothLaw:
-        """The bins of a law, with other weights.
+        """The law with the bins of another law, and weights by distance.
 
         Parameters
         ----------
         law : TabularLaw
             The bins.
         kernel_width : float, optional
-            ν > 0, in the unit of the columns, which is to be one for all; that of
-            the law if None.
+            ν > 0, in the unit of the columns, which has to be the same for all; by
+            default the width of the law.
+
+        Returns
+        -------
+        SmoothLaw
+            The law with weights by distance.
 
         Raises
         ------
         InvalidInput
-            If it is no such law, or the width is not positive.
+            If the law is not a TabularLaw, or the width is not positive.
         """
         if not isinstance(law, TabularLaw):
             raise InvalidInput(
                 "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
                 f"(X), got {type(law).__name__}"
             )
-        columns = [replace(own, by_distance=not own.coded) for own in law.columns]
+        columns = [replace(x, by_distance=not x.coded) for x in law.columns]
         width = law.kernel_width if kernel_width is None else kernel_width
         return cls(tuple(columns), read_positive(width, "kernel_width"), law.labels)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Those of the bins."""
+        """Sentences about rows beyond all samples, and columns with too few bins."""
         return notes_of_bins(self.names, self.columns, points)

@@ -1,9 +1,9 @@
-"""Limits on texts that are sampled, with their errors.
+"""Limits on texts estimated from samples, with standard errors.
 
-Other blocks tell of a function as one whose means are known, by least squares:
-f(z) ≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k. So only what LIME tends to for
-f − c is estimated, which scatters less; and as c does not depend on the block whose
-samples tell f − c, the sum of both has no bias.
+Least squares on the other blocks gives a control function with exact means,
+f(z) ≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k. So only the limits of f − c are
+estimated, with less variance; and as c does not depend on the samples of the block
+that estimates f − c, the sum of both is unbiased.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from propopt.structures.subsets.sums import AddedSets
 from propopt.tables.documents import TextDocument
 
 
-# ---- Limits of LIME on texts for functions that can only be called, from samples
+# ---- Control functions for limits on texts, fitted to samples
 
 
 _MOST_TERMS: Final = 800
-"""Of which least squares take a part of a second."""
+"""The number of terms for which least squares take a part of a second."""
 
 _RIDGE: Final = 1e-9
-"""Of the largest scatter: what makes terms solvable that move together."""
+"""The ridge over the largest variance, for collinear terms."""
 
 _POWERS: Final = 3
-"""Of the size: a constant, and those from the second on."""
+"""The number of powers of the size: a constant, and those from the second on."""
 
 
 def controls(
@@ -50,10 +50,10 @@ def controls(
     values: Sequence[Values],  # shape (s,)
     base: float,
 ) -> list[AddedSets]:
-    """For each block the least squares fit to the samples of all others.
+    """For each block, the least squares fit to the samples of all other blocks.
 
-    Terms are 1, u² and u³ of u = 2 m / d − 1, or u where no words say it; the words;
-    and pairs of them: as many as the samples can tell.
+    Terms are 1, u² and u³ of u = 2 m / d − 1, or u without words; the words; and pairs
+    of them: as many as the number of samples allows.
     """
     d = bits[0].shape[1]
     room = (len(bits) - 1) * len(bits[0]) // DRAWS_PER_TERM
@@ -64,7 +64,7 @@ def controls(
     one, other = np.triu_indices(d, 1)
     words = np.stack([np.arange(d), np.full(d, -1)], axis=1)
     paths = np.concatenate([words, np.stack([one, other], axis=1)])
-    paths = np.where(paths >= 0, 2 * paths + 1, -1)  # factors of words that are kept
+    paths = np.where(paths >= 0, 2 * paths + 1, -1)  # factors of remaining words
 
     def equations(block: tuple[Mask, Indices, Values]) -> LeastSquares:
         z, m, f = block
@@ -82,7 +82,7 @@ def controls(
         every += equations(block)
     every = every.ridged(_RIDGE * float(every.gram.diagonal().max()))
     fits = []
-    for block in blocks:  # made twice: 20 of them with a term for each word are large
+    for block in blocks:  # computed twice: 20 with a term for each word are large
         weights = (every - equations(block)).solution
         terms = Conjunctions.of_factors(
             0.0, weights[_POWERS:], paths[: len(weights) - _POWERS], d
@@ -92,40 +92,40 @@ def controls(
     return fits
 
 
-# ---- Which sets of words are asked for: all of some sizes, samples of the others
+# ---- The evaluated sets of words: all sets of some sizes, samples of the others
 
 
 FEWEST_SETS: Final = 5 * LIME_BLOCKS
-"""Samples."""
+"""The smallest number of samples."""
 
 _ELSEWHERE: Final = 0.1
-"""Of the samples, evenly over all sizes: they tell of other bandwidths."""
+"""The share of samples with uniform sizes, for other bandwidths."""
 
 _ALONE: Final = 0.1
-"""Of the samples, for words left out one by one."""
+"""The largest share of evaluations without one word each."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SizePlan:
-    """Sizes m of which all sets are asked for, and how the rest is sampled.
+    """The sizes m with all sets evaluated, and the sampling of the others.
 
-    A size is drawn as often as π √(m (d − m)) says, and asked for in full where it has
-    no more sets than that; m = 0 always, m = d − 1 for a tenth of the samples at most.
+    A size is sampled in proportion to π √(m (d − m)), and evaluated in full if it has
+    no more sets than that; m = 0 always, m = d − 1 for at most a tenth of the samples.
     """
 
     n_words: int  # d
-    full: Mask  # (d,): which of the sizes 0, ..., d − 1 are asked for in full
-    chances: Values  # (d,): of each size for a sample; 0 where it is full
+    full: Mask  # (d,): whether all sets of the sizes 0, ..., d − 1 are evaluated
+    chances: Values  # (d,): the probability of a size for a sample; 0 for full ones
     block_size: int  # samples in each of 20 blocks
 
     @classmethod
     def of(cls, n_words: int, law: TextLaw, n_samples: int) -> SizePlan:
-        """The plan for about so many evaluations."""
+        """The plan with about ``n_samples`` evaluations."""
         if n_samples < FEWEST_SETS:
             raise InvalidInput(
-                f"n_samples: {n_samples} samples are too few for standard errors; give "
-                f"at least {FEWEST_SETS}"
+                f"n_samples: {n_samples} samples are too few for standard errors; "
+                f"expected at least {FEWEST_SETS}"
             )
         m = np.arange(n_words)
         shares = law.shares(n_words)[:n_words] * np.sqrt((m + 0.5) * (n_words - m))
@@ -133,7 +133,7 @@ class SizePlan:
         n_sets = comb(n_words, np.arange(n_words))
         full = n_sets <= np.maximum(1.0, n_samples * likely)
         full[-1] |= n_words <= _ALONE * n_samples
-        if full.all():  # of a text of which all sets could be asked for
+        if full.all():  # for a text with few sets of words
             full[np.argmax(n_sets)] = False
         chances = np.where(full, 0.0, likely)
         left = max(n_samples - int(n_sets[full].sum()), FEWEST_SETS)
@@ -141,17 +141,17 @@ class SizePlan:
 
     @property
     def cost(self) -> DrawCost:
-        """Texts that the model is given."""
+        """The number of texts that the model evaluates, as a cost of draws."""
         n_full = int(comb(self.n_words, np.flatnonzero(self.full)).sum())
         return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=LIME_BLOCKS)
 
     @property
     def evaluations(self) -> int:
-        """Of all of them."""
+        """The number of texts that the model evaluates."""
         return self.cost.of(LIME_BLOCKS * self.block_size)
 
     def within(self, max_evaluations: int, law: TextLaw) -> SizePlan:
-        """This one, or one of fewer samples; refused if none takes so few texts."""
+        """This plan, or one with fewer samples, within a number of evaluations."""
         plan, n_samples = self, max_evaluations
         while plan.evaluations > max_evaluations and n_samples >= FEWEST_SETS:
             plan = SizePlan.of(self.n_words, law, n_samples)
@@ -159,51 +159,51 @@ class SizePlan:
         if plan.evaluations > max_evaluations:
             raise InvalidInput(
                 f"max_evaluations: {FEWEST_SETS} samples of {self.n_words} words take "
-                f"more than the {max_evaluations:,} texts that are allowed for each "
-                "document; give more, or explain fewer documents"
+                f"more than the {max_evaluations:,} texts for each document; allow "
+                "more, or explain fewer documents"
             )
         return plan
 
     def draw(self, rng: np.random.Generator) -> tuple[Mask, Indices]:
-        """One block, evenly over the chances of sizes: bits (s, d), and sizes (s,)."""
+        """One block with stratified sizes: bits (s, d), and sizes (s,)."""
         even = (np.arange(self.block_size) + rng.random()) / self.block_size
         sizes = np.searchsorted(self.chances.cumsum(), even, side="right")
-        # rounding of the sum may leave the last number beyond it
+        # the last number may be beyond the sum by rounding
         sizes = np.minimum(sizes, np.flatnonzero(self.chances)[-1])
         return random_sets(self.n_words, sizes, rng), sizes
 
 
-# ---- Coefficients of functions of words that can only be called, with standard errors
+# ---- Coefficients of black-box functions of words, with standard errors
 
 
-Answered: TypeAlias = tuple[Mask, Indices, Values]
+ValuedSets: TypeAlias = tuple[Mask, Indices, Values]
 """Sets (n, d), their sizes (n,), and f there (n,), or f times factors of E_m f."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SampledWords(Sampler):
-    """Samples of a function of words: what they tell at any bandwidth."""
+    """The samples of a function of words, which estimate limits at any bandwidth."""
 
     evaluate: Callable[[Mask], Values]  # f of sets
-    seed: int  # of the samples; a stream for each time that they grow
-    bandwidth: float  # at which their error is looked at
-    plan: SizePlan  # which sets were asked for
-    full: Answered  # f at all sets of some sizes, times factors
-    controls: list[AddedSets]  # what the other blocks told, for each block
-    left: list[Answered]  # what they left over, at the samples of each block
-    known: Answered  # all sets of some sizes
-    asked: tuple[Answered, ...]  # the samples of each block
+    seed: int  # of the samples; each extension has a new stream
+    bandwidth: float  # of the error
+    plan: SizePlan  # the evaluated sets
+    full: ValuedSets  # f at all sets of some sizes, times factors
+    controls: list[AddedSets]  # the fit to the other blocks, for each block
+    residuals: list[ValuedSets]  # the residuals of the fit at the samples of each block
+    complete: ValuedSets  # f at all sets of some sizes
+    samples: tuple[ValuedSets, ...]  # the samples of each block
     n_batches: int = 1
 
     @property
     def n_words(self) -> int:
-        """The number of bits, d."""
+        """The number of distinct words, d."""
         return self.plan.n_words
 
     @property
     def n_draws(self) -> int:  # type: ignore[override]
-        """Samples, all blocks together."""
+        """The number of samples of all blocks."""
         return LIME_BLOCKS * self.plan.block_size
 
     @property
@@ -212,14 +212,14 @@ class SampledWords(Sampler):
 
     @property
     def error(self) -> float:
-        own = self.at(np.array([self.bandwidth]))
-        assert own.standard_errors is not None, "they are of samples"
-        return relative_size(own.standard_errors, own.coefficients)
+        limits = self.at(np.array([self.bandwidth]))
+        assert limits.standard_errors is not None, "they are of samples"
+        return relative_size(limits.standard_errors, limits.coefficients)
 
     @property
     def draws(self) -> WordDraws:
-        """All sets that were asked for, and f there."""
-        bits, _, values = zip(self.known, *self.asked, strict=True)
+        """All evaluated sets, and the values of f."""
+        bits, _, values = zip(self.complete, *self.samples, strict=True)
         return np.concatenate(bits), np.concatenate(values)
 
     def extended(self, n_draws: int) -> SampledWords:
@@ -227,18 +227,20 @@ class SampledWords(Sampler):
         more = replace(plan, block_size=plan.block_size - self.plan.block_size)
         rng = stream_of(self.seed, self.n_batches)
         sets = [more.draw(rng) for _ in range(LIME_BLOCKS)]
-        new = _answered(sets, self.evaluate(np.concatenate([z for z, _ in sets])))
-        both = zip(self.asked, new, strict=True)
-        asked = tuple(
+        new = _valued_blocks(sets, self.evaluate(np.concatenate([z for z, _ in sets])))
+        pairs = zip(self.samples, new, strict=True)
+        samples = tuple(
             (np.concatenate(z), np.concatenate(m), np.concatenate(f))
-            for z, m, f in (zip(old, own, strict=True) for old, own in both)
+            for z, m, f in (zip(old, added, strict=True) for old, added in pairs)
         )
-        return replace(self.of_samples(plan, asked), n_batches=self.n_batches + 1)
+        return replace(self.of_samples(plan, samples), n_batches=self.n_batches + 1)
 
-    def of_samples(self, plan: SizePlan, asked: tuple[Answered, ...]) -> SampledWords:
-        """The same of samples, each block with what the others tell of f."""
-        base = float(self.known[2][0])
-        bits, sizes, values = (list(x) for x in zip(*asked, strict=True))
+    def of_samples(
+        self, plan: SizePlan, samples: tuple[ValuedSets, ...]
+    ) -> SampledWords:
+        """The estimate from other samples, each block with the fit to the others."""
+        base = float(self.complete[2][0])
+        bits, sizes, values = (list(x) for x in zip(*samples, strict=True))
         fits = controls(bits, sizes, values, base)
         factors = np.divide(
             1.0,
@@ -246,45 +248,47 @@ class SampledWords(Sampler):
             out=np.zeros(plan.n_words),
             where=plan.chances > 0.0,
         )
-        left = [
+        residuals = [
             (z, m, factors[m] * (f - fit.value(z)))
-            for (z, m, f), fit in zip(asked, fits, strict=True)
+            for (z, m, f), fit in zip(samples, fits, strict=True)
         ]
-        return replace(self, plan=plan, asked=asked, controls=fits, left=left)
+        return replace(
+            self, plan=plan, samples=samples, controls=fits, residuals=residuals
+        )
 
     def mean_by_size(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, without bias, (d + 1,)."""
-        unknown, full = self._unknown, _mean_by_size(self.full)
-        pairs = zip(self.controls, self.left, strict=True)
+        """Unbiased means E_m f for m = 0, ..., d remaining words, (d + 1,)."""
+        sampled, full = self._sampled, _mean_by_size(self.full)
+        pairs = zip(self.controls, self.residuals, strict=True)
         return np.mean(
             [
-                about.mean_by_size() * unknown + full + _mean_by_size(left)
-                for about, left in pairs
+                fit.mean_by_size() * sampled + full + _mean_by_size(residual)
+                for fit, residual in pairs
             ],
             axis=0,
         )
 
     def first_moments(self, weights: Array, /) -> Array:
-        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
-        unknown, full = weights * self._unknown, _kept(self.full, weights)
-        pairs = zip(self.controls, self.left, strict=True)
+        """Unbiased sums Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes: (K, d)."""
+        sampled, full = weights * self._sampled, _first_moments(self.full, weights)
+        pairs = zip(self.controls, self.residuals, strict=True)
         return np.mean(
             [
-                about.first_moments(unknown) + full + _kept(left, weights)
-                for about, left in pairs
+                fit.first_moments(sampled) + full + _first_moments(residual, weights)
+                for fit, residual in pairs
             ],
             axis=0,
         )
 
     @property
-    def _unknown(self) -> Values:
-        """1 for sizes of which not all sets were asked for, (d + 1,)."""
+    def _sampled(self) -> Values:
+        """1 for sampled sizes, 0 for sizes with all sets evaluated, (d + 1,)."""
         return np.append(~self.plan.full, True).astype(float)
 
     def at(self, bandwidths: Values) -> WordCoefficients:
-        """Coefficients at bandwidths ν (K,), with standard errors.
+        """The coefficients at bandwidths ν (K,), with standard errors.
 
-        Errors are the scatter of 20 unbiased blocks, 1.15 times and more.
+        Errors come from the scatter of 20 unbiased blocks, times at least 1.15.
         """
         result = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in result])
@@ -299,30 +303,33 @@ class SampledWords(Sampler):
 
     @property
     def blocks(self) -> list[SampledWords]:
-        """What each block tells, alone."""
-        pairs = zip(self.controls, self.left, strict=True)
-        return [replace(self, controls=[own], left=[left]) for own, left in pairs]
+        """The estimate of each single block."""
+        pairs = zip(self.controls, self.residuals, strict=True)
+        return [
+            replace(self, controls=[fit], residuals=[residual])
+            for fit, residual in pairs
+        ]
 
 
 WordMeans: TypeAlias = SetFunction | SampledWords
-"""What knows the coefficients of a document at any bandwidth."""
+"""The means of f by number of words, which give coefficients at any bandwidth."""
 
 
 def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
-    """Coefficients at bandwidths (K,), with standard errors where they have some."""
+    """The coefficients at bandwidths (K,), with standard errors for estimates."""
     if isinstance(means, SampledWords):
         return means.at(bandwidths)
     return WordRegression(means).at(bandwidths)
 
 
-def _mean_by_size(sets: Answered) -> Values:
-    """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+def _mean_by_size(sets: ValuedSets) -> Values:
+    """The sums of values by number of remaining words, (d + 1,)."""
     bits, sizes, products = sets
     return np.asarray(np.bincount(sizes, products, bits.shape[1] + 1), float)
 
 
-def _kept(sets: Answered, weights: Array) -> Array:
-    """Σ_m w_m E_m[z_j f], (K, d)."""
+def _first_moments(sets: ValuedSets, weights: Array) -> Array:
+    """The sums Σ_m w_m E_m[z_j f], (K, d)."""
     bits, sizes, products = sets
     return np.asarray((weights[:, sizes] * products) @ bits)
 
@@ -333,45 +340,48 @@ def estimate_words(
     seed: int = 0,
     bandwidth: float = TextLaw().bandwidth,
 ) -> SampledWords:
-    """Samples of a function of words, by a plan.
+    """Sample a function of words by a plan.
 
-    Sets are drawn size by size; each of 20 blocks is unbiased: what a fit to the other
-    blocks says, on numbers of words, words and pairs of few, and what it leaves over.
+    Sets are stratified by size. Each of 20 blocks is unbiased: a fit to the other
+    blocks on numbers of words, words and pairs, plus its residual on this block.
     """
-    whole = np.concatenate(
+    complete_sets = np.concatenate(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
     rng = stream_of(seed, 0)
     sets = [plan.draw(rng) for _ in range(LIME_BLOCKS)]
-    every = np.concatenate([whole, *(z for z, _ in sets)])
-    # together: a call costs more than its texts
+    every = np.concatenate([complete_sets, *(z for z, _ in sets)])
+    # one call, as each call has a cost
     answers = np.asarray(evaluate(every), float)
-    known, values = answers[: len(whole)], answers[len(whole) :]
-    count = whole.sum(axis=1)
-    full = whole, count, known / np.bincount(count)[count]
-    first = whole, count, known
-    empty = SampledWords(evaluate, seed, bandwidth, plan, full, [], [], first, ())
-    return empty.of_samples(plan, _answered(sets, values))
+    complete_values, values = (
+        answers[: len(complete_sets)],
+        answers[len(complete_sets) :],
+    )
+    count = complete_sets.sum(axis=1)
+    full = complete_sets, count, complete_values / np.bincount(count)[count]
+    complete = complete_sets, count, complete_values
+    empty = SampledWords(evaluate, seed, bandwidth, plan, full, [], [], complete, ())
+    return empty.of_samples(plan, _valued_blocks(sets, values))
 
 
-def _answered(
+def _valued_blocks(
     sets: Sequence[tuple[Mask, Indices]], values: Values
-) -> tuple[Answered, ...]:
-    """Samples of each block, with their values, which came together."""
+) -> tuple[ValuedSets, ...]:
+    """The samples of each block with their values, from the values of all."""
     parts = np.split(np.asarray(values, float), len(sets))
     return tuple((z, m, f) for (z, m), f in zip(sets, parts, strict=True))
 
 
 _DEVIATIONS: Final = 3.0
-"""At which errors are as those of normal numbers; nearer ones hold a little more."""
+"""Intervals of three errors have the normal coverage; narrower ones a little more."""
 
 
 def _correction(blocks: Array) -> Array:
-    """Of scatters, so that three errors hold what three normal sd would: (K,).
+    """The factor for which three errors cover as much as three normal sd, (K,).
 
     (mean − truth) √B / s of B blocks (B, K, d) has tails as Student's t, of
     2 σ⁴ / Var s² degrees, Var s² = σ⁴ (2 / (B − 1) + γ / B) with the excess kurtosis γ
-    of all words together: 19 of normal blocks, 10 of those of five samples.
+    of all words together: 19 for normal blocks, 10 for blocks of five samples.
     """
     B = len(blocks)
     apart = blocks - blocks.mean(axis=0)
@@ -395,7 +405,7 @@ class TextSubject:
     law: TextLaw  # of the samples
     documents: tuple[TextDocument, ...]  # (N,): the texts
     draws: DrawPlan  # texts for each document with estimated limits
-    max_enumerated: int = 0  # documents of so many words have all their sets evaluated
+    max_enumerated: int = 0  # all sets are evaluated for at most so many words
     # (N,): the means of f by number of words, which give limits at any bandwidth; None
     # for documents without coefficients
     means: tuple[WordMeans | None, ...] = ()

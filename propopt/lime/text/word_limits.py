@@ -1,4 +1,4 @@
-"""The law of deleted words, limits on texts, and how models of texts are read."""
+"""The law of deleted words, exact limits on texts, and checks of text models."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 from propopt.tables.documents import TextDocument
 
 
-# ---- How LIME deletes words: how many, which, and what weight the rest has
+# ---- How LIME deletes words, and the weights of samples
 
 
 _MOST: Final = 1e100
-"""Of bandwidths, and of one over them: squares of more are no numbers."""
+"""The largest bandwidth, and its reciprocal the smallest: squares are finite."""
 
 
 @final
 @suggests_arguments
 @dataclass(frozen=True)
 class TextLaw:
-    """Words that are deleted at random, as in the package ``lime`` on texts.
+    """The sampling law of the package ``lime`` on texts: words are deleted at random.
 
     s is uniform on 1, ..., d, and the deleted words are a uniform set of s of the d
-    distinct words of a document. A sample that keeps m = d − s has the weight
+    distinct words of a document. A sample with m = d − s remaining words has the weight
 
     π = exp(−(1 − √(m / d))² / (2 ν²))
 
-    of its cosine distance (Mardaoui and Garreau 2021, Eq. 3 and 7). The bits are not
-    independent, but exchangeable: all that is known of a sample is in m.
+    from its cosine distance (Mardaoui and Garreau 2021, Eq. 3 and 7). The bits are not
+    independent, but exchangeable: the weight depends only on m.
 
     Parameters
     ----------
     bandwidth : float
-        ν > 0, or inf for weights of one. The package has ``kernel_width`` = 100 ν,
-        and 25 by default.
+        ν > 0, or inf for weights of one. The package has ``kernel_width`` = 100 ν, by
+        default 25.
 
     Raises
     ------
     InvalidInput
-        If the bandwidth is no positive number, or beyond 1e-100 or 1e100.
+        If the bandwidth is not a number between 1e-100 and 1e100, or inf.
 
     Examples
     --------
@@ -65,22 +65,27 @@ class TextLaw:
 
     def __post_init__(self) -> None:
         given: object = self.bandwidth
-        endless = isinstance(given, float | np.floating) and given == np.inf
-        own = np.inf if endless else read_positive(given, "bandwidth")
-        if not (endless or 1.0 / _MOST <= own <= _MOST):
+        is_infinite = isinstance(given, float | np.floating) and given == np.inf
+        value = np.inf if is_infinite else read_positive(given, "bandwidth")
+        if not (is_infinite or 1.0 / _MOST <= value <= _MOST):
             raise InvalidInput(
                 f"bandwidth: expected a number between {1.0 / _MOST:g} and {_MOST:g}, "
-                f"or inf, got {own}"
+                f"or inf, got {value}"
             )
-        object.__setattr__(self, "bandwidth", own)
+        object.__setattr__(self, "bandwidth", value)
 
     def log_weights(self, n_words: int) -> Values:
-        """Log π of sizes m = 0, ..., d words kept, (d + 1,); −inf for m = d, no sample.
+        """The log weights log π by number of remaining words m = 0, ..., d, (d + 1,).
 
         Parameters
         ----------
         n_words : int
-            d.
+            The number of distinct words, d.
+
+        Returns
+        -------
+        array (d + 1,)
+            −inf for m = d, as the document itself is not a sample.
         """
         squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
         logs = -squares / (2.0 * self.bandwidth**2)
@@ -88,43 +93,53 @@ class TextLaw:
         return logs
 
     def shares(self, n_words: int) -> Values:
-        """π / d of sizes m = 0, ..., d over the largest π / d of all, (d + 1,)."""
+        """The weights π / d of sizes m = 0, ..., d over the largest, (d + 1,)."""
         squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
         farther = 0.5 * (squares[:-1] - squares[-2])
         return np.append(np.exp(-farther / self.bandwidth**2), 0.0)
 
     def bits(self, n_words: int) -> ExchangeableBits:
-        """Moments of the bits of d ≥ 2 words under the weighted law.
+        """The moments of the bits of d ≥ 2 words under the weighted law.
 
-        They hold all that Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d) says of samples: E π,
-        the share α_1 / α_0 of a word, and two eigenvalues of the covariance of bits
-        (Mardaoui and Garreau 2021, Propositions 8 and 9).
+        They determine Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d): E π, the share α_1 / α_0
+        of a word, and two eigenvalues of the covariance of bits (Mardaoui and Garreau
+        2021, Propositions 8 and 9).
 
         Parameters
         ----------
         n_words : int
-            d.
+            The number of distinct words, d.
+
+        Returns
+        -------
+        ExchangeableBits
+            The moments.
 
         Raises
         ------
         InvalidInput
-            If there is one word: its coefficient and the intercept are then one.
+            If there are fewer than two words.
         """
         if n_words < 2:
             raise InvalidInput(
-                f"n_words: expected at least 2, got {n_words}: of one word its "
-                "coefficient and the intercept cannot be told apart"
+                f"n_words: expected at least 2, got {n_words}: one word does not "
+                "determine both its coefficient and the intercept"
             )
         logs = self.log_weights(n_words) - np.log(n_words)
         return ExchangeableBits(logs[None])
 
     def effective_share(self, n_words: int) -> float:
-        """(E π)² / E π², the share of the samples that count.
+        """The effective share of the samples, (E π)² / E π².
 
         Parameters
         ----------
         n_words : int
-            d.
+            The number of distinct words, d.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
         """
         logs = self.log_weights(n_words)
         weights = np.exp(logs - logs.max())
@@ -133,35 +148,40 @@ class TextLaw:
     def draw(
         self, n_words: int, n_samples: int, rng: np.random.Generator
     ) -> tuple[Mask, Array]:
-        """Bits (S, d) of samples, and their weights (S,).
+        """Draw samples as LIME does: their bits (S, d) and weights (S,).
 
         Parameters
         ----------
         n_words, n_samples : int
-            d and S.
+            The number of distinct words d and of samples S.
         rng : numpy.random.Generator
-            Where they come from.
+            The source of random numbers.
+
+        Returns
+        -------
+        (array (S, d), array (S,))
+            Bits, True for remaining words, and weights.
         """
         deleted = rng.integers(1, n_words + 1, n_samples)
         weights = np.exp(self.log_weights(n_words))[n_words - deleted]
         return random_sets(n_words, n_words - deleted, rng), weights
 
 
-# ---- What LIME on a text tends to, exactly, from the means of f over sets of one size
+# ---- The exact limits on a text, from the means of f over sets of one size
 
 
-_NOTHING: Final = 1e-290
-"""Of the weight of all sizes but the largest: there the limit ν → 0 is had."""
+_NEGLIGIBLE: Final = 1e-290
+"""Below this weight of all sizes except the largest the limit is that of ν → 0."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class WordCoefficients:
-    """Coefficients of infinitely many samples, at K bandwidths, for one document."""
+    """The coefficients with infinitely many samples, at K bandwidths, for one text."""
 
     coefficients: Array  # (K, d): β_1, ..., β_d
     intercept: Values  # (K,): β_0
-    # (K, d): of coefficients that samples told; None where they are exact
+    # (K, d): of estimated coefficients; None if they are exact
     standard_errors: Array | None = None
     intercept_error: Values | None = None  # shape (K,)
 
@@ -169,7 +189,7 @@ class WordCoefficients:
 @final
 @dataclass(frozen=True, eq=False)
 class WordRegression:
-    """Limits of a function of words under laws that know the number of words kept.
+    """The limits of a function of words, with weights by number of remaining words.
 
     (β_0, mean of β) are intercept and slope of the weighted regression of E_m f on m,
     with weights π of sizes m, and
@@ -180,27 +200,26 @@ class WordRegression:
     numbers that cancel in their σ_0, ..., σ_3 and c_d.
     """
 
-    # f, of d ≥ 2 words: a set function, or what samples told of one
-    function: SizeMeans
+    function: SizeMeans  # f of d ≥ 2 words: a set function, or samples of one
 
     def __post_init__(self) -> None:
         if self.function.n_words < 2:
             raise InvalidInput(
-                "a text needs two distinct words: of one word its coefficient and the "
-                "intercept cannot be told apart, as it is always deleted"
+                "expected a text of at least two distinct words: one word is always "
+                "deleted and does not determine both its coefficient and the intercept"
             )
 
     def at(self, bandwidths: Values) -> WordCoefficients:
-        """The limits at bandwidths ν (K,); bandwidths (K,)."""
+        """The limits at bandwidths ν (K,)."""
         d = self.function.n_words
         shares = np.array([TextLaw(float(nu)).shares(d) for nu in bandwidths])
         return self.weighed(shares)
 
     def weighed(self, shares: Array) -> WordCoefficients:
-        """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept."""
+        """The limits for weights (K, d + 1) of sizes m = 0, ..., d."""
         d, gamma = self.function.n_words, self.function.first_moments(shares)
-        means = self.means  # known from what the former took
-        # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
+        means = self.means  # cheap after the first moments
+        # u = d − 1 − m and E_m f − E_(d−1) f, so that sums stay small
         u = d - 1.0 - np.arange(d)
         level = means[:d] - means[d - 1]
         w = shares[:, :d]
@@ -208,7 +227,7 @@ class WordRegression:
         u_mean, level_mean = w @ u / total, w @ level / total
         square = (w * (u - u_mean[:, None]) ** 2).sum(axis=1)
         product = (w * (u - u_mean[:, None]) * level).sum(axis=1)
-        tiny = square < _NOTHING
+        tiny = square < _NEGLIGIBLE
         fall = np.divide(product, square, out=np.zeros(len(w)), where=~tiny)
         fall[tiny] = level[d - 2]
         slope = -fall
@@ -221,34 +240,34 @@ class WordRegression:
 
     @cached_property
     def means(self) -> Values:
-        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+        """The means E_m f for m = 0, ..., d remaining words, (d + 1,)."""
         return self.function.mean_by_size()
 
 
-# ---- What a model of texts is read as, believed once it is what the model answers
+# ---- The structure of a text model, used only if it matches the model's answers
 
 
 _N_COMPARED: Final = 16
-"""Random sets of words, beside all words, none, and some words alone left out."""
+"""The number of random sets of words, in addition to all, none and single words."""
 
 _TOLERANCE: Final = 1e-5
-"""Of the range of f over sets of words, by which what was read may differ."""
+"""The allowed difference of structure and model, over the range of f."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CheckedDocument:
-    """What is known of a function at a document before more of it is asked."""
+    """A document with the value of f and, if possible, f as a function of its words."""
 
     document: TextDocument
-    value: float  # f of the document; NaN where it is not finite
-    # what f is there, as a function of which words are kept, or why that is not known
+    value: float  # f of the document; NaN if it is not finite
+    # f as a function of the remaining words, or why it is unknown
     words: SetFunction | Reason
-    # the text for which f has no finite value; empty if there is none
+    # why LIME has no coefficients, such as a text without a finite value; or empty
     refusal: str = ""
 
     def refuse(self) -> None:
-        """Raise what is wrong, if anything is."""
+        """Raise the refusal as an error, if there is one."""
         if self.refusal:
             raise InvalidInput(self.refusal)
 
@@ -256,7 +275,7 @@ class CheckedDocument:
 def checked_subsets(
     function: TextFunction, document: TextDocument
 ) -> SetFunction | Reason:
-    """The function of a document's words, if it is what the model answers there."""
+    """The function of a document's words, if it matches the model's answers."""
     (result,) = check_documents(function, [document])
     result.refuse()
     return result.words
@@ -265,19 +284,20 @@ def checked_subsets(
 def check_documents(
     function: TextFunction,
     documents: Sequence[TextDocument],
-    told: Callable[[int], object] = lambda _: None,
+    advance: Callable[[int], object] = lambda _: None,
 ) -> list[CheckedDocument]:
-    """What is known of documents, for which the model is called together.
+    """Compare the structure of a model with its answers for documents, in one call.
 
-    A model that is read is given 34 texts of each, any other the document itself.
+    A model with a structure evaluates 34 texts of each, another the document itself.
+    ``advance`` gets the number of documents after each.
     """
     words: list[SetFunction | Reason] = []
     for document in documents:
         none = Reason("there is no word in it")
         words.append(function.subsets(document) if document.n_words else none)
-        told(1)
+        advance(1)
     # the document itself comes first
-    asked = [
+    sets = [
         np.ones((1, document.n_words), bool)
         if isinstance(occurrences, Reason)
         else compared_sets(document.n_words)
@@ -285,23 +305,23 @@ def check_documents(
     ]
     texts = (
         text
-        for document, bits in zip(documents, asked, strict=True)
+        for document, bits in zip(documents, sets, strict=True)
         for text in document.each(bits)
     )
     values = function.texts_value(texts, finite=False)
-    answers = np.split(values, np.cumsum([len(bits) for bits in asked])[:-1])
-    each = zip(documents, words, asked, answers, strict=True)
-    return [_believed(function, *own) for own in each]
+    answers = np.split(values, np.cumsum([len(bits) for bits in sets])[:-1])
+    each = zip(documents, words, sets, answers, strict=True)
+    return [_compared(function, *parts) for parts in each]
 
 
-def _believed(
+def _compared(
     function: TextFunction,
     document: TextDocument,
     words: SetFunction | Reason,
     bits: Mask,
     values: Values,
 ) -> CheckedDocument:
-    """What was read, if it is what the model answered."""
+    """The structure of the model at a document, if it matches the answers."""
     value = float(values[0]) if np.isfinite(values[0]) else np.nan
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong) > 0:
@@ -316,22 +336,22 @@ def _believed(
     if errors[worst] <= allowed[worst]:
         return CheckedDocument(document, value, words)
     reason = (
-        f"what the model was read as, {words!r}, differs from its answer by "
+        f"the structure {words!r} of the model differs from its answer by "
         f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
-        f"{int(bits[worst].sum())} of {document.n_words} words present"
+        f"{int(bits[worst].sum())} of {document.n_words} words remaining"
     )
     return CheckedDocument(document, value, Reason(reason))
 
 
 def enumerated_words(function: TextFunction, document: TextDocument) -> Enumerated:
-    """The function of the words of a document, by asking for all its 2^d texts."""
+    """The function of the words of a document, from the values of all 2^d texts."""
     return Enumerated.of(
         lambda bits: function.texts_value(document.each(bits)), document.n_words
     )
 
 
 def compared_sets(n_words: int) -> Mask:
-    """Sets of words at which what was read is compared with the model, as bits."""
+    """The sets of words at which structure and model are compared, as bits."""
     rng = np.random.default_rng(0)
     alone = ~np.eye(n_words, dtype=bool)[rng.permutation(n_words)[:_N_COMPARED]]
     sizes = rng.integers(0, n_words + 1, _N_COMPARED)

@@ -141,7 +141,7 @@ def test_what_has_no_profile_to_be_against():
     assert np.ptp(np.sign(lime.coefficients[:, 0])) == 2.0
     # weights of distances, and categories
     lime = limits(FLAT, TWO[:3], GaussianLaw.from_data(TWO), data=TWO)
-    assert "no profile of their own" in quiet(lime.diagnose(), AGAINST).sentence
+    assert "bins have no profile" in quiet(lime.diagnose(), AGAINST).sentence
     table = pd.DataFrame({"town": list("abcd") * 100, "x": TWO[:, 0]})
     f = po.wrap(lambda Z: Z["town"].map(ord) + Z["x"], data=table)
     lime = limits(f, table.iloc[:8], data=table, n_samples=400)
@@ -188,7 +188,7 @@ def test_default_weights_of_thirty_columns_are_not_local():
     lime = explained(linear([1.0] * 3, THREE), [0.1] * 3, THREE, law)
     assert rule not in lime.diagnose().rules
     item = quiet(explained(FLAT, [0.3, 0.3], TWO).diagnose(), rule)
-    assert item.sentence == f"nothing found; largest {item.number:.3g}"
+    assert item.sentence == f"no finding; largest {item.number:.3g}"
     assert item.number < item.threshold
 
 
@@ -271,7 +271,7 @@ def test_an_edge_is_near_where_values_stand_on_both_sides(value, other, told):
     diagnosis = explained(model, [value], X, bins).diagnose()
     assert bool(found(diagnosis, rule, 0)) == told
     if not told:
-        reason = "no observed value is as near to the edge on its other side"
+        reason = "no observed value is as close to the edge on its other side"
         assert reason in quiet(diagnosis, rule).sentence
 
 
@@ -390,12 +390,12 @@ def test_the_width_of_figure_7_switches_a_column_off():
     assert diagnosed(row, 2.0).of(rule) == ()
     X = grid(3, -2.0, 2.0)
     tabular = quiet(limits(NORMAL, X[:1], data=X).diagnose(), rule)
-    assert tabular.sentence == "not looked for: samples are not normal"
+    assert tabular.sentence == "not checked: samples are not normal"
     glime = diagnosed(row, GlimeLaw(law_of(0.53)))
     assert 1 in numbers(glime, rule)
     assert "weight collapse: samples" not in glime.rules
     sentence = quiet(glime, "non-local weights").sentence
-    assert sentence == "not looked for: samples have no weights"
+    assert sentence == "not checked: samples have no weights"
 
 
 def test_bins_below_the_mean_and_narrow_kernels():
@@ -518,13 +518,13 @@ def test_no_diagnosis_contradicts_its_thresholds():
     for lime in cases():
         diagnosis = lime.diagnose()
         rules = [item.rule for item in diagnosis.quiet]
-        found = {item.rule for item in diagnosis.told}
+        found = {item.rule for item in diagnosis.reported}
         assert sorted({*rules, *found}) == NAMES
         assert len(rules) == len(set(rules))
         for item in diagnosis.quiet:
             assert passes(item) == (", but" in item.sentence)
             n_excused += passes(item)
-        for item in diagnosis.told:
+        for item in diagnosis.reported:
             assert passes(item) or item.rule == "bandwidth fragility"
     assert n_excused > 0
 
@@ -547,7 +547,7 @@ def test_an_estimate_takes_few_calls_and_says_so():
 def facts(diagnosis, row):
     return {
         (item.rule, item.column): (item.number, item.severity, item.sentence)
-        for item in diagnosis.told
+        for item in diagnosis.reported
         if item.row == row
     }
 
@@ -575,23 +575,21 @@ def diagnosis():
 
 def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
     frame = diagnosis.to_frame()
-    assert frame["found"].sum() == len(diagnosis.findings)
-    assert len(frame) == len(diagnosis.told) + len(diagnosis.quiet)
+    assert (frame["kind"] == "finding").sum() == len(diagnosis.findings)
+    assert len(frame) == len(diagnosis.reported) + len(diagnosis.quiet)
     kinds = {"finding": diagnosis.findings, "note": diagnosis.notes}
     for kind, items in kinds.items():
         assert (frame["kind"] == kind).sum() == len(items) > 0
     assert all(item.severity >= 0.25 for item in diagnosis.findings)
     assert all(item.severity < 0.25 for item in diagnosis.notes)
-    assert set(diagnosis.rules) == set(frame.loc[frame["found"], "rule"])
-    assert (frame.loc[frame["found"], "remedy"] != "").all()
+    assert set(diagnosis.rules) == set(frame.loc[frame["kind"] == "finding", "rule"])
+    assert (frame.loc[frame["kind"] == "finding", "remedy"] != "").all()
     assert frame.loc[frame["kind"] == "quiet", "severity"].isna().all()
 
 
 def test_text_and_card_say_first_what_misleads_most(diagnosis):
     worst, text, card = diagnosis.findings[0], str(diagnosis), diagnosis.document()
-    assert card.title.startswith(
-        f"What misleads most: {worst.rule}, of the coefficient of"
-    )
+    assert card.title.startswith(f"Worst finding: {worst.rule}, in the coefficient of")
     assert text.startswith(card.title)
     assert text == to_text(card)
     assert worst.sentence[:40] in text
@@ -600,10 +598,10 @@ def test_text_and_card_say_first_what_misleads_most(diagnosis):
     assert max(map(len, text.split("\n"))) < 120
     assert "\n" not in repr(diagnosis)
     nothing = replace(diagnosis, findings=(), notes=())
-    assert nothing.document().title.startswith("Nothing was found that misleads")
+    assert nothing.document().title.startswith("No finding: these coefficients")
     assert "None" not in nothing._repr_html_()
-    # rules that found nothing share a line, and are told in full by the card
-    assert f"{len(diagnosis.quiet)} other rules found nothing" in text
+    # quiet rules share a line; the card has each of them
+    assert f"{len(diagnosis.quiet)} other rules without a finding" in text
     assert all(item.rule in text for item in diagnosis.notes)
     for item in (*diagnosis.notes, *diagnosis.quiet):
         assert item.rule in whole or np.isnan(item.number)
@@ -613,6 +611,6 @@ def test_text_and_card_say_first_what_misleads_most(diagnosis):
             assert diagnosis.labels.feature_names(99)[item.column] in said
     for item in diagnosis.quiet:
         assert item.sentence.split(":")[0] in whole or np.isnan(item.number)
-    assert whole.count("nothing found; ") > 5
-    assert "nothing found; " not in text
+    assert whole.count("no finding; ") > 5
+    assert "no finding; " not in text
     assert "<details" in whole

@@ -70,10 +70,14 @@ def test_what_is_no_question_is_refused(forest, table):
     three = tree.fit(table[:, :3], table[:, 0])
     huge = DecisionTreeRegressor(max_depth=2).fit(table, 1e160 * table[:, 0])
     for arguments, settings, message in (
-        ((forest, table[:1]), {}, "give the table"),
+        ((forest, table[:1]), {}, "give the training data"),
         ((three, table[:2, :3], law), {}, "it has 4 columns, and X has 3"),
         ((forest, table[:1], "tabular"), {"data": table}, r"a law .* got str"),
-        ((huge, table[:1]), {"data": table}, "has no square; divide the output"),
+        (
+            (huge, table[:1]),
+            {"data": table},
+            "expected values below .*; divide the output",
+        ),
     ):
         with pytest.raises(InvalidInput, match=message):
             limits(*arguments, **settings)
@@ -138,7 +142,7 @@ def test_a_model_that_is_read_once_has_the_numbers_of_limits(
     assert parts[0].subject.common is parts[2].subject.common
     # one that was fitted anew is noticed
     forest.fit(table, table[:, 3])
-    message = r"answers otherwise .* make po.lime.LimeExplainer"
+    message = r"values changed at .* make a new po.lime.LimeExplainer"
     with pytest.raises(InvalidInput, match=message):
         lime.limits(table[:2])
 

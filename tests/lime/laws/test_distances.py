@@ -108,7 +108,7 @@ def test_rows_far_from_the_samples_are_noted():
         (lambda: GaussianLaw.from_data([[0.0], [1.0]], n_bins=1), "n_bins"),
         (lambda: GaussianLaw.from_data([[0.0], [1.0]], kernel_width=0.0), "kernel_wid"),
         (lambda: LAW.with_width(-1.0), "kernel_width"),
-        (lambda: GaussianLaw.of([0.0, 0.0], [1.0]), "expected a number or 2 of them"),
+        (lambda: GaussianLaw.of([0.0, 0.0], [1.0]), "expected one number or 2"),
         (
             lambda: GaussianLaw.of([0.0, 0.0], [1.0, 0.0]),
             "scale: expected a number > 0",
@@ -118,7 +118,7 @@ def test_rows_far_from_the_samples_are_noted():
         (lambda: GlimeLaw(GlimeLaw(LAW)), "another law"),
         (
             lambda: LAW.columns[0].bin_index(np.array([np.nan])),
-            "no sample of its column",
+            "expected no missing value in this column",
         ),
         (lambda: SmoothLaw.of(BINS, kernel_width=0.0), "kernel_width"),
         (lambda: SmoothLaw.of(SmoothLaw.of(BINS)), "the bins of a TabularLaw"),

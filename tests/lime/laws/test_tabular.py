@@ -143,7 +143,7 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
         ({"n_bins": True}, "n_bins"),
         ({"n_bins": "quartile"}, "an integer >= 2 or edges, got 'quartile'"),
         ({"n_bins": [2, 3]}, "each of 3 columns"),
-        ({"n_bins": [2, 3, [2.0, 1.0]]}, "increase"),
+        ({"n_bins": [2, 3, [2.0, 1.0]]}, "increasing edges"),
         ({"n_bins": {"x9": 3}}, "no column 'x9'"),
         ({"weights": "even"}, "'frequency' or 'uniform'"),
         ({"kernel_width": 0.0}, "> 0"),
@@ -161,7 +161,7 @@ def test_settings_outside_their_range_are_refused(settings, message, X):
 def test_what_the_data_had_not_is_in_no_bin(X):
     with pytest.raises(InvalidInput, match="missing"):
         TabularLaw.from_data(X).columns[0].bin_index(np.array([0.0, np.nan]))
-    with pytest.raises(InvalidInput, match=r"there is 1\.5"):
+    with pytest.raises(InvalidInput, match=r"got 1\.5, which has no bin"):
         column_of([1.0, 2.0], categorical=[0]).bin_index(np.array([1.5]))
 
 
@@ -215,7 +215,7 @@ TIES = pd.DataFrame(
             EVEN,
             [[1.5], [-0.1], [0.3]],
             {},
-            ("2 rows have values beyond all that LIME draws", "'x0'"),
+            ("2 rows have values beyond all samples of LIME", "'x0'"),
             "never",
         ),
         (EVEN, [[0.0], [1.0]], {}, (), "beyond"),  # the ends of the data
@@ -223,7 +223,7 @@ TIES = pd.DataFrame(
             np.repeat([0.0, 3.0], 50)[:, None],
             [[1.5], [3.0]],
             {"n_bins": [[1.0, 2.0]]},
-            ("1 row has values in bins never drawn",),
+            ("1 row has values in bins without samples",),
             "beyond",
         ),
         (
@@ -231,8 +231,8 @@ TIES = pd.DataFrame(
             [[7.0, 0.5, 3.5]],
             {},
             (
-                "columns have one bin, so that their coefficients are 0: 'a'",
-                "fewer bins than asked for, as quantiles are equal: 'b'",
+                "columns have a single bin, so that their coefficients are 0: 'a'",
+                "fewer bins than requested, as quantiles are equal: 'b'",
             ),
             "'c'",
         ),
@@ -249,7 +249,7 @@ def test_notes_of_rows_and_columns(table, rows, settings, said, unsaid):
 def test_notes_are_in_the_result(X):
     f = po.wrap(lambda X: X[:, 0])
     result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
-    assert any("beyond all that LIME draws" in note for note in result.notes)
+    assert any("beyond all samples of LIME" in note for note in result.notes)
 
 
 def mixed():

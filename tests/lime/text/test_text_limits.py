@@ -21,7 +21,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
-from propopt.lime.diagnosis.evidence import ObservedWords
+from propopt.lime.diagnosis.evidence import WordFeatures
 from propopt.lime.finite_samples import single_text_run
 from propopt.lime.text.sampled_words import SizePlan, estimate_words
 from propopt.lime.text.word_limits import (
@@ -198,7 +198,9 @@ REFUSED = {
     "expected 'lime', 'model' or a rule.*class": lambda limits: limits(
         words=TextDocument
     ),
-    "of the model are not known": lambda _: text_limits(lengths, TEXTS, words="model"),
+    "words of the model are unknown": lambda _: text_limits(
+        lengths, TEXTS, words="model"
+    ),
     "explains rows of tables": lambda _: text_limits(po.wrap(lambda X: X[:, 0]), TEXTS),
     r"text_limits\(model, documents": lambda _: limits_of_texts(TEXTS),
     r"po\.lime\.text_limits": lambda _: limits_of_texts(np.ones((2, 3))),
@@ -425,8 +427,8 @@ def test_tiny_bandwidths_leave_one_out_and_few_samples_count(plain):
     # where no weight is left it is told without a warning
     (told,) = of(food, TREE, 1e-3).of("weight collapse: ridge")
     assert told.number == 0.0
-    assert "the ridge of 1 leaves 0.0 % of the coefficient of" in told.sentence
-    assert quiet(plain, told.rule).sentence.startswith("nothing found")
+    assert "the ridge of 1 retains 0.0 % of the coefficient of" in told.sentence
+    assert quiet(plain, told.rule).sentence.startswith("no finding")
     # P / (P + λ / N) of the eigenvalue apart from (1, ..., 1), which 12 of 13 have, and
     # of that along it; 5000 samples hardly pull the fit
     for nu in (0.02, 0.05):
@@ -494,18 +496,18 @@ def test_ignored_words_and_features_of_several_words(plain):
     assert one.number == 1.0
     assert "n-grams" in one.sentence
     assert "several words" in quiet(result, "words that are one feature").sentence
-    assert "not known" in quiet(plain, rule).sentence
+    assert "no known vectoriser" in quiet(plain, rule).sentence
 
 
 def test_what_a_model_sees():
     document = TextDocument.of("Good, good food I say", PatternWords())
     hashed = HashingVectorizer(n_features=2, norm=None)
-    seen = ObservedWords.of([CountVectorizer().fit(["good food"]), hashed], document)
-    assert seen.known.tolist() == [True, True, True, False, True]
-    assert seen.alike.max() >= 2
+    seen = WordFeatures.of([CountVectorizer().fit(["good food"]), hashed], document)
+    assert seen.used.tolist() == [True, True, True, False, True]
+    assert seen.n_sharing.max() >= 2
     assert not seen.crossing
-    unread = ObservedWords.of([Ridge()], document)
-    assert unread.known.all()
+    unread = WordFeatures.of([Ridge()], document)
+    assert unread.used.all()
     assert "no pipeline" in unread.crossing[0]
     assert wrap(pipeline(), data=NOTES).vectorisers
 
@@ -515,10 +517,10 @@ def test_estimates_several_documents_and_long_ones():
     long = text_limits(food, texts, n_samples=600)
     result = long.diagnose()
     assert result.shape == (2, 20)
-    told = (*result.told, *result.quiet)
+    told = (*result.reported, *result.quiet)
     assert {item.row for item in told if item.row is not None} <= {0, 1}
     of_both = [item.sentence for item in told if item.row is None]
-    assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
+    assert all(words.endswith("this holds for 2 of 2 documents") for words in of_both)
     assert "diagnosis" in type(result).__name__.lower()
     assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
     with pytest.raises(Refused, match="no coefficients"):
