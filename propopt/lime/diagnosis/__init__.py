@@ -1,1 +1,1 @@
-"""What LIME's coefficients hide."""
+"""The diagnosis of misleading coefficients of LIME."""
