@@ -494,7 +494,7 @@ class Function(ABC):
             names = Labels() if labels is None else labels.of_columns()
             with self.calls.as_trial(), self._announced_test(segments.starts, names):
                 self.trial.jumps = jumps_along(
-                    lambda between: self._value(between, names), segments, repr(self)
+                    lambda between: self._value(between, names), segments, self
                 )
         return self.trial.jumps
 

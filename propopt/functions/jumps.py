@@ -232,7 +232,7 @@ class Segments:
         return slopes @ weights
 
 
-def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
+def jumps_along(evaluate: Along, segments: Segments, function: object) -> Jumps:
     """The verdict: smooth if J ≤ 0.05 with 8 nodes, strongly curved if with 32."""
     ends = np.array([0.0, 1.0])
     first = segments.values(evaluate, ends)
@@ -243,7 +243,8 @@ def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
     if share <= TOLERANCE:
         return Jumps("strongly curved", share, MOST)
     again = segments.values(evaluate, ends)
-    refuse_unstable_values(first.ravel(), again.ravel(), precision_of(first), name)
+    epsilon = precision_of(first)
+    refuse_unstable_values(first.ravel(), again.ravel(), epsilon, function)
     return Jumps("jumps", share, MOST + first.size)
 
 

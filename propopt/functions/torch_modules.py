@@ -125,7 +125,7 @@ class TorchModel(WrappedModel):
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
         self.trial.call_twice(
-            lambda: (self._forward(few), self.epsilon), len(few), self.calls, repr(self)
+            lambda: (self._forward(few), self.epsilon), len(few), self.calls, self
         )
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:

@@ -20,5 +20,5 @@ def jump_test(function, X, rng=0):
     segments = Segments.between(points, numeric, np.random.default_rng(rng))
     with function.calls.as_trial():
         return jumps_along(
-            lambda between: function.value_at(between, names), segments, repr(function)
+            lambda between: function.value_at(between, names), segments, function
         )
