@@ -213,7 +213,7 @@ def test_a_bound_beside_it_has_a_root_on_the_curve():
 
 def test_equal_explanations_need_equal_totals():
     flat = po.PairwiseRobustness(po.graphs.complete_graph(N)) <= 0.0
-    with pytest.raises(Infeasible, match="the totals differ there"):
+    with pytest.raises(Infeasible, match="their totals differ"):
         po.solve(MATCHING, subject_to=[*COMPLETE, flat])
     best = po.solve(
         MATCHING, subject_to=[po.losses.Completeness(np.full(N, 2.0)), flat]
