@@ -53,7 +53,7 @@ def _plain(trade_offs: Any, name: str) -> str:
 
 
 _BECOMES: Final = {
-    "squared differences between neighbours": "more alike",
+    "squared differences between neighbours": "more similar",
     "squared differences between similar features": "smoother",
     "total size": "simpler",
 }

@@ -20,7 +20,7 @@ JOBS = {
     "  scheme: {kind: split, test_size: 0.4}\n",
 }
 SAID = {
-    "sweep": "What more alike explanations cost",
+    "sweep": "What more similar explanations cost",
     "explain": "One row and its most similar row",
     "lime": "LIME with ever more samples",
     "interactions": "Scores",

@@ -228,7 +228,7 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
     assert ratio == pytest.approx(found["more_robust"].number, rel=1e-5)
     W = front.attributions(c)
     np.testing.assert_allclose(W.sum(axis=1), E.sum(axis=1), atol=1e-9)
-    assert path.control == "Towards more alike explanations"
+    assert path.control == "Towards more similar explanations"
     found.save(tmp_path / "audit.npz")  # files have no front, and their page no slider
     loaded = po.results.Audit.load(tmp_path / "audit.npz")
     assert [x.front_path for x in explorers(loaded)] == [None]
