@@ -41,11 +41,6 @@ GROUPS = {
         "What is scored": "estimator order sets groups error",
         "How it is computed": "scheme n_jobs random_state progress",
     },
-    "propopt.interactions.Minipatches": {
-        "How many patches": "n_patches until",
-        "What is in a patch": "rows n_features columns",
-        "What is saved": "keep folder",
-    },
     "propopt.lime.LimeExplainer": {
         "What is explained": "model target output outcome",
         "Where inputs are drawn": "data law",

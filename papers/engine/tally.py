@@ -341,7 +341,7 @@ _SETTINGS = {
     "scale": "δ",
     "units": "units",
     "rule": "rule",
-    "own_gradients": "own gradients",
+    "with_gradients": "own gradients",
     "n_inducing": "inputs",
     "robustness": "robust",
     "smoothness": "smooth",

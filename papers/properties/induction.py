@@ -171,7 +171,7 @@ def inductive_distances(solved: Solved) -> pd.DataFrame:
 def _row(solved: Solved, explanation: Explanation) -> dict[str, object]:
     rule = str(explanation.parameters["rule"])
     return {
-        "rule": rule + OWN * bool(explanation.parameters["own_gradients"]),
+        "rule": rule + OWN * bool(explanation.parameters["with_gradients"]),
         "count": explanation.parameters["n_inducing"],
         "excess": excess(solved, explanation),
         **explanation.losses,

@@ -413,17 +413,17 @@ def _front(
     """The curve from exact values to similar ones, with the audited ones next to it."""
     c = front.half_weight
     aim = GradientMatching(labels.frame(front.aim))
-    found = sweep(
+    curve = sweep(
         aim + front.robust,
         {front.robust.name: np.geomspace(c / _MAX_RATIO, c * _MAX_RATIO, _N_WEIGHTS)},
         {"the audited numbers": labels.frame(front.completed(W))},
         subject_to=[front.totals],
         progress=False,
     )
-    path = front_path_of(found, found.knee())
+    path = front_path_of(curve, curve.knee())
     names = {**path.labels, aim.name: f"faithfulness to {values} values"}
     # audited values are shown even if an unused column is not zero
-    return replace(path, baselines=found.baselines, labels=names)
+    return replace(path, baselines=curve.baselines, labels=names)
 
 
 @suggests_arguments

@@ -362,8 +362,8 @@ class FittedDocuments(FittedReference):
         began = time.perf_counter()
         texts, names = read_texts(X, "X")
         items = self.with_progress(texts, progress)
-        answers = [self._answer_for(text) for text in items]
-        documents, parts, rows = zip(*answers, strict=True)
+        solved = [self._answer_for(text) for text in items]
+        documents, parts, rows = zip(*solved, strict=True)
         old = self.problem.function.text_schema
         new = (word for document in documents for word in document.words)
         words = tuple(dict.fromkeys((*old.vocabulary, *new)))

@@ -246,8 +246,8 @@ class AuditEvidence:
     def structure(self) -> SumOfProducts | None:
         """The model as a sum of products, if it is one; it is compared with f."""
         checked = CheckedStructure.of(self.function, self.points.shape[1])
-        found = checked.at(self.points, self.labels)
-        return None if isinstance(found, Reason) or not self.is_exact else found
+        computed = checked.at(self.points, self.labels)
+        return None if isinstance(computed, Reason) or not self.is_exact else computed
 
     @cached_property
     def prediction(self) -> Values:
@@ -355,13 +355,13 @@ class AuditEvidence:
     @cached_property
     def other_outputs(self) -> list[tuple[str, Values]]:
         """The predictions of other outputs and classes at the rows, by name."""
-        found = []
+        outputs = []
         for words, function in self.other_functions():
             try:
-                found.append((words, function.value_at(self.points, self.labels)))
+                outputs.append((words, function.value_at(self.points, self.labels)))
             except PropoptError:  # such as infinite log-odds
                 continue
-        return found
+        return outputs
 
     def refuse_other_outputs(self) -> None:
         """Refuse values that add up to another output than the one stated."""

@@ -254,8 +254,10 @@ def constant_factor(e: AuditEvidence) -> Diagnosis | None:
             evidence += f" Divided by it, they are {source.words}."
             values = source.values
             break
-    known = [words for y, words in _FACTORS if abs(a / y - 1.0) < 1e-3]
-    headline = f"All values are {factor} times what they should be{''.join(known)}"
+    factor_words = [words for y, words in _FACTORS if abs(a / y - 1.0) < 1e-3]
+    headline = (
+        f"All values are {factor} times what they should be{''.join(factor_words)}"
+    )
     cause, step = "a constant factor", _NEXT_STEPS["a constant factor"]
     if abs(a + 1.0) < 1e-4:
         cause, headline = "signs", "All signs are turned, as for the other class"
@@ -589,8 +591,8 @@ def _first(
     sources: ListSources, tests: SourceTest, e: AuditEvidence
 ) -> Diagnosis | None:
     """The diagnosis for the first source with which a test holds."""
-    found = (tests(e, source) for source in sources(e))
-    return next((one for one in found if one is not None), None)
+    diagnoses = (tests(e, source) for source in sources(e))
+    return next((one for one in diagnoses if one is not None), None)
 
 
 def _with(sources: ListSources, *tests: SourceTest) -> list[Test]:
@@ -625,5 +627,5 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
             "for linear and kernel models, and for the log-odds of tree ensembles.",
             verdict="undetermined",
         )
-    found = (test(e) for test in HYPOTHESES)
-    return next(one for one in found if one is not None)
+    diagnoses = (test(e) for test in HYPOTHESES)
+    return next(one for one in diagnoses if one is not None)

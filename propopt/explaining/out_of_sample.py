@@ -434,7 +434,7 @@ class FittedRows(FittedReference):
     """Fitted reference rows of a table, and all inputs of the answer for a new row.
 
     Slopes of a new row are optimal given its nearest reference rows w_j. Contributions
-    are optimised in z = (w − Φ)/√ω. With f(x) − base = t, main effects g (or 0) and the
+    are optimized in z = (w − Φ)/√ω. With f(x) − base = t, main effects g (or 0) and the
     differences r_j = w_j − g_j of reference rows, they minimise
 
         ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²

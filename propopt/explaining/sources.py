@@ -105,12 +105,12 @@ def reference_hypotheses(
             exact = shapley_against(structure, Game(table)).values(points)
         base = float(predictions.mean())
         yield ReferenceHypothesis(words=words, base=base, exact=exact)
-    for found in (
+    for candidate in (
         path_values(function, points, labels),
         sums_of_indicators(function, points, background, labels),
     ):
-        if found is not None:
-            yield found
+        if candidate is not None:
+            yield candidate
     if function.quantity.kind == "log_odds":
         base = float(logit(background.mean(expit(f))))
         words = "values over the log-odds of the mean probability"

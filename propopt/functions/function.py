@@ -66,13 +66,13 @@ class Function(ABC):
     __array_ufunc__ = None  # np.float64(0.5) * function calls __rmul__
 
     def __add__(self, other: object) -> Function:
-        own_terms, base = self.as_sum
+        first_terms, base = self.as_sum
         if _is_number(other):
-            return self._summed(own_terms, base + float(other))
+            return self._summed(first_terms, base + float(other))
         if not isinstance(other, Function):
             return NotImplemented
         terms, constant = other.as_sum
-        return self._summed(_merged((*own_terms, *terms)), base + constant)
+        return self._summed(_merged((*first_terms, *terms)), base + constant)
 
     __radd__ = __add__
 

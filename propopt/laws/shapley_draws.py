@@ -114,8 +114,8 @@ def shapley_of_sets(
     size = len(sets) - 2
     for block in BATCH_BUDGET.blocks(n_points * size, 8 * background.size):
         n, s = np.divmod(np.arange(block.start, block.stop), size)
-        is_known = sets[s + 1][:, player_of_column]
-        mixed = np.where(is_known[:, None], points[n, None], background)
+        from_row = sets[s + 1][:, player_of_column]
+        mixed = np.where(from_row[:, None], points[n, None], background)
         values = value(mixed.reshape(-1, len(player_of_column))).reshape(len(n), -1)
         for k, part in enumerate(parts):
             differences = values.take(part, axis=1) - at_points[n, None]

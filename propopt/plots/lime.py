@@ -65,7 +65,9 @@ def _features(explanation: LimeExplanation) -> tuple[str, ...]:
     return explanation.labels.feature_names(explanation.shape[1])
 
 
-def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -> int:
+def _position(
+    names: Sequence[str], feature: str | int, where: str = "column {}"
+) -> int:
     """The position of a column or word, from its name or its position."""
     if feature in names:
         return names.index(str(feature))
@@ -127,7 +129,7 @@ def lime_map(
     """
     subject = explanation.require_table("lime_map")
     features = _features(explanation)
-    pair = _place(features, first), _place(features, second)
+    pair = _position(features, first), _place(features, second)
     if pair[0] == pair[1]:
         raise InvalidInput("lime_map: expected two columns, got one twice")
     point = subject.points[[explanation.position(row)]]
@@ -275,7 +277,7 @@ def lime_path(
         largest_first = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest_first.tolist() if sizes[j] > 0.0]
     else:
-        shown = [_place(names, one, where) for one in features]
+        shown = [_position(names, one, where) for one in features]
     axes, changes = axes_or_new(ax, 6.8, 3.9), path.sign_changes
     line_ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
@@ -402,7 +404,7 @@ def lime_profile(
     beta = explanation.coefficients[n]
     features, j = _features(explanation), int(np.abs(beta).argmax())
     if feature is not None:
-        j = _place(features, feature)
+        j = _position(features, feature)
     subject = explanation.require_table("lime_profile")
     point, column = subject.points[[n]], subject.law.columns[j]
     means, words = subject.profiles(point)[j][0], column.bins

@@ -45,7 +45,7 @@ class InducingSection(Section):
     """
 
     rule: str
-    own_gradients: Annotated[
+    with_gradients: Annotated[
         bool,
         Field(
             description="explain each new input with its own gradient as one more "
@@ -190,7 +190,7 @@ class InductiveSection(Section):
                 model = clone(explainer).set_params(inducing=inducing)
                 model.fit(inputs[:count], gradients[:count])
                 path = model.explain_path(points, pairs)
-                if rule.own_gradients:
+                if rule.with_gradients:
                     n_shared_here = len(inputs[:count][:n_shared])
                     with_gradients = model.explain_path(
                         points, pairs, gradients=gradients_of_points
@@ -207,7 +207,7 @@ class InductiveSection(Section):
                         )
                         for new, old in zip(with_gradients, path, strict=True)
                     ]
-            settings = {"rule": rule.rule, "own_gradients": rule.own_gradients}
+            settings = {"rule": rule.rule, "with_gradients": rule.with_gradients}
             for explanation, best in zip(path, optima, strict=True):
                 parameters = {**settings, **explanation.parameters}
                 named = replace(explanation, method=METHOD, parameters=parameters)

@@ -104,7 +104,7 @@ class Curvature:
         self.beta = beta
         self.gamma = gamma
 
-    def stored(self, W: Attributions) -> Array:
+    def in_layout(self, W: Attributions) -> Array:
         """A contiguous copy of W (N, D) in this layout."""
         return np.array(W, order="C")
 
@@ -171,7 +171,7 @@ class OperatorCurvature(Curvature):
         stiff = self.beta * self._P.largest >= PRECONDITIONED
         return self._P if stiff and isinstance(self._P, LatticeLaplacian) else None
 
-    def stored(self, W: Attributions) -> Array:
+    def in_layout(self, W: Attributions) -> Array:
         return np.array(W.T, order="C")
 
     def restored(self, X: Array) -> Attributions:
@@ -259,8 +259,8 @@ class NewtonLasso:
         """The optimum, from that for weights nearby where one is given."""
         kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
         H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
-        G = H.stored(self._G)
-        W = np.zeros_like(G) if start is None else H.stored(start.W)
+        G = H.in_layout(self._G)
+        W = np.zeros_like(G) if start is None else H.in_layout(start.W)
         # the optimum for λ = 0, if available, minus the shift by λ
         if start is None and (guess := H.guess(2.0 * G)) is not None:
             W = _soft(guess, np.array(0.5 * lasso.weight))

@@ -512,7 +512,8 @@ REFUSALS = [
     ),
     (
         lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(1, 10))),
-        f"{AFTER}it: its rows are not those of the old version: 0 missing, 9 unexpected",
+        f"{AFTER}it: its rows are not those of the old version: "
+        "0 missing, 9 unexpected",
     ),
     (
         lambda f: po.compare(f["a"], explained(f["m"], f["X"] + 1, slice(9))),

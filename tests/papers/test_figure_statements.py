@@ -348,7 +348,7 @@ def test_own_gradients_that_are_less_faithful_fail():
 
     def key(one):
         own = one.parameters
-        return own["rule"], own["own_gradients"], own["n_inducing"]
+        return own["rule"], own["with_gradients"], own["n_inducing"]
 
     def other(own):
         return (own[0], not own[1], own[2]) if own[0] == "subset" else own

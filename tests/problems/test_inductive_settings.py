@@ -36,7 +36,7 @@ for line in OF_LINES:
     AMONG = AMONG.replace(line, "")
 RULES = {
     "subset": "{rule: subset, counts: [10, 40]}",
-    "own": "{rule: subset, own_gradients: true, counts: [10, 40]}",
+    "own": "{rule: subset, with_gradients: true, counts: [10, 40]}",
     "random": "{rule: random, counts: [10, 40]}",
     "kmeans": "{rule: kmeans, counts: [10, 40]}",
     "farthest": "{rule: farthest, counts: [10, 40]}",
@@ -104,7 +104,7 @@ def test_with_smoothness_an_input_that_is_appended_again_is_smoothed_twice(write
 
 def test_own_gradients_make_new_inputs_more_faithful(write):
     given = "{rule: given, inputs: [[0, 0], [1, 1], [-1, 1]]}"
-    rules = f"{{rule: all}}\n    - {{rule: all, own_gradients: true}}\n    - {given}"
+    rules = f"{{rule: all}}\n    - {{rule: all, with_gradients: true}}\n    - {given}"
     _, trade_offs = swept(write(instead("{rule: all}", rules)))
     result = inductive(trade_offs)
     for without, own in zip(result[:4], result[4:8], strict=True):

@@ -122,7 +122,8 @@ def runs_of_row(
         return expected(limits, value, n_samples, ridge, first_row)
 
     # all bins of a column that occur have one probability
-    alike = replace(law, columns=tuple(column.with_equal_shares for column in law.columns))
+    columns = tuple(column.with_equal_shares for column in law.columns)
+    alike = replace(law, columns=columns)
     theories = {
         "expected": theory(),
         "row": theory(first_row=False),

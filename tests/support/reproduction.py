@@ -40,7 +40,7 @@ objective:
 inductive:
   inducing:
     - {rule: subset, counts: &counts [3, 10, 20, 40, 60]}
-    - {rule: subset, own_gradients: true, counts: *counts}
+    - {rule: subset, with_gradients: true, counts: *counts}
     - {rule: random, counts: *counts}
     - {rule: greedy, tolerance: 1e-12, counts: *counts}
 sweep: {kernel_robustness: [0.05]}
@@ -120,7 +120,7 @@ def with_losses(result, rule, change, *, own=False):
     def changed(one):
         if one.parameters.get("rule") != rule:
             return one
-        if one.parameters.get("own_gradients") is not own:
+        if one.parameters.get("with_gradients") is not own:
             return one
         factor = change(int(one.parameters["n_inducing"] or 0))
         losses = {name: factor * value for name, value in one.losses.items()}

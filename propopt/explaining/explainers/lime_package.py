@@ -56,7 +56,7 @@ def package_fit(
     In regression the label 1 has the coefficients, and 0 their negatives.
     """
 
-    def answers(inputs: Any) -> Array:
+    def predictions(inputs: Any) -> Array:
         values = values_of(inputs)
         if vars(explainer).get("mode") == "regression":
             return values
@@ -64,7 +64,7 @@ def package_fit(
 
     fit = explainer.explain_instance(
         instance,
-        answers,
+        predictions,
         labels=(1,),
         num_features=n_columns if n_selected is None else n_selected,
         num_samples=n_samples,

@@ -213,14 +213,12 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "contribution": "An attribution in units of the output; those of a row "
     "add up to its prediction minus the base.",
     "slope": "The change of the output per unit of a column.",
-    "background": "The rows that supply values for columns that count as "
-    "unknown.",
+    "background": "The rows that supply values for columns that count as unknown.",
     "base": "The mean prediction over the background, from which "
     "contributions are counted.",
     "main effect": "The centred partial dependence of a column: its mean "
     "effect over the background.",
-    "faithful": "Close to the model's slopes or Shapley values at the "
-    "row.",
+    "faithful": "Close to the model's slopes or Shapley values at the row.",
     "robust": "Similar rows get similar attributions.",
     "trade-off curve": "All explanations in which no loss can be made smaller "
     "without making another larger.",
@@ -229,22 +227,18 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "gap": "The certificate gap: the proved share of the objective "
     "by which any explanation could still be better.",
     # the other terms of the field
-    "baseline": "An explanation by another method, measured on the same "
-    "losses.",
-    "exact values": "Shapley values for the background, computed without "
-    "sampling.",
+    "baseline": "An explanation by another method, measured on the same losses.",
+    "exact values": "Shapley values for the background, computed without sampling.",
     "feature": "A column of the table, or a word, a pixel, an embedding.",
     "gradient matching": "The loss of faithfulness: squared distances from the "
     "slopes or Shapley values.",
     "graph": "Pairs of similar rows or columns, with weights.",
     "interaction": "The joint effect of columns beyond the sum of their "
     "separate effects.",
-    "interventional": "With the values of unknown columns taken from background "
-    "rows.",
+    "interventional": "With the values of unknown columns taken from background rows.",
     "knee": "The point of the trade-off curve beyond which either "
     "property costs more than the other gains.",
-    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 "
-    "%.",
+    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
     "loss": "A number that is zero where a property holds fully, and "
     "larger the less it holds.",
     "minipatch": "A few rows and columns, drawn at random, to which one "
@@ -264,8 +258,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "those beyond main effects.",
     "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
-    "standard error": "The typical distance of a sampled number from its exact "
-    "value.",
+    "standard error": "The typical distance of a sampled number from its exact value.",
     "target that": "The values that the explanation approximates, such as "
     "Shapley values or slopes.",
     "weight": "The factor of a loss in the objective.",
@@ -273,8 +266,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "target error": "The estimated share by which the objective is worse "
     "because the model was sampled; 0 where nothing was "
     "sampled.",
-    "clear": "Not turned by any change of the row's attributions up to "
-    "a stated size.",
+    "clear": "Not turned by any change of the row's attributions up to a stated size.",
     "certain": "The same in every near-optimal explanation.",
     "retained": "The share of faithfulness that an explanation still has; "
     "the target itself has 100 %.",
@@ -282,8 +274,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "effects nor predictions require.",
     "level": "The largest change of any column between models that "
     "differ by chance alone.",
-    "law": "The sampling distribution of values around a row, each "
-    "column by itself.",
+    "law": "The sampling distribution of values around a row, each column by itself.",
     "limit of LIME": "The value that LIME's coefficients approach with more "
     "and more samples.",
 }

@@ -38,8 +38,8 @@ class Conjunctions(Boxes):
     ) -> Conjunctions:
         """Products of factors (L, K), padded with −1, without a word twice in a row."""
         words = np.repeat(np.arange(n_words), 2)
-        is_kept = np.tile(np.array([[True, False], [False, True]]), (n_words, 1))
-        return cls(base, values, paths, (Sets.of_codes(words, is_kept),), n_words)
+        is_present = np.tile(np.array([[True, False], [False, True]]), (n_words, 1))
+        return cls(base, values, paths, (Sets.of_codes(words, is_present),), n_words)
 
     @classmethod
     def of(

@@ -140,7 +140,10 @@ def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
         ({"weights": "equal"}, "weights: expected 'frequency' or 'uniform'"),
         ({"units": "slopes"}, "units: expected 'gradient' or 'output'"),
         ({"law": "normal"}, "law: expected 'tabular', 'gaussian' or a law of po"),
-        ({"law": "gaussian", "weights": "uniform"}, "weights: expected none, as the gaussian law has"),
+        (
+            {"law": "gaussian", "weights": "uniform"},
+            "weights: expected none, as the gaussian law has",
+        ),
         ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
         ({**own, "n_bins": 5}, taken),
         ({**own, "weights": "uniform"}, taken),

@@ -55,7 +55,7 @@ inductive:
   inducing:
     - {rule: all}
     - {rule: greedy, counts: [3, 5], tolerance: 0.1}
-    - {rule: given, inputs: [[0, 0], [1, 1]], own_gradients: true}
+    - {rule: given, inputs: [[0, 0], [1, 1]], with_gradients: true}
 sweep: {kernel_robustness: [0.1, 1]}
 ---  # a table
 data: {csv: table.csv, target: y, explain: 8, standardize: true,
