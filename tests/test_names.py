@@ -1,12 +1,8 @@
-"""Names of the package say what a thing is: a list of banned words, which only shrinks.
-
-``python tests/test_names.py`` writes the table of what remains, ``tests/names.txt``.
-"""
+"""Names of the package say what a thing is: none has a banned word."""
 
 import ast
 import re
 from collections import defaultdict
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +11,6 @@ import propopt
 
 
 PACKAGE = Path(propopt.__file__).parent
-TABLE = Path(__file__).with_name("names.txt")
 
 BANNED = {
     *("own", "told", "whose", "kept", "asked", "said", "came"),
@@ -73,9 +68,8 @@ def is_banned(name: str, is_definition: bool) -> bool:
     return bool(BANNED & words_of(name)) or (is_definition and name in RENAMED)
 
 
-@cache
-def remaining() -> dict[str, set[str]]:
-    """The names by room that are banned; modules are written ``room/module``."""
+def banned_names() -> dict[str, set[str]]:
+    """The banned names by room, files among them."""
     rooms = defaultdict(set)
     for path in sorted(PACKAGE.rglob("*.py")):
         room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -84,13 +78,6 @@ def remaining() -> dict[str, set[str]]:
         names = names_in(path.read_text("utf-8"))
         rooms[room] |= {name for name, kind in names if is_banned(name, kind)}
     return {room: names for room, names in rooms.items() if names}
-
-
-def allowed() -> dict[str, set[str]]:
-    """The table of names that remain: a line for each room."""
-    lines = [line for line in TABLE.read_text("utf-8").splitlines() if ": " in line]
-    pairs = (line.split(": ", 1) for line in lines if not line.startswith("#"))
-    return {room: set(names.split()) for room, names in pairs}
 
 
 @pytest.mark.parametrize(
@@ -113,24 +100,5 @@ def test_words_of_names_are_found_in_both_cases(name, is_definition, banned):
     assert is_banned(name, is_definition) == banned
 
 
-def test_no_name_has_a_banned_word_but_those_that_remain():
-    new = {
-        room: names - allowed().get(room, set()) for room, names in remaining().items()
-    }
-    assert {room: names for room, names in new.items() if names} == {}
-
-
-def test_the_table_of_what_remains_has_no_name_that_is_gone():
-    gone = {
-        room: names - remaining().get(room, set()) for room, names in allowed().items()
-    }
-    assert {room: names for room, names in gone.items() if names} == {}
-
-
-if __name__ == "__main__":
-    text = (
-        "# Names with banned words that remain, by room. The table may only shrink.\n"
-    )
-    for room, names in sorted(remaining().items()):
-        text += f"{room}: {' '.join(sorted(names))}\n"
-    TABLE.write_text(text, "utf-8")
+def test_no_name_has_a_banned_word():
+    assert banned_names() == {}

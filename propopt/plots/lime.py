@@ -129,7 +129,7 @@ def lime_map(
     """
     subject = explanation.require_table("lime_map")
     features = _features(explanation)
-    pair = _position(features, first), _place(features, second)
+    pair = _position(features, first), _position(features, second)
     if pair[0] == pair[1]:
         raise InvalidInput("lime_map: expected two columns, got one twice")
     point = subject.points[[explanation.position(row)]]
