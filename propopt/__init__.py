@@ -26,7 +26,7 @@ Choose losses and weights yourself::
         po.graphs.knn_graph(X, 8)
     )
     po.solve(objective)  # one explanation
-    po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # a trade-off curve
+    po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # po.TradeOffs, a curve
 
 `po.Smoothness` and `po.Sparsity` are two more losses, and `po.Sampling` has the seed.
 Everything else is in namespaces:

@@ -119,7 +119,8 @@ def test_an_unknown_argument_is_refused_with_those_that_there_are(name):
 
 @pytest.mark.parametrize("place", [po, *PACKAGES], ids=lambda place: place.__name__)
 def test_a_name_that_a_namespace_has_not_is_an_error_of_ours(place):
-    with pytest.raises(errors.NoSuchName, match=r"^po\S* has no 'TreeExplainer'; what"):
+    message = r"^po\S* has no 'TreeExplainer'; instead"
+    with pytest.raises(errors.NoSuchName, match=message):
         _ = place.TreeExplainer
     known = next(name for name in getattr(place, "__all__", NAMES) if len(name) > 5)
     with pytest.raises(errors.NoSuchName, match=f"did you mean '{known}'"):

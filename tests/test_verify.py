@@ -387,9 +387,9 @@ FORGERIES = {
         "a column that is said not to move": lambda f: f.scale("metric", 0.0),
         "a fixed row": lambda f: f.scale(
             "problem_data.pairwise_robustness.fixed",
-            place=f.arrays["problem_data.pairwise_robustness.near"][0, 0],
+            place=f.arrays["problem_data.pairwise_robustness.neighbours"][0, 0],
         ),
-        "who is near": lambda f: f.swap("problem_data.pairwise_robustness.near"),
+        "who is near": lambda f: f.swap("problem_data.pairwise_robustness.neighbours"),
         "how near": lambda f: f.scale("problem_data.pairwise_robustness.similarities"),
         "a main effect": lambda f: f.scale("problem_data.pairwise_robustness.offset"),
         "no main effects": lambda f: f.arrays.pop(

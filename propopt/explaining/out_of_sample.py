@@ -63,7 +63,7 @@ from propopt.tables.frames import Labels, numbers_of_rows
 # ---- The optimum of new rows, given fixed rows
 
 
-MEASURES: Final = (
+MEASURES_OF_ROWS: Final = (
     "losses",
     "value",
     "value_of_zero",
@@ -272,7 +272,10 @@ class OutOfSampleRows:
 
 def stacked_measures(rows: Sequence[OutOfSampleRows]) -> Mapping[str, Array]:
     """The measures of single rows with different columns, stacked to (m, ...)."""
-    return {name: np.array([getattr(row, name) for row in rows]) for name in MEASURES}
+    return {
+        name: np.array([getattr(row, name) for row in rows])
+        for name in MEASURES_OF_ROWS
+    }
 
 
 def _square(w: Array) -> Array:
@@ -714,7 +717,9 @@ class FittedRows(FittedReference):
             for part in BATCH_BUDGET.blocks(len(members), n_bytes):
                 rows = members[part]
                 block = self._block(rows, phi, neighbours, main_effects, moves, total)
-                measures = {name: getattr(block, name) for name in ("w", *MEASURES)}
+                measures = {
+                    name: getattr(block, name) for name in ("w", *MEASURES_OF_ROWS)
+                }
                 measures["similarity"] = block.similarities.sum(axis=-1)
                 if deviations is not None:
                     changes = self._moved(block, deviations[rows], moves[rows])

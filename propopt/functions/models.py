@@ -41,7 +41,7 @@ from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels, listed
 
 
-Result = TypeVar("Result")
+_Returned = TypeVar("_Returned")
 
 
 CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
@@ -87,8 +87,11 @@ class CalledModel(WrappedModel):
         return np.concatenate(parts)
 
     def _call_model(
-        self, call: Callable[[Points, Labels], Result], points: Points, labels: Labels
-    ) -> Result:
+        self,
+        call: Callable[[Points, Labels], _Returned],
+        points: Points,
+        labels: Labels,
+    ) -> _Returned:
         """The model's result; an error names new categories or missing values."""
         try:
             return call(points, labels)

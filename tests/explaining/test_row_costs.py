@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import (
-    MEASURES,
+    MEASURES_OF_ROWS,
     FittedReference,
     FittedRows,
     OutOfSampleRows,
@@ -128,7 +128,7 @@ def test_many_rows_are_solved_as_each_by_itself():
         many = OutOfSampleRows(**own, **common)
         for n in range(7):
             one = OutOfSampleRows(**{name: x[n] for name, x in own.items()}, **common)
-            for name in ("w", *MEASURES):
+            for name in ("w", *MEASURES_OF_ROWS):
                 now = np.asarray(getattr(one, name))
                 assert now.tobytes() == getattr(many, name)[n].tobytes(), name
             assert one.moved(E[n]).tobytes() == many.moved(E)[n].tobytes()
