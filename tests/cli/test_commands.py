@@ -115,7 +115,7 @@ def test_what_is_wrong_stops_all_files_before_any_work(file, tmp_path, out, caps
     table = write(tmp_path, "cubic_attributions", FILE)
     same = f"would write the same files as {file}; give one of them another name:\n"
     for arguments, told in [
-        (["--solver", "simplex"], f"{file}:1: solver: 'simplex' is not known"),
+        (["--solver", "simplex"], f"{file}:1: solver: 'simplex' is unknown"),
         ([bad], f"{bad}:12: seed: expected a number >= 0, got -1\n"),
         ([other], f"{other}:12: name: {same}"),
         ([table], f"{table}:1: {same}"),

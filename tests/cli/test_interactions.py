@@ -66,7 +66,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
     assert stored["job"] == "interactions"
     assert stored["n_sets"] == stored["n_candidates"] == 45
     assert stored["settings"]["scheme"]["n_patches"] == 420
-    fitted_patches = {"why": "as asked", "n_patches": 420, "most": 420}
+    fitted_patches = {"why": "as requested", "n_patches": 420, "most": 420}
     assert stored["patches"] == {**fitted_patches, "until": None, "share": None}
     # how well it predicts is told beside a constant
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(TARGET))
