@@ -729,7 +729,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("interactions", "n_candidates: exp", lambda h, _: h.update(n_candidates=1)),
     ("interactions", "columns: expected those", lambda h, _: h["columns"].pop()),
     ("interactions", "columns: expected at", lambda h, _: h["columns"][0].clear()),
-    ("interactions", "not_used: expected pl", lambda h, _: h.update(not_used=[3])),
+    ("interactions", "not_used: expected in", lambda h, _: h.update(not_used=[3])),
     ("interactions", "not_used: expected sc", lambda h, _: h.update(not_used=[1])),
     ("interactions", "not_used: .* once", lambda h, _: h.update(not_used=[1, 1])),
     ("interactions", "monte_carlo: expected", lambda _, a: a["monte_carlo"].fill(1)),
