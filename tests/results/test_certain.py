@@ -148,7 +148,7 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
     assert "standard errors" in certain.notes[0]
     # of an exact one nothing, and neither of one of which nothing is known
-    assert "not known" in repr(BEST.certain())
+    assert "unknown" in repr(BEST.certain())
     exact = Estimate(values=G.copy(), source="exact", exact=True)
     assert "exact" in repr(po.solve(with_target(exact)).certain())
     known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
@@ -176,7 +176,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
-    assert "ball" in repr(ball)
+    assert "upper bounds" in repr(ball)
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])
@@ -214,7 +214,7 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     proof = " ".join(lines[10:])
     delta = 0.05 * np.sqrt((best.attributions**2).sum(axis=1).mean())
     assert f"the cost of moving one row by {delta:.3g}" in proof
-    assert "not known" in proof
+    assert "unknown" in proof
     half = str(po.solve(objective()).certain()).splitlines()[0]
     share = (BEST.certain().budget ** 2 < OPTIMUM * SIGN_PRICES).mean()
     assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"

@@ -176,7 +176,7 @@ def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound
     for objective, message in (
         (None, "the losses give"),
         (po.GradientMatching(np.ones((4, 2))), "expected W with 4 points"),
-        (po.GradientMatching(other), "'size' missing, 'dose' not known"),
+        (po.GradientMatching(other), "'size' missing, 'dose' unexpected"),
     ):
         with pytest.raises(InvalidInput, match=message):
             po.results.Explanation.load(sound, objective=objective)

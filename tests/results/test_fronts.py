@@ -83,7 +83,7 @@ def test_too_few_weights_are_refused_or_solved_between():
     few = WEIGHTS[::8]
     refused = front_of("robust", few)
     assert isinstance(refused, Reason)
-    assert "off by" in refused.reason
+    assert "may be" in refused.reason
     front = front_of("robust", few, po.solve)
     assert front.error <= MOST_ERROR
     best = po.solve(po.GradientMatching(G) + 0.7 * ROBUST).attributions
@@ -103,4 +103,4 @@ def test_what_has_no_such_front_says_why():
     assert "bounds" in ExactFront.of(bounded.optimized, "smoothness").reason
     assert "fewer than" in front_of("robust", WEIGHTS[:2]).reason
     alone = po.results.Explanation(attributions=G, method="mine")
-    assert "not known" in ExactFront.of([alone], "smoothness").reason
+    assert "not available" in ExactFront.of([alone], "smoothness").reason

@@ -65,7 +65,7 @@ def test_plots_draw_slopes_and_contributions(name, slopes, contributions, X):
         if given is slopes and name in SUMS:
             assert repr(slopes.to_shap(X).base_values).startswith("None")
             with pytest.raises(
-                InvalidInput, match=r"these are slopes.*kind='contributions'"
+                InvalidInput, match=r"slopes do not add up.*kind='contributions'"
             ):
                 SUMS[name](slopes.to_shap(X))
         else:
