@@ -394,15 +394,15 @@ OTHERS = [
             scaled(u, c),
             {"law": "none", "kind": "slopes"},
             scaled(1.001 * u, c),
-            "another .* its value is",
+            "differs from the model.* its value is",
         )
         for u, c in ((1e-10, 0.0), (1e-10, 1.0), (1.0, 1e6))
     ),
-    (black_box, {}, scaled(1.0, 1.0), "another function .* its value is"),
-    (FUNCTION, {"kind": "slopes"}, ONES, "another function .* its target is"),
+    (black_box, {}, scaled(1.0, 1.0), "differs from the model.* its value is"),
+    (FUNCTION, {"kind": "slopes"}, ONES, "differs from the model.* its target is"),
     (FUNCTION, {}, black_box, "fitted to a Function"),
     (black_box, {}, FUNCTION, "fitted to the model itself"),
-    (FUNCTION, IN_OUTPUT, po.wrap(between), "another function .* its target is"),
+    (FUNCTION, IN_OUTPUT, po.wrap(between), "differs from the model.* its target is"),
 ]
 
 
@@ -423,7 +423,9 @@ def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
         W = file["reference.attributions"].copy()
     W[5, 0] += 1e-6 * np.abs(W).max()
     write_signed(path, {**members_of(path), "reference.attributions.npy": npy(W)})
-    with pytest.raises(InvalidInput, match=r"row 5 does not add up|is said to be"):
+    with pytest.raises(
+        InvalidInput, match=r"row 5 does not add up|target and attributions give"
+    ):
         po.Explainer.load(path, model)
 
 

@@ -127,7 +127,7 @@ def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(mo
     again = po.explain(model, DOCUMENTS, **settings, **QUIET)
     np.testing.assert_allclose(again.attributions, first.attributions, atol=1e-6)
     settings["contributions"][0, first.labels.features.index("slow")] = 1.0
-    with pytest.raises(InvalidInput, match="document 0 has one of 'slow'"):
+    with pytest.raises(InvalidInput, match="document 0 has one for 'slow'"):
         po.explain(model, DOCUMENTS, **settings)
 
 
@@ -144,7 +144,7 @@ def test_what_has_no_meaning_for_documents_is_refused(model):
     ):
         with pytest.raises(InvalidInput, match=f"^{list(settings)[-1]}: "):
             po.explain(model, DOCUMENTS, **settings)
-    with pytest.raises(InvalidInput, match="TextLaw deletes words"):
+    with pytest.raises(InvalidInput, match="TextLaw is for documents"):
         po.explain(np.sum, np.eye(3), law=po.lime.TextLaw(), kind="slopes")
 
 
@@ -294,7 +294,7 @@ def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path)
     table = front.distances().set_index("method")
     assert table["excess"]["shapley"] == 0.0  # the target: weight zero
     assert table["excess"][["run", "limit"]].isna().all()
-    assert "miss" in table["not_compared"]["limit"]
+    assert "violates completeness" in table["not_compared"]["limit"]
     assert "weight.completeness" not in table
     assert not front.on_front[-2:].any()
     front.save(tmp_path / "front.npz")
