@@ -528,7 +528,9 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
     note = told(T, grouped)
     assert "d × a and c (2) matter" in note
     assert "a and c × b (-1) can replace" in note
-    with pytest.raises(InvalidInput, match="columns of the explained table have no names"):
+    with pytest.raises(
+        InvalidInput, match="columns of the explained table have no names"
+    ):
         told(T.to_numpy(), grouped)
 
 

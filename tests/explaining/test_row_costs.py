@@ -114,7 +114,6 @@ def test_many_rows_are_solved_as_each_by_itself():
     axis = np.where(rng.random((7, 6)) < 0.2, 0.0, rng.uniform(0.3, 2.0, (7, 6)))
     fields = {
         "target": rng.normal(size=(7, 6)),
-        "near": rng.integers(0, 9, (7, 9)),
         "similarities": rng.random((7, 9)),
         "fixed": rng.normal(size=(7, 9, 6)),
         "shared": rng.random((7, 9, 6)) < 0.8,

@@ -201,7 +201,7 @@ def test_other_weights_are_refused(weights: Any, told: str) -> None:
 
 def test_slopes_have_no_background_and_documents_none() -> None:
     for how in ({"kind": "slopes"}, {"contributions": "slopes"}):
-        with pytest.raises(InvalidInput, match="sample_weight: it weighs"):
+        with pytest.raises(InvalidInput, match="sample_weight: it weights"):
             po.explain(MODELS["linear"], X, data=TABLE, sample_weight=WEIGHTS, **how)
 
 
@@ -293,7 +293,7 @@ def test_an_audit_of_a_file_takes_them(tmp_path: Any) -> None:
     ("job", "told"),
     [
         ("lime: {}\n", "only explain, audit and compare"),
-        ("explain: {kind: slopes}\n", "sample_weight: it weighs the background"),
+        ("explain: {kind: slopes}\n", "sample_weight: it weights the background"),
     ],
 )
 def test_a_file_refuses_weights_without_a_meaning(
