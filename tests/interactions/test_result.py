@@ -272,7 +272,7 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
     assert [abs(row.value) for row in bars.rows] == [9, 8, 7, 7, 6, 6, 5, 5, 5, 4]
     rest = "5 others, at most 4 in size; 5 of them clearly not zero"
     assert bars.others_in_words == rest
-    assert "all 1,225 together" in card.trust[0].sentence
+    assert "for all 1,225 sets" in card.trust[0].sentence
     assert card.title.startswith("6 pairs of 15 matter jointly, beyond")
     assert card.title.endswith("; in 9 each can replace the other")
 
@@ -429,7 +429,7 @@ OTHERS = r"columns are not those of the graph: "
     ("scores", "settings", "message"),
     [
         (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' not known"),
-        (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' not known"),
+        (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' unexpected"),
         (PAIRS, {"level": 1.5}, "level: expected a number between 0 and 1"),
         (WEAK, {}, r"none of 4 pairs .*Bonferroni of 4.*no edge$"),
         (scores_of(NAMES, {(0, 1): -1.0}), {}, r"has no edge$"),
