@@ -428,7 +428,7 @@ OTHERS = r"columns are not those of the graph: "
 @pytest.mark.parametrize(
     ("scores", "settings", "message"),
     [
-        (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' not known"),
+        (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' unexpected"),
         (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' unexpected"),
         (PAIRS, {"level": 1.5}, "level: expected a number between 0 and 1"),
         (WEAK, {}, r"none of 4 pairs .*Bonferroni of 4.*no edge$"),
