@@ -25,7 +25,7 @@ UNTYPED = (
     "propopt.problems.file.ProblemSchema.interactions",
     "propopt.problems.file.read_schema",
     "propopt.problems.jobs.interactions.InteractionsSection",
-    "propopt.problems.jobs.interactions.InteractionsSection.answers",
+    "propopt.problems.jobs.interactions.InteractionsSection.outputs",
     "propopt.problems.jobs.interactions.InteractionsSection.documents",
     "propopt.problems.jobs.interactions.InteractionsSection.solve",
     "propopt.problems.jobs.interactions.write_interactions_figure",

@@ -350,7 +350,7 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
         yield AuditFinding(
             f"price_of_{share}",
             f"{start} the avoidable differences changes the values by {change} % on "
-            f"average and {_share(signs)} of the large signs.",
+            f"average, and the signs of {_share(signs)} of the large values.",
             *(price, "share of the squared sum", "depends on settings"),
             advice=advice,
             basis="proved",
@@ -395,7 +395,7 @@ def _background(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         "background",
         f"With half of the {B:,} background rows, the values change by "
         f"{percent(math.sqrt(share))} % on average, and {_share(signs)} of the "
-        "large signs change.",
+        "signs of large values change.",
         *(share, unit, "depends on settings"),
         advice=""
         if diagnosis.source == PATHS

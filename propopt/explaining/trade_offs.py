@@ -772,8 +772,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         nearest = None if best is None else self.nearest_at(best)
         if nearest is not None:
             name, excess = nearest
-            words = f"nearest baseline for these weights: {name}, {percent(excess)} % "
-            words += "above the best possible"
+            words = f"closest baseline at these weights: {name}; its objective is "
+            words += f"{percent(excess)} % above the minimum"
             question = "Which other explanation comes nearest?"
             yield Finding(words, "checked", question, name)
 

@@ -31,7 +31,7 @@ class ExactFormula(Function):
 
     @property
     def products(self) -> Reason:
-        """The reason for no structure: it needs a number of columns."""
+        """Why there is no sum of products: the number of columns is not given."""
         return Reason(
             f"{self!r} takes any number of columns; products_in(n) is for n of them"
         )

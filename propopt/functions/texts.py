@@ -198,7 +198,7 @@ class TextFunction(WrappedModel):
         return EXACT
 
     def effects_at(self, points: Points) -> NDArray[np.bool_]:
-        """Which gradients are effects: all of them."""
+        """A mask: all gradients of texts are effects of deleting a word, no slopes."""
         return np.ones(points.shape, bool)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
@@ -216,7 +216,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def trial(self) -> Trial:
-        """Facts about the model from test rows; sums leave them to their parts."""
+        """Test calls of the model; for a sum of functions, each summand has its test."""
         return Trial(done=bool(self.terms))
 
     @cached_property
@@ -362,7 +362,7 @@ class TextFunction(WrappedModel):
         return DocumentFunction(self, document)
 
     def documents_of(self, X: Any, what: str = "X") -> list[TextDocument]:
-        """The documents of texts; all their words must be in the vocabulary.
+        """Convert strings to documents; unknown words are refused.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ class TorchModel(WrappedModel):
 
     @property
     def products(self) -> Reason:
-        """The reason for no structure: layers mix columns."""
+        """Why the module is no sum of products: its layers mix columns."""
         return Reason(
             "layers of a torch module are no sum of products of single columns"
         )

@@ -167,7 +167,9 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
     """Indices of the features of each set, (Q, r), ascending in each row."""
     if isinstance(sets, str):
         if sets != "all":
-            raise InvalidInput(f"sets: expected 'all' or sets of names, got {sets!r}")
+            raise InvalidInput(
+                f"sets: expected 'all' or a list of sets of feature names, got {sets!r}"
+            )
         return features.all_sets(read_order(order, len(features)))
     chosen = [_read_set(members, features) for members in _as_list(sets, "sets")]
     if not chosen:

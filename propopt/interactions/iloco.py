@@ -272,7 +272,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     @suggests_arguments
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the predictors, and score the sets and each feature.
+        """Fit the learners, and score each feature and each requested set of features.
 
         Parameters
         ----------

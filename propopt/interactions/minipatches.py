@@ -474,7 +474,7 @@ class Minipatches:
 
     @property
     def precision(self) -> float | None:
-        """The share ``until`` at which fitting stops; None fits all patches."""
+        """The precision at which fitting of patches stops, or None for a fixed number."""
         return PRECISE if self.n_patches is self.until is None else self.until
 
     def fit(
@@ -561,7 +561,7 @@ class Minipatches:
         )
 
     def coverage(self, n_table: int, features: Features) -> PatchCoverage:
-        """The probability that a patch enters a prediction, for a table of N rows."""
+        """The probability that a patch is used to predict a given row of N."""
         return PatchCoverage(
             row_share=rows_in_patch(self.rows, n_table) / n_table,
             n_features=len(features),

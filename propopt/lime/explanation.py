@@ -1053,14 +1053,15 @@ class LimeExplanation(
             trust.append(
                 Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
             )
-        N, compared = self.shape[0], "value in its bin"
+        N = self.shape[0]
+        compared = "value in its bin, minus the output in other bins"
         if self.documents:
-            compared = "word than without it"
+            compared = "word, minus the output without it"
         quantity, unit = self.quantity, self.units
         if quantity is not None and quantity.kind != "value":
             unit = quantity.noun
         subtitle = (
-            "LIME with ever more samples: how much higher the output is with each "
+            "LIME's coefficients for infinitely many samples: the output with each "
             f"{compared}, in {unit}"
         )
         if N > 1:

@@ -195,7 +195,7 @@ class PropertyLoss(Atom, ABC):
 
     @cached_property
     def map(self) -> LinearMap:
-        """The linear map A of attributions."""
+        """The linear map A of the loss φ(A(W) − T), applied to attributions W."""
         raise NotImplementedError
 
     @property

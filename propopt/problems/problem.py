@@ -130,7 +130,7 @@ class Problem:
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:
-        """The selected optimum: that of the aim, or at the knee.
+        """The optimum that the card shows: by the aim, else the knee of the curve.
 
         Raises
         ------

@@ -216,8 +216,8 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
             f"{for_quantity(self.quantity)}, over {plural(N, 'row')}",
-            subtitle="share of rows with a clear sign, and share with this column "
-            f"clearly first by {self.by}",
+            subtitle="share of rows in which the sign of a feature is clear, and in "
+            f"which the feature is clearly first by {self.by}",
             blocks=[Table.of(head, lines, rest)],
             trust=[
                 Finding(f"clear: {self.meaning}", "chosen"),
@@ -387,7 +387,7 @@ def _sampling(best: Optimum) -> tuple[Array, str]:
     """The standard errors subtracted for sampled values, and a note on them."""
     nothing, errors = np.zeros(best.shape), best.standard_errors
     if errors is None and is_exact(best):
-        return nothing, "the target is exact"
+        return nothing, "the target has no sampling error"
     if errors is None:
         return nothing, "the target error is not known and not included"
     blocks = 0 if best.target is None else best.target.n_blocks

@@ -450,7 +450,8 @@ class Comparison(
                 how = "per row (root mean square)"
                 how = how if self.kind == "versions" else "on average"
                 size = f"{self.distances[order[0]]:.3g}{self._noun}"
-                words = f"{self.features[order[0]]} differs most, by {size} {how}."
+                words = f"{' and '.join(self.names)} differ most in "
+                words += f"{self.features[order[0]]}: by {size} {how}."
             yield Finding(words, "checked")
             yield from self._base(level)
         else:

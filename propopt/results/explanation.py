@@ -390,7 +390,7 @@ class Explanation(
         return {loss.name: loss.value_at(array) for loss in losses}
 
     def scaled(self, scale: ArrayLike) -> Explanation:
-        """Convert slopes to units of a scale: one factor for each feature.
+        """Multiply the slopes by one factor for each feature, such as its deviation.
 
         Parameters
         ----------

@@ -255,7 +255,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of clear reasons by rank, among the rows with such a reason."""
+        """For each rank k, the share of rows with a k-th reason in which it is clear."""
         clear_by_rank = [
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
         ]
@@ -446,7 +446,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     def _read(self) -> Iterator[str]:
         """Notes on how to read the reasons."""
         if self.source:
-            yield f"ranked by {self.source}"
+            yield f"reasons are ranked by {self.source}"
         if self.predictions is not None:
             yield (
                 "per cent: the probability at the prediction minus this contribution, "

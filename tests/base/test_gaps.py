@@ -73,7 +73,7 @@ def test_the_table_says_errors_as_numbers_and_in_words():
     assert curves["numbers"].to_frame()["target_error"].isna().all()
     cells = [target_error_cell(curve.optimized[0]) for curve in curves.values()]
     assert float(cells[0]) > 0.0
-    assert cells[1:] == ["exact", "not known", "not known"]
+    assert cells[1:] == ["exact", "unknown", "unknown"]
     sparse = po.solve(po.GradientMatching(DRAWN) + 0.1 * po.Sparsity())
     assert target_error_cell(sparse).startswith("≤ ")
     points = [*curves["drawn"].optimized, *curves["exact"].optimized]  # said once

@@ -105,7 +105,7 @@ def test_termination_while_a_file_is_written_leaves_no_draft(
     monkeypatch.setattr(pd.DataFrame, "to_csv", terminated)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
     assert list(out.iterdir()) == []
-    assert "files that were written are whole" in capsys.readouterr().err
+    assert "written files are complete" in capsys.readouterr().err
 
 
 @posix

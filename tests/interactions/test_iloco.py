@@ -305,7 +305,7 @@ def test_names_of_any_kind_are_read_and_are_those_of_scores_alone():
 
 SETS = [
     ([("age", "hight")], r"no feature 'hight' \(did you mean .height.\?\); the"),
-    ("pairs", "sets: expected 'all' or sets of names, got 'pairs'"),
+    ("pairs", "sets: expected 'all' or a list of sets of feature names, got 'pairs'"),
     ([], "sets: expected at least one set, got none"),
     (["ab"], "sets: a set: expected names in a list, got 'ab'"),
     ([("age",), ("age", "height")], "expected sets of one size, got sizes 1, 2"),

@@ -108,7 +108,9 @@ class MainEffects(
     def validate(self) -> None:
         """Refuse half a fit."""
         if (self.r_squared is None) != (self.r_squared_of_all is None):
-            raise InvalidInput("r_squared: of columns and of all, or of neither")
+            raise InvalidInput(
+                "r_squared: expected values for columns and in total, or none at all"
+            )
 
     def __repr__(self) -> str:
         n_points, n_features = self.explanation.shape

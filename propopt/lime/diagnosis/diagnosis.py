@@ -44,7 +44,7 @@ class LimeDiagnosis(
     Parameters
     ----------
     findings : tuple of LimeFinding
-        Findings, the most misleading first.
+        Findings, the most serious first.
     notes : tuple of LimeFinding
         Findings that hardly mislead: severities below 0.25.
     quiet : tuple of LimeFinding
@@ -125,7 +125,7 @@ class LimeDiagnosis(
 
     @property
     def reported(self) -> tuple[LimeFinding, ...]:
-        """The findings and notes, the most misleading first."""
+        """The findings and notes, the most serious first."""
         return self.findings + self.notes
 
     @property
@@ -134,11 +134,11 @@ class LimeDiagnosis(
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules with findings, the most misleading first; notes do not count."""
+        """The rules with findings, the most serious first; notes do not count."""
         return tuple(dict.fromkeys(finding.rule for finding in self.findings))
 
     def of(self, rule: str) -> tuple[LimeFinding, ...]:
-        """The findings and notes of one rule, the most misleading first.
+        """The findings and notes of one rule, the most serious first.
 
         Parameters
         ----------
@@ -211,7 +211,9 @@ class LimeDiagnosis(
             ],
             trust=[
                 Finding(f"coefficients {self.source}"),
-                Finding(f"{rules} checked: each compares a number with its threshold"),
+                Finding(
+                    f"{rules} of diagnosis: each compares a number with a threshold"
+                ),
             ],
             settings=in_full | dict(self._quiet_numbers()),
             chapters=self._table,
@@ -284,7 +286,7 @@ class LimeDiagnosis(
 
 
 def _by_rule(items: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:
-    """The findings of each rule, the most misleading first."""
+    """The findings of each rule, the most serious first."""
     return {
         rule: tuple(item for item in items if item.rule == rule)
         for rule in dict.fromkeys(item.rule for item in items)
