@@ -343,7 +343,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--allow-code",
             action="store_true",
-            help="import Python objects that files name, which runs code",
+            help="allow problem files to import and run Python code",
         )
         if name == "check":
             continue
@@ -370,7 +370,7 @@ def _parser() -> argparse.ArgumentParser:
             const=_OUTPUT_FOLDER,
             metavar="DIR",
             help="continue an interrupted run, and save finished fits in DIR (default: "
-            "the folder of the output); give it after the files",
+            "the folder of the output); write this option after the files",
         )
     for name in ("sweep", "interactions"):
         subs[name].add_argument(
@@ -411,7 +411,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=os.path.abspath,
         metavar="ATTRIBUTIONS",
-        help="a .csv or .npz with attributions, instead of that of the file",
+        help="a .csv or .npz with attributions; replaces that of the file",
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)
@@ -436,7 +436,7 @@ FILE needs three lines; paths are relative to its folder:
   model: {booster: model.txt}       # by LightGBM's save_model
   audit: {attributions: shap.csv, output: log_odds, data: rows.csv}
 
-Omit output for regressions. data has the background rows of the attributions; omit it
+Omit output for regressions. In audit, data names the background rows of SHAP; omit it
 for path-dependent values.
 """
 

@@ -178,9 +178,10 @@ def optimized(e: AuditEvidence) -> Diagnosis | None:
     return Diagnosis(
         cause="optimized contributions",
         headline="They are optimized contributions of propopt",
-        evidence=f"Optimizing changed the exact values by {share} % of their size. "
-        f"For the exact ones: {start.headline[0].lower()}{start.headline[1:]}.",
-        next_step="Report them as optimized; .contributions has the exact ones.",
+        evidence=f"They differ from the exact values by {share} % of their size. "
+        f"The exact values: {start.headline[0].lower()}{start.headline[1:]}.",
+        next_step="Call them optimized contributions, not SHAP values; .contributions "
+        "of the explanation has the exact values.",
         verdict="undetermined" if start.values is None else "depends on settings",
         values=e.W,
         source="optimized contributions",

@@ -749,7 +749,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return Document(
             title=self._title(best),
             subtitle=f"{plural(len(self.optimized), 'optimized explanation')}"
-            f", {plural(len(self.baselines), 'other')}",
+            f", {plural(len(self.baselines), 'baseline')}",
             trust=[*self._trust(), *self._nearest(best)],
             settings={} if best is None else dict(made_by(best)),
             chapters=partial(front_chapters, self),

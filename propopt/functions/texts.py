@@ -216,7 +216,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def trial(self) -> Trial:
-        """Test calls of the model; for a sum of functions, each summand has its test."""
+        """Test calls of the model; in a sum of functions, each summand has one."""
         return Trial(done=bool(self.terms))
 
     @cached_property

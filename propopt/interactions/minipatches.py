@@ -474,7 +474,7 @@ class Minipatches:
 
     @property
     def precision(self) -> float | None:
-        """The precision at which fitting of patches stops, or None for a fixed number."""
+        """The precision at which fitting stops; None for a fixed number of patches."""
         return PRECISE if self.n_patches is self.until is None else self.until
 
     def fit(

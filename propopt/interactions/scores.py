@@ -204,8 +204,8 @@ def _cautions(scores: InteractionScores) -> Iterator[str]:
         yield (
             f"Fewer than {FEW_ROWS} {label}s determine the standard error of "
             f"{counted_sets(scores, count)} (at least "
-            f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
-            f"test more {label}s."
+            f"{np.nanmin(scores.effective_rows):.1f}). The normal approximation is "
+            f"doubtful there: test more {label}s."
         )
     if count := int(np.isnan(scores.monte_carlo).sum()):
         yield (

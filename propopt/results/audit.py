@@ -354,7 +354,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             f"{self.settings.get('attributions', 'given')}",
             blocks=[*self._sheet.verdict(), *self._summary()],
             trust=[
-                Finding(f"answers: {', '.join(counts)}"),
+                Finding(f"all checks: {', '.join(counts)}"),
                 Finding("an audit does not show that the model is right", "not said"),
             ],
             settings=self.settings,
@@ -376,7 +376,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             return f"{headline} ({count} checks show it)"
         open_questions = sum(x.verdict == "undetermined" for x in self.findings)
         more = f", {open_questions} undetermined" if open_questions else ""
-        return f"Nothing is wrong{more}"
+        return f"No errors were found{more}"
 
     def _summary(self) -> Iterator[Finding]:
         """The five answers that a reviewer reads first."""

@@ -1,4 +1,4 @@
-"""Clear signs and ranks: those that no small change of a row turns.
+"""Clear signs and ranks: no small change of a row's attributions turns them.
 
 A row w of contributions is compared with its contributions φ before optimization, and
 with 2w − φ at twice the distance. A row moves linearly from φ towards the values that
@@ -50,7 +50,7 @@ _AT_ONCE: Final = 4_000_000
 
 @final
 class Clear(Result, kind="propopt clear", noun="saved clear statements", version=1):
-    """Signs and ranks that no small change of a row turns.
+    """Signs and ranks that no small change of a row's attributions turns.
 
     A sign, or the rank of a column in its row, is *clear* if it survives every change
     of the row by δ that does not change the row sum, and is the same before
@@ -138,7 +138,8 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     def meaning(self) -> str:
         """The property of a clear sign or rank, as a verb phrase."""
         also = f", and is the same in {self.ends}" if self.ends else ""
-        return f"survives any change of its row by {self.delta:.2g} {self.unit}{also}"
+        start = "stays if the attributions of its row change by up to "
+        return f"{start}{self.delta:.2g} {self.unit}{also}"
 
     def to_frame(self) -> pd.DataFrame:
         """Summarise the clear signs of each feature, one table row each.

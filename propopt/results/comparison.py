@@ -527,7 +527,7 @@ class Comparison(
         verb = "rose" if other > one else "fell"
         words = f"The base {verb} from {one:.4g} to {other:.4g}{self._noun} "
         words += f"({other - one:+.3g})"
-        if other == one:
+        if f"{one:.4g}" == f"{other:.4g}":
             words = f"The base stayed at {one:.4g}{self._noun}"
         if level is not None and level.bases is not None:
             words += f"; a change of {level.base_limit:.2g} would be flagged"
@@ -640,9 +640,11 @@ class Comparison(
     def _trust(self, first: Finding) -> Iterator[Finding]:
         """The basis of the findings, and how often chance raises an alarm."""
         if self.prices is not None:
-            yield Finding("the costs of hiding a change are proved", "proved")
+            words = "the least cost of equal explanations for both is proved"
+            yield Finding(words, "proved")
         if self.level is None:
-            yield Finding("nothing is tested without refits", "not said")
+            words = "without refits, no change is tested against chance"
+            yield Finding(words, "not said")
         elif self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]
             yield Finding(
@@ -663,7 +665,7 @@ class Comparison(
     def _bar(self, j: int) -> Bar:
         """The distance of a column, with its mean size before and after."""
         one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
-        note = f"mean size {one:.3g} to {other:.3g}"
+        note = f"mean size {one:.3g} before, {other:.3g} after"
         if self.kind == "groups":
             means = [f"{side[:, j].mean():+.3g}" for side in (self.before, self.after)]
             note = minus(f"mean {' to '.join(means)}; {note}")

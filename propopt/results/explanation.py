@@ -179,9 +179,9 @@ class Explanation(
     Print it for a summary. :meth:`to_frame` is the table of attributions, and
     :meth:`top` the columns that matter most. ``gap`` is the proved share by which any
     explanation could still be better. :meth:`clear` has the signs and ranks that no
-    small change of a row turns, :meth:`certain` those of every near-optimal
-    explanation, :meth:`reasons` the reasons of each row in sentences. :meth:`save`
-    writes a file.
+    small change of a row's attributions turns, :meth:`certain` those of every
+    near-optimal explanation, :meth:`reasons` the reasons of each row in sentences.
+    :meth:`save` writes a file.
 
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 9)[:, None]
@@ -842,12 +842,12 @@ class Explanation(
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Clear:
-        """Find the signs and ranks that no small change of a row turns.
+        """Find signs and ranks that no small change of the attributions turns.
 
-        A sign or a rank is clear if it survives every change of its row by ``delta``
-        that does not change the row sum. It must also be the same in the contributions
-        before optimization, and at twice the move away from them. For slopes, these are
-        the slopes before optimization, and there is no sum. If neither is known, only
+        A sign or a rank is clear if it survives all changes of its row's attributions
+        by ``delta`` that preserve their sum. It must also be the same in the
+        contributions before optimization, and at twice the move away from them. For
+        slopes, these are the slopes before optimization, and there is no sum. If neither is known, only
         changes by ``delta`` are considered.
 
         Parameters

@@ -152,11 +152,11 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
         top = f"The largest column differs from that of the {kind} values"
     large = np.abs(phi) > _LARGE * np.abs(phi).max(axis=1).mean()
     turned = int((large & (np.sign(W) != np.sign(phi))).sum())
-    signs = f"{turned:,} of {int(large.sum()):,} large signs change"
+    signs = f"{turned:,} of {int(large.sum()):,} large values change their sign"
     moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
     yield Finding(
-        f"{top}; {signs if turned else 'no large sign changes'}. Values change by "
-        f"{percent(moved)} % on average."
+        f"{top}; {signs if turned else 'no large value changes its sign'}. Values "
+        f"change by {percent(moved)} % on average."
     )
 
 
@@ -276,7 +276,7 @@ def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
     """The share of clear signs, as a finding."""
     number, survive = rounded_percent(share), _survive(explanation, delta)
     basis: Basis = "estimated" if is_sampled(explanation) else "checked"
-    sentence = f"{number} of signs {survive}; the others may turn"
+    sentence = f"{number} of signs {survive}; the others may change"
     if share == 1.0:
         sentence = f"all signs {survive}"
     return Finding(sentence, basis, "Which signs are clear?", number)
@@ -302,7 +302,7 @@ def _survive(explanation: Optimum, delta: float) -> str:
     unit = "slopes"
     if explanation.units == "output":
         unit = unit_of(explanation.quantity)
-    return f"survive any change of their row by {delta:.2g} {unit}"
+    return f"stay if the attributions of their row change by up to {delta:.2g} {unit}"
 
 
 def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:

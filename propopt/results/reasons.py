@@ -72,7 +72,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     Reasons are sorted by row and rank. A row with fewer than k contributions towards
     the decision has fewer reasons. A reason is *clear* if its direction and its rank
-    survive every small change of the row, before and after optimization.
+    survive every small change of the attributions, before and after optimization.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """For each rank k, the share of rows with a k-th reason in which it is clear."""
+        """For each rank, the clear share of the reasons that rows have at this rank."""
         clear_by_rank = [
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
         ]
@@ -410,7 +410,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
         return Document(
             title=f"Reasons for {self._side}: {self._finding}",
-            subtitle=f"contributions towards it in {self.unit}, largest first{most}",
+            subtitle=f"contributions in this direction, in {self.unit}, largest first"
+            f"{most}; share of clear ones among the rows with such a reason",
             blocks=blocks if N > 1 else [*map(Finding, self.words)],
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *notes],
             settings={

@@ -321,7 +321,7 @@ class _Reader:
     # ---- explanations of propopt, shap and lime
 
     def _explanation(self, best: ExplanationFields) -> ImportedAttributions:
-        source = f"an explanation, {best.method}"
+        source = f"explanation of propopt, {best.method}"
         result = self._in_order(best.attributions, best.base_value, best.labels, source)
         result = replace(
             result, units=best.units, quantity=best.quantity, explanation=best

@@ -93,7 +93,7 @@ def test_rows_of_a_grid_keep_their_numbers(done):
     assert table["row"].unique().tolist() == [80, 7]
     assert table.loc[table["row"] == 80, "value"].tolist() == [1.0, 1.0]
     assert "predicts 2 for row 80 (" in cube.printed
-    assert "misleads" not in cube.printed
+    assert "severity" not in cube.printed
     assert names(cube.folder) == ["file.json", "file.npz", "file.svg", "file_lime.csv"]
     assert cube.stored["findings"] is None
 

@@ -77,7 +77,7 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
     indices = [seen.index(part) for part in parts]
     assert indices == sorted(indices)
     share = best.clear().share
-    assert f"{100 * share:.0f} % of signs survive any change" in seen
+    assert f"{100 * share:.0f} % of signs stay if the attributions" in seen
     for machinery in ("sha256", "8 nearest of 500", "solver", "gradient_matching"):
         assert machinery not in seen
         assert machinery in hidden
@@ -88,7 +88,7 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
     rest = W.abs().mean()[order[5:]]
     assert lines[7] == f"2 others, at most {rest.max():.3g} in size"
     assert lines[8].startswith("optimal (gap 0) · target exact")
-    assert lines[-1].endswith("the others may turn")
+    assert lines[-1].endswith("the others may change")
     assert "gradient_matching" not in str(best)
     assert len(repr(best).splitlines()) == 1
     # and clear signs are counted after loading as well

@@ -280,7 +280,7 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     best = cancer(40)
     clear = best.clear()
     assert clear.meaning == (
-        f"survives any change of its row by {clear.delta:.2g} log-odds, and is the "
+        f"stays if the attributions of its row change by up to {clear.delta:.2g} log-odds, and is the "
         "same in the exact contributions and at twice the move away from them"
     )
     card = str(clear)
@@ -288,9 +288,9 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
         card.split()
     )
     assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
-    assert f"{100 * clear.share:.0f} % of signs survive any change" in str(best)
+    assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
     said = best.document().settings["clear signs"]
-    assert said.startswith(f"{100 * clear.share:.0f} % survive any change of their row")
+    assert said.startswith(f"{100 * clear.share:.0f} % stay if the attributions")
     assert f"by {clear.delta:.2g} log-odds" in said
     best.save(tmp_path / "best")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")

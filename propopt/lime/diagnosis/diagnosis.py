@@ -23,10 +23,10 @@ from propopt.tables.frames import Labels
 
 
 _HEAD: Final = (
-    "what misleads, the worst of each rule",
-    "number",
-    "threshold",
-    "severity",
+    "rule, and its worst case",
+    "statistic",
+    "limit",
+    "severity (0 to 1)",
 )
 
 

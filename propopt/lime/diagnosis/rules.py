@@ -127,9 +127,9 @@ def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
 
     low, high = ends
     sentence = (
-        "over the bins of the column the mean of f always {direction}, from "
+        "from bin to bin the mean output always {direction}, from "
         f"{case.about}{{low:.4g}} to {{high:.4g}}. The coefficient is {{sign}}, "
-        "{beta:.4g}: it is a contrast of bins and not a slope"
+        "{beta:.4g}: it compares this bin with the others, and is not a slope"
     )
     fields = {
         "direction": np.where(high < low, "falls", "rises"),
@@ -153,9 +153,9 @@ def cancellation(case: RowsEvidence) -> RuleOutcome:
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
     sentence = (
-        f"the column moves the mean of f by {case.about}{{range:.4g}}, from "
+        f"the column moves the mean output by {case.about}{{range:.4g}}, from "
         "{low:.4g} to {high:.4g} over its bins. Its coefficient is {beta:.4g}, as the "
-        "row's bin is close to the mean of the others{otherwise}"
+        "mean of this bin is close to that of the others{otherwise}"
     )
     fields = {"range": ranges, "low": low, "high": high, "beta": case.beta}
     fields["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
@@ -564,10 +564,10 @@ def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
         return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
     sentence = (
-        f"{100.0 * number:.2f} % of the samples count with the kernel width "
-        f"{case.law.kernel_width:.4g}. The explanation describes the whole table; the "
-        "row matters only through its bins. Interactions have at most "
-        f"{100.0 * most:.1f} % of the variance of f"
+        f"with the kernel width {case.law.kernel_width:.4g} the effective sample size "
+        f"is {100.0 * number:.2f} % of the samples. The explanation describes the "
+        "whole table; the row matters only through its bins. Interactions account for at "
+        f"most {100.0 * most:.1f} % of the variance of the output"
     )
     remedy = "a narrower kernel; look at the path of coefficients over widths"
     # coefficients of additive functions are the same at all widths

@@ -57,7 +57,7 @@ _OF_DRAWS = ("precision", "max_evaluations")
     ),
     delta=(
         Nonnegative | None,
-        "the change of a row that a clear reason withstands, in the unit of the "
+        "the change of attributions that a clear reason withstands, in the unit of the "
         "output; by default 5 % of the root mean square size of a row",
     ),
 )

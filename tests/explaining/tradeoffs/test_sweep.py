@@ -384,7 +384,7 @@ def test_the_card_shows_ends_baselines_and_what_is_missing():
     assert all(map(is_lazy, curve.optimized))
     (table,) = curve.document().chapters()[-1].blocks
     assert len(table.frame) == 41
-    for shown in ("At the knee", "41 optimized explanations, 1 other", "&lt;b&gt;"):
+    for shown in ("At the knee", "41 optimized explanations, 1 baseline", "&lt;b&gt;"):
         assert shown in card
     assert "interrupted" not in card
     assert po.TradeOffs(optimized=(), baselines=(), losses=("a",))._repr_html_()

@@ -362,7 +362,7 @@ def test_an_interrupted_run_keeps_what_is_done(reproduce, file, tmp_path, capsys
     assert "**Interrupted**: 1 of 2 panels" in page
     assert "every optimum is certified" in readme
     assert reproduce(tmp_path / "none", figure(panel(file, stop))) == (130, None)
-    assert "files that were written are whole" in capsys.readouterr().err
+    assert "written files are complete" in capsys.readouterr().err
 
 
 def test_a_page_is_old_or_new(reproduce, file, tmp_path, monkeypatch, capsys):
