@@ -174,8 +174,8 @@ def test_what_would_have_been_seen_is_where_flags_begin(tested):
     sizes = (np.abs(side[:, 0]).mean() for side in (found.before, found.after))
     one, other = sizes
     assert note.endswith(
-        f"mean size {one:.3g} before, {other:.3g} after (×{other / one:.2g}), flagged from "
-        f"×{found.detectable_factor[0]:.2g}"
+        f"mean size {one:.3g} before, {other:.3g} after (×{other / one:.2g}), "
+        f"flagged from ×{found.detectable_factor[0]:.2g}"
     )
     bare = dataclasses.replace(found, level=None)
     assert np.isnan(bare.detectable_factor).all()

@@ -280,8 +280,8 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     best = cancer(40)
     clear = best.clear()
     assert clear.meaning == (
-        f"stays if the attributions of its row change by up to {clear.delta:.2g} log-odds, and is the "
-        "same in the exact contributions and at twice the move away from them"
+        f"stays if the attributions of its row change by up to {clear.delta:.2g} "
+        "log-odds, and is the same in the exact contributions and at twice the move away from them"
     )
     card = str(clear)
     assert f"clear: {clear.meaning} the target has no sampling error" in " ".join(

@@ -566,8 +566,8 @@ def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
     sentence = (
         f"with the kernel width {case.law.kernel_width:.4g} the effective sample size "
         f"is {100.0 * number:.2f} % of the samples. The explanation describes the "
-        "whole table; the row matters only through its bins. Interactions account for at "
-        f"most {100.0 * most:.1f} % of the variance of the output"
+        "whole table; the row matters only through its bins. Interactions account for "
+        f"at most {100.0 * most:.1f} % of the variance of the output"
     )
     remedy = "a narrower kernel; look at the path of coefficients over widths"
     # coefficients of additive functions are the same at all widths
