@@ -847,8 +847,8 @@ class Explanation(
         A sign or a rank is clear if it survives all changes of its row's attributions
         by ``delta`` that preserve their sum. It must also be the same in the
         contributions before optimization, and at twice the move away from them. For
-        slopes, these are the slopes before optimization, and there is no sum. If neither
-        is known, only changes by ``delta`` are considered.
+        slopes, these are the slopes before optimization, and there is no sum. If
+        neither is known, only changes by ``delta`` are considered.
 
         Parameters
         ----------

@@ -126,7 +126,7 @@ def test_a_direction_is_said_in_shares_of_rows():
     columns = ["up", "down", "both", "some", "none"]
     card = mine(W, labels=Labels(None, tuple(columns)))
     assert str(card).splitlines()[0].startswith("mine: ")
-    assert "not proved: it was not optimized\nall signs survive" in str(card)
+    assert "not proved: it was not optimized\nall signs stay" in str(card)
     said = {line.split()[0]: line for line in str(card).splitlines()[2:]}
     assert said["up"].split() == ["up", "2", "raises", "in", "all", "rows"]
     assert said["down"].endswith(" 1.5  lowers in all rows")

@@ -281,7 +281,8 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     clear = best.clear()
     assert clear.meaning == (
         f"stays if the attributions of its row change by up to {clear.delta:.2g} "
-        "log-odds, and is the same in the exact contributions and at twice the move away from them"
+        "log-odds, and is the same in the exact contributions and at twice the move "
+        "away from them"
     )
     card = str(clear)
     assert f"clear: {clear.meaning} the target has no sampling error" in " ".join(
@@ -291,7 +292,7 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
     said = best.document().settings["clear signs"]
     assert said.startswith(f"{100 * clear.share:.0f} % stay if the attributions")
-    assert f"by {clear.delta:.2g} log-odds" in said
+    assert f"by up to {clear.delta:.2g} log-odds" in said
     best.save(tmp_path / "best")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert str(loaded.clear()) == card
