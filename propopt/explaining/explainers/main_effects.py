@@ -106,7 +106,7 @@ class MainEffects(
             raise InvalidInput(f"r_squared: expected {n_columns}, got {len(fit)}")
 
     def validate(self) -> None:
-        """Refuse half a fit."""
+        """Check that the R² of a fit is complete, for columns and in total."""
         if (self.r_squared is None) != (self.r_squared_of_all is None):
             raise InvalidInput(
                 "r_squared: expected values for columns and in total, or none at all"
