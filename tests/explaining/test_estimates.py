@@ -277,9 +277,9 @@ def test_texts_are_drawn_until_each_document_is_precise():
         return po.lime.text_limits(of_texts, DOCUMENTS, **settings)
 
     first = drawn()
-    goal = min(size(row.errors, row.coefficients) for row in first.rows) / 2.0
+    goal = min(size(row.errors, row.coefficients) for row in first.records) / 2.0
     found = drawn(precision=goal)
-    for row in found.rows:
+    for row in found.records:
         assert size(row.errors, row.coefficients) <= goal
     assert found.evaluations > 2 * first.evaluations
     words = r"wanted of document [01], and they are"

@@ -367,7 +367,7 @@ def test_names_of_own_values_are_aligned_or_refused():
             )
     with pytest.raises(InvalidInput, match=r"^pairwise_robustness: expected W with 40"):
         po.PairwiseRobustness(GRAPH, offset=G[:3])
-    with pytest.raises(Refused, match="give a small limit in place of zero"):
+    with pytest.raises(Refused, match="give a small limit instead of zero"):
         po.solve(matching + smooth, subject_to=[offset <= 0.0])
 
 

@@ -159,7 +159,7 @@ def test_words_say_what_changed():
     assert (new - old).quantity.in_words() == words
     assert (-old + new).quantity.in_words() == words
     name = "HistGradientBoostingClassifier"
-    assert str((new - old).quantity) == f"{words}, by {name} less {name}"
+    assert str((new - old).quantity) == f"{words}, by {name} minus {name}"
     assert ((new + old) / 2).quantity.in_words() == "mean of log-odds of sick = 1"
     assert (new + old).quantity.in_words() == "sum of log-odds of sick = 1"
     assert (new + 2 * old).quantity.in_words() == "weighted sum of log-odds of sick = 1"

@@ -227,7 +227,7 @@ def test_what_is_of_the_same_units_or_says_none_is_compared():
     assert table["excess"].isna().tolist() == [False, True, False]
     # what says nothing is taken to be in units of the target
     assert table["units"].tolist() == ["output", "gradient", "output"]
-    words = "it is slopes, and the target parts of the output"
+    words = "it is slopes, and the target is parts of the output"
     assert table["not_compared"]["slopes"] == words
     # targets say theirs
     assert po.GradientMatching(scaled).units == "scaled"
