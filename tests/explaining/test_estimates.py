@@ -282,7 +282,7 @@ def test_texts_are_drawn_until_each_document_is_precise():
     for row in found.records:
         assert size(row.errors, row.coefficients) <= goal
     assert found.evaluations > 2 * first.evaluations
-    words = r"wanted of document [01], and they are"
+    words = r"requested of document [01], and they are"
     with pytest.warns(ImpreciseWarning, match=words):
         less = drawn(precision=goal, max_evaluations=800)
     assert less.evaluations <= 800 + len(DOCUMENTS)  # and each document itself

@@ -136,7 +136,7 @@ def test_rows_that_are_judged():
 def test_drawn_groups_are_whole(n_folds):
     scheme = DataSplit(n_folds=n_folds, groups=GROUPS)
     for seed in range(5):
-        folds = scheme.drawn_folds(60, seed, None, np.repeat(np.arange(12), 5))
+        folds = scheme.drawn_folds(60, seed, np.repeat(np.arange(12), 5))
         assert len(folds) == (n_folds or 1)
         for fold in folds:
             assert not set(GROUPS[fold.test]) & set(GROUPS[fold.training])

@@ -188,7 +188,7 @@ def test_columns_in_another_order_are_put_right_by_name(kind, frame):
 def test_laws_go_by_the_names_of_columns(frame):
     law = TabularLaw.from_data(frame)
     f = po.wrap(lambda X: np.asarray(X)[:, 0])
-    with pytest.raises(InvalidInput, match="'c' not known"):
+    with pytest.raises(InvalidInput, match="'c' unexpected"):
         po.lime.limits(f, frame.rename(columns={"c": "z"}), law)
     with pytest.raises(InvalidInput, match="it has 3 columns, and X has 2"):
         po.lime.limits(f, frame[["a", "b"]], law)

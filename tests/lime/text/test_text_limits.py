@@ -146,7 +146,7 @@ def test_what_was_read_wrong_is_not_believed(tree):
     object.__setattr__(f, "structure", Claimed([0.1], [[0]]))
     read = checked_subsets(f, document)
     assert isinstance(read, Reason)
-    assert "differs from its values by" in read.reason
+    assert "differs from its answer by" in read.reason
     found = text_limits(f, TEXTS[:1])
     assert found.sources == ("exact (all 64 sets of words)",)
     assert found.reasons[0] == read.reason
@@ -508,7 +508,7 @@ def test_what_a_model_sees():
     assert not seen.crossing
     unread = WordFeatures.of([Ridge()], document)
     assert unread.used.all()
-    assert "no pipeline" in unread.crossing[0]
+    assert "no scikit-learn pipeline" in unread.crossing[0]
     assert wrap(pipeline(), data=NOTES).vectorisers
 
 
