@@ -180,7 +180,25 @@ class Declared:
                 _refuse_shape(name, codec.axes, shape, sizes)
 
     def resolve(self, name: str, value: Any) -> None:
-        """Set a lazy field to its computed value, which is checked."""
+        """Set a lazy field to its computed value, which is checked.
+
+        Parameters
+        ----------
+        name : str
+            The name of the field.
+        value : object
+            The result of :class:`Lazy`. The value of a transient field is not checked.
+
+        Returns
+        -------
+        None
+            The object holds the value.
+
+        Raises
+        ------
+        InvalidInput
+            If the value is not valid, or its shape contradicts another field.
+        """
         if name in self._transient:
             vars(self)[name] = value
             return
@@ -191,7 +209,20 @@ class Declared:
         """Refuse fields that contradict each other; subclasses say which."""
 
     def missing_reason(self, name: str, default: str) -> str:
-        """Why a transient field is empty: the error of pickle, or the default."""
+        """Why a transient field is empty: the error of pickle, or the default.
+
+        Parameters
+        ----------
+        name : str
+            The name of a transient field.
+        default : str
+            The reason if no pickle has lost the value.
+
+        Returns
+        -------
+        str
+            The reason in words.
+        """
         reason = vars(self).get(_UNPICKLED, {}).get(name)
         return default if reason is None else f"a pickle has lost it: {reason}"
 

@@ -202,7 +202,27 @@ class TextFunction(WrappedModel):
         return np.ones(points.shape, bool)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        """The effects as a target, in units of the output."""
+        """Estimate the effects of words as a target, in units of the output.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            The count of each word in each document.
+        labels : Labels
+            The labels that :meth:`read` returned; they distinguish documents with equal
+            counts.
+
+        Returns
+        -------
+        Estimate
+            Its values (N, D) are exact: f minus f without the word.
+
+        Raises
+        ------
+        InvalidInput
+            If no document, or more than one, has these counts, or a value of f is not
+            finite.
+        """
         result = super().estimate_at(points, labels)
         return replace(result, units="output", effects=None)
 
@@ -281,6 +301,11 @@ class TextFunction(WrappedModel):
         finite : bool
             Whether values must be finite.
 
+        Returns
+        -------
+        array (n,)
+            The value of each text, in units of the output.
+
         Raises
         ------
         InvalidInput
@@ -332,7 +357,20 @@ class TextFunction(WrappedModel):
             yield batch
 
     def nonfinite_message(self, value: float, text: str) -> str:
-        """The error message for a value that is not finite."""
+        """The error message for a value that is not finite.
+
+        Parameters
+        ----------
+        value : float
+            The value: NaN or infinite.
+        text : str
+            The text that has it; the message shows its beginning.
+
+        Returns
+        -------
+        str
+            The message, with advice.
+        """
         return (
             f"{self!r}: the value is {value} for the text {shown(text)}; texts in "
             "which words are deleted, and the empty one, need finite values too"
@@ -370,6 +408,16 @@ class TextFunction(WrappedModel):
             The texts.
         what : str
             The name of the texts in error messages.
+
+        Returns
+        -------
+        list of TextDocument
+            The N documents.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is no text, or has a word that is not in the vocabulary.
         """
         texts, _ = read_texts(X, what)
         documents = [self.text_schema.document_of(text) for text in texts]
@@ -388,6 +436,11 @@ class TextFunction(WrappedModel):
         labels : Labels, optional
             The labels that :meth:`read` returned; they distinguish documents with equal
             counts.
+
+        Returns
+        -------
+        list of TextDocument
+            The n documents.
 
         Raises
         ------
@@ -432,6 +485,11 @@ class TextFunction(WrappedModel):
             Any documents, not only those of the schema.
         retained : sequence of arrays (d,), optional
             The words that the documents retain; all by default. Effects are for these.
+
+        Returns
+        -------
+        list of arrays
+            For each document the effects of its retained words, in units of the output.
 
         Raises
         ------

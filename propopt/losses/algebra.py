@@ -258,7 +258,20 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.value(self.residual(W))
 
     def value_of_row(self, row: Array, n_points: int) -> float:
-        """The loss of one row (1, D) as the explanation of every point."""
+        """The loss of one row (1, D) as the explanation of every point.
+
+        Parameters
+        ----------
+        row : array (1, D)
+            The attributions of every point; not checked.
+        n_points : int
+            The number of points N.
+
+        Returns
+        -------
+        float
+            The loss of the N equal rows, at least 0.
+        """
         T, is_squared = self.target, isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
             parts = (plus_row(T[rows], -row) for rows in slabs(T))
@@ -266,7 +279,20 @@ class PropertyLoss(Atom, ABC):
         return self.value_at(np.repeat(row, n_points, axis=0))
 
     def residual_of(self, rows: slice, W: Attributions) -> Array:
-        """Rows of the residual W − T, for a loss of W itself."""
+        """Rows of the residual W − T, for a loss of W itself.
+
+        Parameters
+        ----------
+        rows : slice
+            The n rows to compute.
+        W : array (N, D)
+            The attributions, in the order of the loss; not checked.
+
+        Returns
+        -------
+        array (n, D)
+            The residual, in the units of W.
+        """
         target = self.target
         return np.subtract(
             W[rows], target[rows] if isinstance(target, np.ndarray) else target
@@ -401,7 +427,15 @@ class _RecastLoss(PropertyLoss):
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An upper limit on a loss, ``loss <= limit``, for ``subject_to``."""
+    """An upper limit on a loss, ``loss <= limit``, for ``subject_to``.
+
+    Parameters
+    ----------
+    loss : PropertyLoss
+        The bounded loss φ(A(W) − T).
+    limit : float
+        The largest value ≥ 0 of the loss, in its units.
+    """
 
     loss: PropertyLoss
     limit: float
@@ -519,7 +553,25 @@ class Objective(Atom):
         )
 
     def loss(self, key: str | PropertyLoss, what: str) -> PropertyLoss:
-        """The loss with this name; a given loss need not be in the objective."""
+        """Return the loss with this name; a loss as key need not be in the objective.
+
+        Parameters
+        ----------
+        key : str or PropertyLoss
+            The name of a loss, or a loss.
+        what : str
+            The name of the argument in errors.
+
+        Returns
+        -------
+        PropertyLoss
+            The loss of that name, or ``key`` if it is a loss.
+
+        Raises
+        ------
+        InvalidInput
+            If no loss of the objective has that name.
+        """
         by_name = {loss.name: loss for loss in self.losses}
         if isinstance(key, PropertyLoss):
             return key
@@ -687,7 +739,22 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The losses to weight, the bounds and the shape of W, for a solver."""
+    """The losses to weight, the bounds and the shape of W, for a solver.
+
+    Parameters
+    ----------
+    losses : tuple of PropertyLoss
+        The k losses of the objective, without weights.
+    bounds : tuple of Bound
+        Upper limits on losses; none by default.
+    sizes : tuple of int, optional
+        The shape (N, D) of W; by default the common shape of all losses.
+
+    Raises
+    ------
+    InvalidInput
+        If two losses have the same name.
+    """
 
     losses: tuple[PropertyLoss, ...]
     bounds: tuple[Bound, ...] = ()

@@ -398,6 +398,11 @@ class TextSchema:
         what : str
             Their name in errors.
 
+        Returns
+        -------
+        TextSchema
+            Its vocabulary has the D words, in the order of their first occurrence.
+
         Raises
         ------
         InvalidInput
@@ -483,14 +488,52 @@ class TextSchema:
     def in_columns(
         self, documents: Sequence[TextDocument], of_words: Sequence[Array | Indices]
     ) -> Array:
-        """Numbers (d,) for the words of each document as a table (n, D)."""
+        """Put the numbers (d,) for the words of each document into a table (n, D).
+
+        Parameters
+        ----------
+        documents : sequence of n TextDocument
+            Documents with words of the vocabulary only.
+        of_words : sequence of n arrays (d,)
+            A number for each of the d words of each document, in any unit.
+
+        Returns
+        -------
+        array (n, D)
+            The numbers in the columns of the words; 0 for words that a document lacks.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many arrays as documents.
+        KeyError
+            If a word is not in the vocabulary.
+        """
         table = np.zeros((len(documents), len(self.vocabulary)))
         for row, document, values in zip(table, documents, of_words, strict=True):
             row[self.columns_of(document)] = values
         return table
 
     def check_words(self, documents: Sequence[TextDocument], what: str) -> None:
-        """Refuse documents with words that are not in the vocabulary."""
+        """Refuse documents with words that are not in the vocabulary.
+
+        Parameters
+        ----------
+        documents : sequence of TextDocument
+            The documents to check.
+        what : str
+            Their name in errors.
+
+        Returns
+        -------
+        None
+            If all words are in the vocabulary.
+
+        Raises
+        ------
+        InvalidInput
+            If a document has another word; the first such document is named.
+        """
         for n, document in enumerate(documents):
             unknown = [word for word in document.words if word not in self.column_index]
             if unknown:
@@ -513,6 +556,11 @@ class TextSchema:
             Those of the rows. They distinguish documents with equal counts; without
             them the first of these is returned.
 
+        Returns
+        -------
+        list of str
+            The n texts.
+
         Raises
         ------
         InvalidInput
@@ -528,7 +576,22 @@ class TextSchema:
     def matching_documents(
         self, points: Points, labels: Labels | None = None
     ) -> Iterator[list[TextDocument]]:
-        """The documents that match each row of counts; labels have the texts."""
+        """Yield the documents that match each row of counts; labels have the texts.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The count of each word.
+        labels : Labels, optional
+            Labels with n texts, as :meth:`read` returns them. They distinguish
+            documents with equal counts.
+
+        Yields
+        ------
+        list of TextDocument
+            For each row the document of its text, if it has these counts. Otherwise all
+            documents of the schema with these counts, which may be none.
+        """
         texts = None if labels is None else labels.texts
         if texts is not None and len(texts) != len(points):
             texts = None
@@ -572,7 +635,20 @@ class TextSchema:
         return " ".join(self._forms[j] for j in repeated)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """``values`` (n, D), such as gradients, as a DataFrame of words."""
+        """Make a DataFrame of words from numbers (n, D), such as gradients.
+
+        Parameters
+        ----------
+        values : array (n, D)
+            Numbers for each document and word, in any unit.
+        index : pandas.Index (n,)
+            The names of the documents.
+
+        Returns
+        -------
+        DataFrame (n, D)
+            Its columns are the words of the vocabulary.
+        """
         columns = pd.Index(self.vocabulary, dtype=object)
         return pd.DataFrame(values, index=index, columns=columns)
 

@@ -122,6 +122,11 @@ class TableSchema:
         what : str
             The name of X in errors.
 
+        Returns
+        -------
+        TableSchema
+            The encoding of C columns as D features.
+
         Raises
         ------
         InvalidInput
@@ -299,6 +304,11 @@ class TableSchema:
         labels : Labels, optional
             Names, used for the rows if there are n of them.
 
+        Returns
+        -------
+        DataFrame (n, C)
+            The rows as a table, in the units of the data.
+
         Raises
         ------
         InvalidInput
@@ -343,7 +353,21 @@ class TableSchema:
         return self.is_numeric and all(column.dtype == float64 for column in numeric)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """``values`` (n, D), such as gradients, as a DataFrame of encoded columns."""
+        """Make a DataFrame of encoded columns from numbers (n, D), such as gradients.
+
+        Parameters
+        ----------
+        values : array (n, D)
+            Numbers for each row and encoded column, in any unit.
+        index : pandas.Index (n,)
+            The names of the rows.
+
+        Returns
+        -------
+        DataFrame (n, D)
+            Its columns have the labels of the table. If columns are grouped as one-hot
+            features, they have the names of the features.
+        """
         grouped = len(self.names) < len(self.header)
         columns = pd.Index(list(self.names)) if grouped else self.header
         return pd.DataFrame(values, index=index, columns=columns)
@@ -373,7 +397,20 @@ class TableSchema:
         return self.coordinates_of(self.encode(X)[0], self.scales(scale))
 
     def coordinates_of(self, points: Points, sizes: Array) -> Array:
-        """:meth:`coordinates` of encoded points, with the result of :meth:`scales`."""
+        """Coordinates of encoded points, divided by the result of :meth:`scales`.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Numbers and codes, as :meth:`encode` returns them.
+        sizes : array (D,)
+            The scale of each encoded column, in its unit; 0 for constant columns.
+
+        Returns
+        -------
+        array (n, M)
+            Coordinates without units. M counts each category; without categories M = D.
+        """
         if not self._categorical:
             return per_scale(points, sizes)
         columns = zip(self.columns, points.T, sizes, strict=True)
@@ -439,7 +476,25 @@ class TableSchema:
 
     @classmethod
     def unpacked_from(cls, plain: Any, arrays: Mapping[str, Array]) -> TableSchema:
-        """Restore a schema from the result of :meth:`packed_into`."""
+        """Restore a schema from the result of :meth:`packed_into`.
+
+        Parameters
+        ----------
+        plain : dict
+            The JSON that :meth:`packed_into` returned.
+        arrays : mapping of str to array
+            The arrays that :meth:`packed_into` added.
+
+        Returns
+        -------
+        TableSchema
+            A schema for tables of pandas.
+
+        Raises
+        ------
+        InvalidInput
+            If the JSON or an array is not that of a valid schema.
+        """
         try:
             columns = tuple(_unpacked(column, arrays) for column in plain["columns"])
             index = _unpacked(plain["header"], arrays)
