@@ -444,6 +444,11 @@ class Explainer(Settings):
             The model of the fit. Its values at up to 16 reference rows, and its targets
             at three, are compared with those of the fit.
 
+        Returns
+        -------
+        Explainer
+            A fitted explainer of the model.
+
         Raises
         ------
         InvalidInput

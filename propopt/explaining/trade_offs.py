@@ -317,6 +317,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         x, y : str, optional
             Names of losses; by default the first two.
 
+        Returns
+        -------
+        Explanation
+            The optimum at the knee, an item of ``optimized``.
+
         Raises
         ------
         InvalidInput

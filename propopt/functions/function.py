@@ -539,6 +539,11 @@ class Function(ABC):
             Numbers and codes.
         labels : Labels
             The names of the columns.
+
+        Returns
+        -------
+        tuple of str
+            The names, in the order of the columns; empty if no value is missing.
         """
         absent = (
             np.isnan(points) if self.schema is None else self.schema.missing(points)

@@ -63,6 +63,24 @@ class Perturbations:
 
         There is one stream in the order point, sample, feature: draws do not depend on
         later points or the size of blocks. A thread draws one block ahead.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The shape (N, D) of the table.
+        rng : numpy.random.Generator
+            The generator, which is advanced.
+        units : array (D,), optional
+            Factors ≥ 0 of the draws of each column, such as its standard deviation. A
+            column with factor 0 is not perturbed. By default all are 1.
+        split : bool
+            Whether the S draws of a row may come in several blocks, to save memory.
+
+        Yields
+        ------
+        tuple of slice and array (n, s, D)
+            The n rows and their draws, in units of the columns. s = S unless draws are
+            split; then several blocks in succession may have the same rows.
         """
         if units is not None and bool((units == 1.0).all()):
             units = None
@@ -85,7 +103,20 @@ class Perturbations:
                 yield rows, self._draw_in_units(block_shape, rng, units)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw perturbations of a given shape (..., D)."""
+        """Draw perturbations of a given shape (..., D).
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The shape of the result; its last number is D.
+        rng : numpy.random.Generator
+            The generator, which is advanced.
+
+        Returns
+        -------
+        array (..., D)
+            Independent draws of ε, in units of the features.
+        """
         if self.distribution == "gaussian":
             draws = rng.standard_normal(shape)
             draws *= self.scale

@@ -131,6 +131,11 @@ class Completeness:
             The number of features D.
         used : array of bool (D,), optional
             Columns in the sum; all by default.
+
+        Returns
+        -------
+        Bound
+            Its loss ‖W v − t‖² is in squared units of the totals, and its limit is 0.
         """
         v = np.ones(n_features) if self.weights is None else self.weights
         if used is not None and used.shape == v.shape and v[used].any():

@@ -306,7 +306,31 @@ class Explanation(
                 raise InvalidInput(f"details: {name!r} is a field: give {name}=...")
 
     def resolve(self, name: str, value: Any) -> None:
-        """Store the value of a lazy field, and with attributions what follows."""
+        """Store the computed value of a lazy field, and the fields that follow from it.
+
+        Parameters
+        ----------
+        name : str
+            The name of the field.
+        value : object
+            The result of its computation. For the attributions of a curve it is the
+            whole explanation, with losses and certificate.
+
+        Returns
+        -------
+        None
+            The explanation holds the value.
+
+        Raises
+        ------
+        InvalidInput
+            If the value is not valid, or its shape contradicts another field.
+
+        Warns
+        -----
+        UncertifiedWarning
+            If attributions have other losses than the curve claims.
+        """
         fields = vars(self)
         lazy = fields[name]
         if isinstance(lazy, LazyAttributions):
@@ -335,7 +359,25 @@ class Explanation(
         return self.attributions.sum(axis=1) - (self.prediction - self.base_value)
 
     def value_of(self, n: int, j: int) -> str:
-        """The value of feature j in row n as text; empty if unknown."""
+        """The value of feature j in row n as text; empty if unknown.
+
+        Parameters
+        ----------
+        n : int
+            The position of the row.
+        j : int
+            The position of the feature.
+
+        Returns
+        -------
+        str
+            A number in the units of the data, or a category.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row or feature.
+        """
         if self.points is None:
             return ""
         categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])

@@ -164,7 +164,38 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         least_share: float = LEAST_SHARE,
         delta: float | None = None,
     ) -> Reasons:
-        """Collect the reasons of an explanation in units of the output."""
+        """Collect the reasons of an explanation in units of the output.
+
+        Parameters
+        ----------
+        best : Optimum
+            An explanation (N, D) in units of the output, such as an Explanation.
+        k : int
+            The largest number of reasons of a row.
+        towards : {"higher", "lower"}
+            The output that the decision is for.
+        groups : mapping of a name to the features it stands for, optional
+            Features that are one reason, by the sum of their contributions.
+        rows : sequence of int (M,), optional
+            The positions of the rows; all by default.
+        least_share : float
+            A contribution below this share of all those towards the decision in its row
+            is no reason; from 0 to below 1.
+        delta : float, optional
+            The change of a row that clear reasons survive, in units of the output; by
+            default 5 % of the root mean square size of a row.
+
+        Returns
+        -------
+        Reasons
+            Sorted by row and rank.
+
+        Raises
+        ------
+        InvalidInput
+            If ``delta`` is negative, or a group is empty, has a feature that does not
+            exist or shares one with another group.
+        """
         clear = clear_of(best, delta=delta, by="value", groups=groups)
         W, labels, (N, D) = best.attributions, best.labels, best.shape
         sums, names = np.eye(D), labels.feature_names(D)

@@ -107,7 +107,27 @@ class Infidelity(Noisy, FaithfulnessMetric):
     ) -> pd.DataFrame:
         """Infidelity of w (``raw``), of β·w (``scale_free``), and β (``factor``).
 
-        A row for each point. Arguments are those of a call.
+        Parameters
+        ----------
+        explanation : array, DataFrame or Explanation (N, D)
+            The attributions w. Named rows and columns are put in the order of X.
+        function : Function
+            The function f, as :func:`propopt.wrap` returns it.
+        X : array or DataFrame (N, D)
+            The points.
+        rng : int or numpy.random.Generator, optional
+            A seed, or a generator, which is then advanced; by default seed 0.
+
+        Returns
+        -------
+        DataFrame (N, 3)
+            A row for each point. ``raw`` and ``scale_free`` are in units of f², and
+            ``factor`` in units of gradients divided by those of w.
+
+        Raises
+        ------
+        InvalidInput
+            If attributions have another shape or other names than X, or are not finite.
         """
         task = read_task(function, X, rng)
         attributions = attributions_of(explanation, task.points, task.labels)

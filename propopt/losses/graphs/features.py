@@ -138,6 +138,11 @@ def cosine_graph(X: object, n_neighbors: int = 8) -> SimilarityGraph:
     n_neighbors : int
         The largest number of nearest points per point.
 
+    Returns
+    -------
+    SimilarityGraph
+        It has N nodes and similarities between 0 and 1.
+
     Raises
     ------
     InvalidInput
@@ -212,6 +217,11 @@ def document_graph(counts: object, n_neighbors: int = 8) -> SimilarityGraph:
         The count of each word in each document.
     n_neighbors : int
         The largest number of nearest documents per document.
+
+    Returns
+    -------
+    SimilarityGraph
+        It has N nodes, one per document, and similarities between 0 and 1.
 
     Raises
     ------

@@ -230,6 +230,11 @@ def grid_gaussian_graph(
     lengthscale : float, optional
         Λ > 0; by default the median distance between different points.
 
+    Returns
+    -------
+    GridGaussianGraph
+        It has n nodes, and stores only the coordinates along each axis.
+
     Raises
     ------
     InvalidInput

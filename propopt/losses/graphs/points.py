@@ -721,6 +721,19 @@ def gaussian_graph(
     same_pattern : bool
         Whether to drop edges between rows with different missing columns.
 
+    Returns
+    -------
+    SimilarityGraph
+        It has n nodes and similarities between 0 and 1.
+
+    Raises
+    ------
+    InvalidInput
+        If ``lengthscale`` is not positive, ``cutoff`` is not between 0 and 1, or all
+        points coincide and no lengthscale is given.
+    Refused
+        If the graph of all pairs does not fit into memory.
+
     Examples
     --------
     >>> import numpy as np, propopt as po
@@ -768,6 +781,16 @@ def threshold_graph(
         The largest squared distance, ≥ 0.
     same_pattern : bool
         As for :func:`gaussian_graph`.
+
+    Returns
+    -------
+    SimilarityGraph
+        It has n nodes; all its similarities are 1.
+
+    Raises
+    ------
+    InvalidInput
+        If ``threshold`` is negative.
 
     Examples
     --------
