@@ -193,8 +193,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         Raises
         ------
         InvalidInput
-            If ``delta`` is negative, or a group is empty, has a feature that does not
-            exist or shares one with another group.
+            If ``delta`` is negative, or ``groups`` are not disjoint, nonempty lists of
+            features.
         """
         clear = clear_of(best, delta=delta, by="value", groups=groups)
         W, labels, (N, D) = best.attributions, best.labels, best.shape

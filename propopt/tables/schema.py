@@ -409,7 +409,13 @@ class TableSchema:
         Returns
         -------
         array (n, M)
-            Coordinates without units. M counts each category; without categories M = D.
+            Coordinates without units. M counts each category, among them the missing
+            value of a categorical column; without categories M = D.
+
+        Raises
+        ------
+        InvalidInput
+            If a categorical column holds anything but codes of its categories.
         """
         if not self._categorical:
             return per_scale(points, sizes)
