@@ -176,7 +176,25 @@ class LimeExplanation(
     def of_records(
         cls, records: Sequence[LimeRecord], **fields: Any
     ) -> LimeExplanation:
-        """The explanation of documents with these records, one behind the other."""
+        """The explanation of documents with these records, one behind the other.
+
+        Parameters
+        ----------
+        records : sequence of LimeRecord (N,)
+            The coefficients of each document, in order.
+        **fields
+            The other parameters of :class:`LimeExplanation`, such as ``n_samples``.
+
+        Returns
+        -------
+        LimeExplanation
+            With ``flat_errors`` None if all coefficients are exact.
+
+        Raises
+        ------
+        InvalidInput
+            If fields contradict each other.
+        """
         explained = [record for record in records if record.has_coefficients]
         errors = np.concatenate([record.errors for record in records])
         return cls(
@@ -712,15 +730,39 @@ class LimeExplanation(
 
     def intervals(
         self,
-        # the share of single runs for each coefficient; or the confidence level
         level: float = RUN_LEVEL,
         *,
-        # where single runs of n samples fall, around their mean of expected
         of: Literal["runs", "limits"] = "runs",
-        # of the run; those of the explanation by default; not used for limits
         n_samples: int | None = None,
     ) -> Any:
-        """The lower and upper ends between which coefficients fall, by a normal law."""
+        """The lower and upper ends between which coefficients fall, by a normal law.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1: the share of single runs for each coefficient. For limits
+            it is the confidence level.
+        of : {"runs", "limits"}
+            ``"runs"`` gives the range of single runs around their mean, which
+            :meth:`expected` computes. ``"limits"`` gives confidence intervals of
+            estimated limits.
+        n_samples : int, optional
+            The samples of one run; by default those of the explanation. It is not used
+            for limits.
+
+        Returns
+        -------
+        array (N, D, 2), or list of arrays (d, 2)
+            Lower and upper ends in units of the output, a list for documents. NaN where
+            LIME has no coefficients.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is invalid.
+        Refused
+            If the explanation was loaded, and its file does not have the runs.
+        """
         share = read_level(level)
         if read_option(of, Literal["runs", "limits"], "of") == "limits":
             errors = self.flat_errors

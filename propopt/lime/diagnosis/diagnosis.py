@@ -109,7 +109,31 @@ class LimeDiagnosis(
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
-        """A diagnosis from the findings and quiet numbers of all rules."""
+        """A diagnosis from the findings and quiet numbers of all rules.
+
+        Parameters
+        ----------
+        items : sequence of LimeFinding
+            The results of all rules; those without a remedy are quiet.
+        shape : (int, int)
+            The number of rows N and of columns D.
+        labels : Labels
+            The names of rows and columns.
+        n_samples : int
+            The samples of the diagnosed runs, at least one.
+        source : str
+            The source of the coefficients: ``"exact"``, or how they were estimated.
+
+        Returns
+        -------
+        LimeDiagnosis
+            Findings and notes are sorted, the largest severity first.
+
+        Raises
+        ------
+        InvalidInput
+            If a finding refers to a row or a column outside the shape.
+        """
         findings = [item for item in items if item.remedy]
         findings.sort(key=lambda finding: -finding.severity)
         first = sum(1 for item in findings if item.severity >= NOTE)

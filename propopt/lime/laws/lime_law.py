@@ -313,6 +313,15 @@ class LimeLaw:
     β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
 
     with α_j = Q(z_j = 1), for any f (after Garreau and von Luxburg 2020).
+
+    Parameters
+    ----------
+    columns : tuple of LimeColumn (D,)
+        The law of each column.
+    kernel_width : float
+        The width ν > 0 of the kernel, in the units of its distance.
+    labels : Labels
+        The names of the columns; by default their numbers.
     """
 
     columns: tuple[LimeColumn, ...]  # (D,): the law of each column
@@ -329,7 +338,20 @@ class LimeLaw:
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
-        """The given widths, or the width of the law for each point, (n,)."""
+        """The given widths, or the width of the law for each point, (n,).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows around which samples are drawn.
+        widths : array (n,), optional
+            The kernel width for each row; None gives all rows the width of the law.
+
+        Returns
+        -------
+        array (n,)
+            The width ν for each row, in the units of the kernel's distance.
+        """
         if widths is not None:
             return widths
         return np.full(len(points), self.kernel_width)
@@ -380,12 +402,48 @@ class LimeLaw:
         return points
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
-        """The weighted law of each column around rows, (D,)."""
+        """The weighted law of each column around rows, (D,).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows around which samples are drawn.
+        widths : array (n,)
+            The kernel width ν > 0 for each row; infinite for samples without weights.
+
+        Returns
+        -------
+        tuple of Tilt (D,)
+            The law of each column for all n rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows and the law have different numbers of columns.
+        """
         columns = zip(self.columns, points.T, strict=True)
         return tuple([column.tilt(x, widths) for column, x in columns])
 
     def log_weights(self, points: Points, widths: Values) -> Values:
-        """The logarithm of the mean weight C around rows, (n,)."""
+        """The logarithm of the mean weight C around rows, (n,).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows around which samples are drawn.
+        widths : array (n,)
+            The kernel width ν > 0 for each row; infinite for samples without weights.
+
+        Returns
+        -------
+        array (n,)
+            The natural logarithm of C, without units.
+
+        Raises
+        ------
+        ValueError
+            If the rows and the law have different numbers of columns.
+        """
         tilts = self.tilts(points, widths)
         return np.asarray(np.sum([tilt.log_weight for tilt in tilts], axis=0))
 
@@ -435,7 +493,22 @@ class LimeLaw:
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator
     ) -> Draws:
-        """Draw samples of Q, all with weight 1: the same limits with less variance."""
+        """Draw samples of Q, all with weight 1: the same limits with less variance.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows around which samples are drawn.
+        n_samples : int
+            The number of samples S for each row.
+        rng : numpy.random.Generator
+            The source of random numbers.
+
+        Returns
+        -------
+        Draws
+            Samples and bits (n, S, D), and weights (n, S) of one.
+        """
         uniforms = rng.random((len(points), n_samples, len(self.columns)))
         return draws_at(self.columns, points, self.widths(points), uniforms)
 
@@ -507,7 +580,25 @@ class GlimeLaw(LimeLaw):
         return self.law.cells(points)
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
-        """The tilts of the other law with C = 1; its width replaces infinite ones."""
+        """The tilts of the other law with C = 1; its width replaces infinite ones.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows around which samples are drawn.
+        widths : array (n,)
+            The kernel width ν > 0 for each row.
+
+        Returns
+        -------
+        tuple of Tilt (D,)
+            The law of each column for all n rows, with ``log_weight`` zero.
+
+        Raises
+        ------
+        ValueError
+            If the rows and the law have different numbers of columns.
+        """
         row_widths = np.where(np.isinf(widths), self.kernel_width, widths)
         none = np.zeros(len(points))
         tilts = self.law.tilts(points, row_widths)
