@@ -94,7 +94,30 @@ class Screen:
             raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
 
     def choose(self, source: RefitErrors, order: int) -> Chosen:
-        """The chosen sets of a size, the number to correct for, and a note."""
+        """The chosen sets of a size, the number to correct for, and a note.
+
+        Parameters
+        ----------
+        source : RefitErrors
+            Errors of the scheme that scores the chosen sets. For a :class:`DataSplit`,
+            minipatches are fitted to choose the sets.
+        order : int
+            The number of features r of each set.
+
+        Returns
+        -------
+        sets : int array (Q, r)
+            The chosen sets, by index of features; Q is at most ``n_sets``.
+        n_candidates : int
+            The number of sets to correct for.
+        notes : tuple of str
+            One sentence about the choice.
+
+        Raises
+        ------
+        InvalidInput
+            If the order is invalid, or the minipatches cannot score the sets.
+        """
         n_all = comb(len(source.features), read_order(order, len(source.features)))
         source_of_scores, is_independent, label = (
             source,
@@ -283,6 +306,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         sample_weight : array (N,), optional
             Weights of rows, for the fits and for means over rows.
 
+        Returns
+        -------
+        ILOCO
+            The fitted estimator, with scores in ``result_``.
+
         Raises
         ------
         InvalidInput
@@ -335,6 +363,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         order : int
             The size of ``"all"`` sets.
 
+        Returns
+        -------
+        InteractionScores
+            One score for each set, in units of the error of one learner.
+
         Raises
         ------
         InvalidInput
@@ -363,6 +396,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             Sets of one size.
         order : int
             The size of ``"all"`` sets.
+
+        Returns
+        -------
+        InteractionScores
+            One score for each set, in units of the error of one learner.
 
         Raises
         ------

@@ -486,7 +486,33 @@ class Minipatches:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
-        """Fit the patches, and return errors without sets (Q, r) of features."""
+        """Fit the patches, and return errors without sets (Q, r) of features.
+
+        Parameters
+        ----------
+        refits : Refits
+            The learner, the table (N, D), the target (N,) and the error.
+        seed : int
+            The seed of the patches and of the learners.
+        sets : int array (Q, r), optional
+            Q sets of r features each, by index; by default all single features.
+        n_jobs : int, optional
+            Number of parallel workers; results do not depend on it.
+        progress : bool, optional
+            Whether to show a progress bar; None shows it on a terminal.
+
+        Returns
+        -------
+        PatchErrors
+            Errors of predictions at all N rows, in the units of the error.
+
+        Raises
+        ------
+        InvalidInput
+            If patches do not fit the table, or never contain or leave out a set.
+        KeyboardInterrupt
+            After Ctrl-C, if the finished patches are too few.
+        """
         names = refits.features.names
         patches = self.draw(refits.n_rows, refits.features, seed)
         coverage = self.coverage(refits.n_rows, refits.features)
@@ -549,7 +575,27 @@ class Minipatches:
         return replace(errors, stop=stop, notes=stop.notes)
 
     def draw(self, n_table: int, features: Features, seed: int) -> Patches:
-        """Draw the patches for N rows; patch b does not depend on their number."""
+        """Draw the patches for N rows; patch b does not depend on their number.
+
+        Parameters
+        ----------
+        n_table : int
+            The number of rows N of the table.
+        features : Features
+            The M features, each of one or more columns.
+        seed : int
+            The seed of the random draw.
+
+        Returns
+        -------
+        Patches
+            B patches: rows (B, n), features (B, M) and the seeds (B,) of learners.
+
+        Raises
+        ------
+        InvalidInput
+            If a patch would leave no row, or no feature, out.
+        """
         return draw_patches(
             self.most,
             n_table,
@@ -561,7 +607,26 @@ class Minipatches:
         )
 
     def coverage(self, n_table: int, features: Features) -> PatchCoverage:
-        """The probability that a patch is used to predict a given row of N."""
+        """The probability that a patch is used to predict a given row of N.
+
+        Parameters
+        ----------
+        n_table : int
+            The number of rows N of the table.
+        features : Features
+            The M features, each of one or more columns.
+
+        Returns
+        -------
+        PatchCoverage
+            The shares of rows and features in a patch, from which it computes
+            probabilities.
+
+        Raises
+        ------
+        InvalidInput
+            If a patch would leave no row, or no feature, out.
+        """
         return PatchCoverage(
             row_share=rows_in_patch(self.rows, n_table) / n_table,
             n_features=len(features),

@@ -481,6 +481,11 @@ class InteractionScores(
         against : {"zero", "leak"}
             The null hypothesis, which matters for the last two adjustments.
 
+        Returns
+        -------
+        array (Q, 2)
+            Lower and upper ends in ``units``; infinite on an open side.
+
         Raises
         ------
         InvalidInput
@@ -512,6 +517,11 @@ class InteractionScores(
         against : {"zero", "leak"}
             The null hypothesis: zero, or the leak, which counts as exact.
 
+        Returns
+        -------
+        array (Q,)
+            One p-value for each set, with this correction.
+
         Raises
         ------
         InvalidInput
@@ -532,13 +542,34 @@ class InteractionScores(
     ) -> pd.DataFrame:
         """A table with one row for each set, in the order of the sets.
 
-        ``feature_1`` to ``feature_r``; ``estimate``; ``se`` due to rows, ``se_mc`` due
-        to patches and ``se_total``; ``ci_low`` and ``ci_high``; ``stat``, T = (estimate
-        − null)/error; ``p_one`` of "at most the null" and ``p_two``, without
-        correction; ``p_adj``, corrected, for the side; ``reject`` if it is at most 1 −
-        level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``;
-        ``used``, False for sets with a feature that no learner uses. Parameters are
-        those of :meth:`intervals`.
+        Parameters
+        ----------
+        level : float
+            The confidence level 1 − α, between 0 and 1.
+        adjust : Adjustment
+            The correction for many sets, as for :meth:`intervals`.
+        side : {"both", "lower", "upper"}
+            The finite ends of intervals, and the side of ``p_adj``.
+        errors : {"total", "rows"}
+            Standard errors with or without the error due to patches.
+        against : {"zero", "leak"}
+            The null hypothesis.
+
+        Returns
+        -------
+        DataFrame
+            ``feature_1`` to ``feature_r``; ``estimate``; ``se`` due to rows, ``se_mc``
+            due to patches and ``se_total``; ``ci_low`` and ``ci_high``. These numbers
+            are in ``units``. Tests: ``stat``, T = (estimate − null)/error; ``p_one`` of
+            "at most the null" and ``p_two``, without correction; ``p_adj``, corrected,
+            for the side; ``reject`` if it is at most 1 − level. Checks: ``leak``;
+            ``n_patches_min``; ``degenerate``; ``effective_rows``; ``used``, False for
+            sets with a feature that no learner uses.
+
+        Raises
+        ------
+        InvalidInput
+            If the level is not between 0 and 1, or a name is invalid.
         """
         alpha, law = 1.0 - read_level(level), self._law(errors, against)
         p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
@@ -569,14 +600,54 @@ class InteractionScores(
     def top(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
     ) -> pd.DataFrame:
-        """The k largest scores, as rows of :meth:`to_frame`: joint contributions."""
+        """The k largest scores, as rows of :meth:`to_frame`: joint contributions.
+
+        Parameters
+        ----------
+        k : int
+            The number of sets, at least one.
+        level : float
+            The confidence level 1 − α, between 0 and 1.
+        adjust : Adjustment
+            The correction for many sets, as for :meth:`intervals`.
+
+        Returns
+        -------
+        DataFrame
+            At most k rows of :meth:`to_frame`, the largest estimate first.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is invalid.
+        """
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nlargest(read_count(k, "k"), "estimate")
 
     def most_negative(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
     ) -> pd.DataFrame:
-        """The k smallest scores: features that can replace each other."""
+        """The k smallest scores: features that can replace each other.
+
+        Parameters
+        ----------
+        k : int
+            The number of sets, at least one.
+        level : float
+            The confidence level 1 − α, between 0 and 1.
+        adjust : Adjustment
+            The correction for many sets, as for :meth:`intervals`.
+
+        Returns
+        -------
+        DataFrame
+            At most k rows of :meth:`to_frame`, the smallest estimate first.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is invalid.
+        """
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nsmallest(read_count(k, "k"), "estimate")
 

@@ -357,6 +357,29 @@ class DataSplit:
 
         Only errors are retained, not the learners. Sets that ``sets`` need are fitted
         now, others on demand.
+
+        Parameters
+        ----------
+        refits : Refits
+            The learner, the table (N, D), the target (N,) and the error.
+        seed : int
+            The seed of the folds and of the learners.
+        sets : int array (Q, r), optional
+            Q sets of r features each, by index; None fits nothing yet.
+        n_jobs : int, optional
+            Number of parallel workers; results do not depend on it.
+        progress : bool, optional
+            Whether to show a progress bar; None shows it on a terminal.
+
+        Returns
+        -------
+        SplitErrors
+            Errors at the test rows, in the units of the error.
+
+        Raises
+        ------
+        InvalidInput
+            If the folds or the groups do not fit the table.
         """
         codes = self._codes(refits.n_rows)
         if self.folds is None:
@@ -391,11 +414,30 @@ class DataSplit:
         self,
         n_rows: int,
         seed: int,
-        groups: NDArray[np.intp] | None = None,  # shape (N,)
+        groups: NDArray[np.intp] | None = None,
     ) -> tuple[Fold, ...]:
         """Draw training and test rows: one fold, or K.
 
-        Groups (N,) are not split.
+        Groups are not split.
+
+        Parameters
+        ----------
+        n_rows : int
+            The number of rows N of the table.
+        seed : int
+            The seed of the random draw.
+        groups : int array (N,), optional
+            The group of each row, from 0 to C − 1; None treats rows as independent.
+
+        Returns
+        -------
+        tuple of Fold
+            One fold, or ``n_folds`` of them, with ascending indices of rows.
+
+        Raises
+        ------
+        InvalidInput
+            If the rows or groups are too few for these folds or this ``test_size``.
         """
         if self.n_folds is not None:
             n_all = n_rows if groups is None else int(groups.max()) + 1
