@@ -47,7 +47,15 @@ class MissingExtra(PropoptError, ImportError):
 
 
 class WriteFailure(PropoptError, OSError):
-    """A file could not be written; the message has its path and the reason."""
+    """A file could not be written; the message has its path and the reason.
+
+    Parameters
+    ----------
+    message : str
+        The path and the reason.
+    result : object, optional
+        The computed result of a run that could not write all its files.
+    """
 
     def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)

@@ -186,10 +186,15 @@ class KroneckerFeatures(FeatureBasis):
 
         Parameters
         ----------
-        row_kernel, column_kernel : array
+        row_kernel, column_kernel : array (H, H), array (W, W)
             Similarities of rows, and of columns.
         channels : int
             C; different channels are not similar.
+
+        Returns
+        -------
+        KroneckerFeatures
+            The basis of images with C channels, H rows and W columns.
 
         Raises
         ------

@@ -260,6 +260,8 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> Self:
         """Condition the Gaussian process on gradients, or other targets, at X.
 
+        Named rows and columns are sorted in the order of X.
+
         Parameters
         ----------
         X : array or DataFrame (N, D)
@@ -272,7 +274,10 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         function : Function, optional
             f, instead of its gradients.
 
-        Named rows and columns are sorted in the order of X.
+        Returns
+        -------
+        GaussianProcessExplainer
+            The fitted explainer.
 
         Raises
         ------
@@ -405,6 +410,18 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Number of samples.
         random_state : int, numpy.random.Generator, RandomState or None
             Seed of the draws; None is seed 0.
+
+        Returns
+        -------
+        array (n_samples, m, D)
+            Attributions, in the units of the targets of :meth:`fit`.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is invalid.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
         """
         count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
         check_is_fitted(self)

@@ -377,6 +377,11 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     code : Code
         Whether Python objects that it names may be imported, which runs their modules.
 
+    Returns
+    -------
+    ProblemFile
+        The valid file, ready to build or run.
+
     Raises
     ------
     ProblemFileError
@@ -404,6 +409,11 @@ def read_sections(
         Folder of the files that it names.
     code : Code
         Whether Python objects that it names may be imported, which runs their modules.
+
+    Returns
+    -------
+    ProblemFile
+        The valid sections, ready to build or run.
 
     Raises
     ------

@@ -153,6 +153,32 @@ class Problem:
         """Solve for all weights and limits, for comparison with these baselines.
 
         In the inductive setting, explanations from other inputs precede the baselines.
+
+        Parameters
+        ----------
+        baselines : iterable of Explanation
+            Explanations (N, D) by other methods, measured on the same losses.
+        solver : str, optional
+            The name of a solver; by default that of the file.
+        progress : bool, optional
+            Whether to show a progress bar; None shows it on a terminal.
+
+        Returns
+        -------
+        TradeOffs
+            Optimized explanations, and that of the aim as the last of these. Baselines
+            follow.
+
+        Raises
+        ------
+        InvalidInput
+            If an explanation or the name of the solver is invalid.
+        Refused
+            If the solver does not support the objective, with the reason.
+        Infeasible
+            If no attributions satisfy all bounds, with attainable ones.
+        SolverFailure
+            If the backend stopped without a solution.
         """
         keys = self.keys
         options: Any = {

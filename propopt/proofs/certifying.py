@@ -59,6 +59,11 @@ def certify(
     losses : mapping, optional
         Values of the losses at W by name, if already computed.
 
+    Returns
+    -------
+    Certificate
+        The objective at W, a lower bound of the optimum, and the gap between them.
+
     Raises
     ------
     InvalidInput

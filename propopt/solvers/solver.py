@@ -73,6 +73,16 @@ class Prepared(ABC):
             The relative gap to reach.
         start : Solution, optional
             The solution for weights nearby.
+
+        Returns
+        -------
+        Solution
+            Attributions (N, D), with duals and multipliers if the solver has them.
+
+        Raises
+        ------
+        SolverFailure
+            If the solver stopped without a usable solution.
         """
 
 
@@ -110,6 +120,16 @@ class Curve(Prepared):
             One weight ≥ 0 for each loss, that of gradient matching above zero.
         tolerance : float
             The relative error to reach.
+
+        Returns
+        -------
+        Measurement
+            The value of each loss (k,), and a bound on the excess of their objective.
+
+        Raises
+        ------
+        SolverFailure
+            If the solver stopped without a usable solution.
         """
 
 

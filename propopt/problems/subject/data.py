@@ -223,7 +223,29 @@ class ProblemFile:
         return settings_in_words(self.schema.model, unused)
 
     def with_options(self, *, reasons: bool = False, **options: Any) -> ProblemFile:
-        """A copy with options of the command line, for its job or its run."""
+        """A copy with options of the command line, for its job or its run.
+
+        Parameters
+        ----------
+        reasons : bool
+            Whether to add default reasons, for a job that explains a model.
+        **options
+            Fields of the job, such as ``rows``, ``attributions`` and ``solver``, or of
+            this class, such as ``n_jobs``, ``resume`` and ``report``. Empty values do
+            not change the job.
+
+        Returns
+        -------
+        ProblemFile
+            The changed copy; the original stays the same.
+
+        Raises
+        ------
+        InvalidInput
+            If the options contradict the sections of the file.
+        TypeError
+            If neither the job nor the file has an option of this name.
+        """
         job_options = {
             x: options.pop(x) for x in [*options] if x in type(self.job).model_fields
         }
@@ -445,7 +467,27 @@ class ProblemFile:
         return words, "" if task is None else task.in_words(data.target)
 
     def function_of(self, table: Any, target: Any, data: Any) -> ModelFunction:
-        """The formula, or the model, fitted to a table if it is not yet."""
+        """The formula, or the model, fitted to a table if it is not yet.
+
+        Parameters
+        ----------
+        table : array or DataFrame (n, D)
+            The rows for the fit.
+        target : array (n,)
+            The target of the rows.
+        data : TableSchema, DataFrame or array
+            The columns of the table, as for :func:`propopt.wrap`.
+
+        Returns
+        -------
+        ModelFunction
+            The function, its estimator (None for a formula) and the rows of the fit.
+
+        Raises
+        ------
+        ProblemFileError
+            If the model cannot be built, fitted or wrapped.
+        """
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
         wrapped = partial(self._wrapped, table, data)

@@ -125,6 +125,11 @@ class Code(Enum):
     """Whether Python objects that a problem file names are imported.
 
     An import runs code. So a file imports nothing unless the user allows it.
+
+    Parameters
+    ----------
+    value : {"refused", "allowed"}
+        ``"allowed"`` permits imports; ``"refused"`` is the default of readers.
     """
 
     REFUSED = "refused"
