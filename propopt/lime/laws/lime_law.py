@@ -321,7 +321,7 @@ class LimeLaw:
     kernel_width : float
         The width ν > 0 of the kernel, in the units of its distance.
     labels : Labels
-        The names of the columns; by default their numbers.
+        The names of the columns; by default x0, x1, …
     """
 
     columns: tuple[LimeColumn, ...]  # (D,): the law of each column
