@@ -213,7 +213,7 @@ def test_a_model_that_has_answered_fails_by_its_own_error():
 def test_a_target_of_one_value_is_no_target(capsys):
     X.assign(ill=3.5).to_csv("same.csv", index=False)
     assert cli.main(["explain", "--csv", "same.csv", "--target", "ill"]) == 2
-    message = "--target: column 'ill' has 3.5 in all rows; a model learns a column of"
+    message = "--target: column 'ill' has 3.5 in all rows; expected a column with"
     assert capsys.readouterr().err.startswith(message)
 
 
@@ -224,7 +224,7 @@ def test_a_classifier_of_one_value_says_so(task):
     text = (
         f"data: {{csv: same.csv, target: ill}}\nmodel: {{kind: {kind}}}\nexplain: {{}}"
     )
-    with pytest.raises(ProblemFileError, match=r"two classes.* have 3\.5 alone"):
+    with pytest.raises(ProblemFileError, match=r"two classes.* all rows have 3\.5"):
         read(text)
 
 

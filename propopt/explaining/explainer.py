@@ -144,38 +144,6 @@ def explain(
     LIME's coefficients. ``kind="contributions"`` has Shapley values by deletion, with
     the empty text as background, and the words of each document add up. Documents take
     no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
-
-    Parameters
-    ----------
-    model : estimator, torch module, callable or Function
-        See :func:`propopt.wrap`.
-    X : DataFrame or array (N, D), or documents
-        The rows. A list or Series of texts is explained word by word.
-    data : DataFrame, array, TableSchema, documents or TextSchema, optional
-        The background and reference rows, best the table that the model was fitted on.
-    base_margin : Series or array (N,), optional
-        A number that is added to the margin of each row of X outside the model, such as
-        log exposure: ``base_margin`` of XGBoost, ``init_score`` of LightGBM,
-        ``baseline`` of CatBoost. It is added to base and prediction of its row;
-        contributions do not change. Only for outputs that are margins.
-    progress : bool, optional
-        Show bars on standard error; by default only on a terminal.
-    **settings
-        The settings of :class:`propopt.Explainer`, which documents each: target,
-        output, outcome, sample_weight, groups, scale, kind, contributions, metric, law,
-        graph, offset, robustness and sampling.
-
-    Returns
-    -------
-    Explanation
-        With the names of X, ``losses``, the certified ``gap``, ``contributions``,
-        ``base_value``, ``prediction`` and the digest of the ``background``; for slopes
-        with ``gradient`` (N, D), their target.
-
-    Raises
-    ------
-    InvalidInput
-        If the model or the table cannot be used; the message says how to mend it.
     """
     explainer = Explainer(model, data, **settings)
     # without a table of two rows or more, rows are explained jointly

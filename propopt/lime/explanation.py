@@ -96,7 +96,7 @@ class LimeExplanation(
     Features are the D columns of a table, or the d distinct words of each document.
     Arrays with a number for each feature are (N, D) for a table, and a list with one
     array (d,) for each document. They are stored row by row in one array (M,), and
-    :attr:`records` are views of it.
+    ``records`` are views of it.
 
     Parameters
     ----------

@@ -122,4 +122,4 @@ def test_reviews_are_told_apart_and_their_limits_are_exact():
     result = limits.job.solve(limits, progress=False)
     assert result.is_exact
     assert result.evaluations < 500  # what is read is compared with the model
-    assert all(np.abs(row.coefficients).max() > 0.1 for row in result.rows)
+    assert all(np.abs(row.coefficients).max() > 0.1 for row in result.records)

@@ -150,7 +150,7 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     # of an exact one nothing, and neither of one of which nothing is known
     assert "unknown" in repr(BEST.certain())
     exact = Estimate(values=G.copy(), source="exact", exact=True)
-    assert "exact" in repr(po.solve(with_target(exact)).certain())
+    assert "no sampling error" in repr(po.solve(with_target(exact)).certain())
     known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
     wider = known.half_widths - BEST.certain().half_widths
     np.testing.assert_allclose(wider, 1.959963984540054e-2, rtol=1e-6)
@@ -213,7 +213,7 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     assert lines[9] == "2 others, on average certain in 100 % of rows"
     proof = " ".join(lines[10:])
     delta = 0.05 * np.sqrt((best.attributions**2).sum(axis=1).mean())
-    assert f"the cost of moving one row by {delta:.3g}" in proof
+    assert f"moving one row of attributions by {delta:.3g}" in proof
     assert "unknown" in proof
     half = str(po.solve(objective()).certain()).splitlines()[0]
     share = (BEST.certain().budget ** 2 < OPTIMUM * SIGN_PRICES).mean()

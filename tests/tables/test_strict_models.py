@@ -357,7 +357,7 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     want = all_coalitions(model.predict, asked, table)
     assert_allclose(best.attributions, want, atol=1e-12)
     said = best.parameters["notes"]
-    assert "2 rows have categories that data has not" in said
+    assert "2 rows have categories that do not occur in data" in said
     assert "'violet', 'teal'" in said
     assert best.value_of(1, 0) == "violet"
     f = po.wrap(model, data=X)
