@@ -82,7 +82,7 @@ class Auto(Dispatcher):
     ======================================================  =========================
     gradient matching (l2), at most one robustness and one  ``spectral``: closed form
     smoothness loss, where an eigenbasis is cheaper than
-    products with the graph, or has a closed form (lattices)
+    products with the graph, or closed form (lattices)
     the same, where the graph is narrow, such as a chain    ``factored``
     the same, otherwise: many points, few neighbours        ``krylov``, and factors
                                                             where that stalls
