@@ -394,7 +394,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return self.distinct_name(self.baselines[index]), excess
 
     def distinct_name(self, baseline: Explanation) -> str:
-        """The method of a baseline, with the settings that vary within its method."""
+        """A unique name of a baseline: its method, and the settings that vary."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
             f" {name}={in_short(value)}"
@@ -824,7 +824,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def share_columns(self) -> dict[str, str]:
-        """The CSV column of the share of each loss, by name; empty if undefined."""
+        """For each loss, the CSV column of its share; its cells may be empty."""
         if self.ends is None:
             return {}
         faithful = [name for name in self.losses if name in self.ends.faithful]

@@ -228,7 +228,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def readout(self) -> Readout | TorchModel:
-        """The model's method and output, for lists of texts."""
+        """Calls the model's method with a list of texts, and selects the output."""
         values_of = self.values_of
         if isinstance(values_of, Readout | TorchModel):
             return values_of

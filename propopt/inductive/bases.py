@@ -102,7 +102,7 @@ def require_room(n_features: int) -> None:
 @suggests_arguments
 @dataclass(frozen=True)
 class GridFeatures(FeatureBasis):
-    """Pixels joined to up to four neighbours, by cosine transforms.
+    """Features on a grid of pixels with up to four neighbours each.
 
     The basis of ``Smoothness(shape.pixel_graph())``: Q = 2M with the Laplacian M of a
     grid is diagonal in the DCT-II of each channel (Strang 1999), with eigenvalues ς_ab

@@ -253,7 +253,7 @@ def _finite(values: Any) -> Array:
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """The observations and the kernel for which a rule chooses inducing inputs.
+    """The candidates of a rule for inducing inputs: observations and the kernel.
 
     Parameters
     ----------

@@ -443,7 +443,7 @@ class Comparison(
         order, level = self._order.tolist(), self.level
         flagged = [j for j in order if self.distance_flagged[j]]
         if level is None:
-            words = "No refits were given, so columns are ranked, not flagged."
+            words = "No refits were given: columns are ranked, and no change is tested."
             yield Finding(words, "not said")
             words = f"{' and '.join(self.names)} are the same in every column."
             if self.distances.any():
@@ -643,7 +643,7 @@ class Comparison(
             words = "the least cost of equal explanations for both is proved"
             yield Finding(words, "proved")
         if self.level is None:
-            words = "without refits, no change is tested against chance"
+            words = "with refits, each change is tested against chance"
             yield Finding(words, "not said")
         elif self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]

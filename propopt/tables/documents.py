@@ -539,7 +539,8 @@ class TextSchema:
             if unknown:
                 raise InvalidInput(
                     f"{what}: document {n} has words that are not in `data`: "
-                    f"{listed(unknown)}; give wrap all documents to explain as data"
+                    f"{listed(unknown)}; call wrap with data=documents, all that are "
+                    "to be explained"
                 )
 
     def decode(self, points: Points, labels: Labels | None = None) -> list[str]:

@@ -264,7 +264,7 @@ class ProblemFile:
         return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
 
     def require(self, command: str) -> Any:
-        """The section of the job; refused if its command is another."""
+        """The section of the job; refused if the file is for another command."""
         if self.job.command != command:
             message = f"is run by propopt {self.job.command}"
             raise self.source.error((self.job.key,), message)

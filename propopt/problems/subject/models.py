@@ -122,7 +122,7 @@ TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 
 
 class Code(Enum):
-    """Whether Python objects that a problem file names are imported.
+    """Whether to import the Python objects that are named in a problem file.
 
     An import runs code. So a file imports nothing unless the user allows it.
 
