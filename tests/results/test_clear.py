@@ -273,7 +273,7 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
     assert plain.certain().share < 0.9
-    assert plain.clear().notes == ("the target has no sampling error",)
+    assert plain.clear().notes == ("the target error is 0",)
 
 
 def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_path):
@@ -285,9 +285,7 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
         "away from them"
     )
     card = str(clear)
-    assert f"clear: {clear.meaning} the target has no sampling error" in " ".join(
-        card.split()
-    )
+    assert f"clear: {clear.meaning} the target error is 0" in " ".join(card.split())
     assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
     assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
     said = best.document().settings["clear signs"]
