@@ -68,7 +68,7 @@ def field(
     """Declare a field that files contain: the axes of its array and its bounds.
 
     Axes are letters or numbers; equal letters have equal lengths. ``bounds`` are those
-    of :class:`Bounds`. A lazy field may hold a :class:`Lazy` value.
+    of :class:`Bounds`. A lazy field may hold a ``Lazy`` value.
     """
     limits = Bounds(axes=None if axes is None else tuple(axes.split()), **bounds)
     metadata = {BOUNDS: limits, "lazy": lazy}
@@ -107,7 +107,7 @@ def lazily(compute: Callable[[], T]) -> T:
 
 @final
 class _LazyField:
-    """A field that may hold a :class:`Lazy` value; computed and checked when read."""
+    """A field that may hold a ``Lazy`` value; computed and checked when read."""
 
     def __init__(self, name: str, default: Any) -> None:
         self._name, self._default = name, default
@@ -187,7 +187,7 @@ class Declared:
         name : str
             The name of the field.
         value : object
-            The result of :class:`Lazy`. The value of a transient field is not checked.
+            The result of ``Lazy``. The value of a transient field is not checked.
 
         Returns
         -------

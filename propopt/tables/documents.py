@@ -584,7 +584,7 @@ class TextSchema:
         points : array (n, D)
             The count of each word.
         labels : Labels, optional
-            Labels with n texts, as :meth:`read` returns them. They distinguish
+            Labels with n texts, as ``read`` returns them. They distinguish
             documents with equal counts.
 
         Yields
