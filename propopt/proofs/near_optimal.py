@@ -227,7 +227,7 @@ def target_half_widths(
     ]
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        return TargetHalfWidths("the target error is 0", np.zeros(best.shape))
+        return TargetHalfWidths("the target is computed exactly", np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
     is_linear = all(map(is_squared, program.losses))

@@ -388,7 +388,7 @@ def _sampling(best: Optimum) -> tuple[Array, str]:
     """The standard errors subtracted for sampled values, and a note on them."""
     nothing, errors = np.zeros(best.shape), best.standard_errors
     if errors is None and is_exact(best):
-        return nothing, "the target error is 0"
+        return nothing, "the target is computed exactly"
     if errors is None:
         return nothing, "the target error is not known and not included"
     blocks = 0 if best.target is None else best.target.n_blocks

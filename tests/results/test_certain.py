@@ -150,7 +150,7 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     # of an exact one nothing, and neither of one of which nothing is known
     assert "unknown" in repr(BEST.certain())
     exact = Estimate(values=G.copy(), source="exact", exact=True)
-    assert "target error is 0" in repr(po.solve(with_target(exact)).certain())
+    assert "computed exactly" in repr(po.solve(with_target(exact)).certain())
     known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
     wider = known.half_widths - BEST.certain().half_widths
     np.testing.assert_allclose(wider, 1.959963984540054e-2, rtol=1e-6)

@@ -273,7 +273,8 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
     assert plain.certain().share < 0.9
-    assert plain.clear().notes == ("the target error is 0",)
+    assert plain.clear().notes == ("the target is computed exactly",)
+    assert plain.clear().document().trust[-1].basis == "checked"
 
 
 def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_path):
@@ -285,7 +286,9 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
         "away from them"
     )
     card = str(clear)
-    assert f"clear: {clear.meaning} the target error is 0" in " ".join(card.split())
+    assert f"clear: {clear.meaning} the target is computed exactly" in " ".join(
+        card.split()
+    )
     assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
     assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
     said = best.document().settings["clear signs"]

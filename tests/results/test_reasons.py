@@ -300,7 +300,7 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert (
         table.loc[table["feature"] == "=balance", "value"].str.fullmatch("\\d+").all()
     )
-    assert reasons.notes == ("the target error is 0",)
+    assert reasons.notes == ("the target is computed exactly",)
     assert reasons.source == "exact contributions"
     assert "probability at the prediction minus this contribution" in str(reasons)
     by_rank = table.groupby("rank")["clear"].mean()
