@@ -198,6 +198,8 @@ def test_module_without_parameters_has_the_default_precision(X):
     np.testing.assert_allclose(function.gradient(X).sum(axis=1), 0.0, atol=1e-6)
 
 
+# torch itself warns once, when the backward pass is the first use of cuBLAS
+@pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")
 def test_points_go_to_the_device_of_the_module(network, X):
     if not torch.cuda.is_available():
         pytest.skip("there is no GPU")
