@@ -57,11 +57,11 @@ def of_class(
 
     With ``predicting`` a class that overrides a prediction method ends the search.
     """
-    methods = PREDICTION_METHODS if predicting else ()
+    methods = PREDICTION_METHODS if predicting else frozenset[str]()
     for kind in type(model).__mro__:
         reader = READERS.get(class_name(kind))
         value = None if reader is None else part(reader)
-        if value is not None or any(method in vars(kind) for method in methods):
+        if value is not None or not methods.isdisjoint(vars(kind)):
             return value
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 TORCH_MODULE: Final = "torch.Module"
 
-PREDICTION_METHODS: Final = ("decision_function", "predict", "predict_proba")
+PREDICTION_METHODS: Final = frozenset({"decision_function", "predict", "predict_proba"})
 """Methods that determine what a model predicts."""
 
 UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -32,17 +32,23 @@ def is_a(value: object, *names: str) -> bool:
     return any(class_name(kind) in names for kind in type(value).__mro__)
 
 
-def inherits(model: object, *names: str) -> bool:
-    """Whether a model predicts by the methods of one of these classes or a base class.
+def inherited(model: object, names: Container[str]) -> str | None:
+    """The first of these classes by whose methods a model predicts; None if none is.
 
     A subclass that overrides a prediction method does not count.
     """
     for kind in type(model).__mro__:
-        if class_name(kind) in names:
-            return True
-        if any(method in vars(kind) for method in PREDICTION_METHODS):
-            return False
-    return False
+        name = class_name(kind)
+        if name in names:
+            return name
+        if not PREDICTION_METHODS.isdisjoint(vars(kind)):
+            return None
+    return None
+
+
+def inherits(model: object, *names: str) -> bool:
+    """Whether a model predicts by the methods of one of these classes."""
+    return inherited(model, names) is not None
 
 
 def fitted_value(model: object, attribute: str) -> Any:
@@ -90,11 +96,9 @@ A threshold changes only predicted labels, which are no output of explanations.
 
 def forwarded(model: Any) -> Any:
     """The estimator inside a search, a frozen or a thresholded classifier."""
-    for name, attribute in _FORWARDS.items():
-        if inherits(model, name):
-            inner = fitted_value(model, attribute)
-            return model if inner is None else forwarded(inner)
-    return model
+    name = inherited(model, _FORWARDS)
+    inner = None if name is None else fitted_value(model, _FORWARDS[name])
+    return model if inner is None else forwarded(inner)
 
 
 def as_step(step: Any) -> Any:
