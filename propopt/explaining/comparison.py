@@ -22,9 +22,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.explaining.contributions import AnyRule
-from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels
-from propopt.explaining.out_of_sample import FittedRows
 from propopt.explaining.problem import (
     CheckedSettings,
     RowsProblem,
@@ -75,24 +73,9 @@ class _TargetSettings:
     def of(
         cls, settings: CheckedSettings, model: Any, data: Any, X: Any
     ) -> _TargetSettings:
-        """From a model and its table, or from a fitted explainer and its rows."""
-        if isinstance(model, Explainer):
-            fitted = model.fitted_
-            if not isinstance(fitted, FittedRows):
-                raise InvalidInput("documents have no columns in common to compare")
-            problem = fitted.problem
-            settings = replace(
-                problem.settings, robustness=fitted.weights[1], offset=None
-            )
-            if X is not None:
-                points, labels = problem.function.read(X)
-                nearest = settings.nearest
-                count = min(nearest.n_neighbors, len(points) - 1)
-                graph = replace(nearest, n_neighbors=count)
-                settings = replace(settings, graph=graph)
-                problem = replace(problem, points=points, labels=labels)
-            problem = replace(problem, settings=settings)
-            return cls(problem=problem, rule=fitted.rule)
+        """From a model and its table."""
+        settings.refuse_settings_of_other_kinds()
+        replace(settings, graph=None).refuse_joint_settings()  # versions share a graph
         # one program for both versions: main effects would belong to one of them
         settings = replace(settings, offset=None)
         problem = RowsProblem.of(settings, model, data, X, None)
@@ -102,8 +85,6 @@ class _TargetSettings:
     def function(self, model: Any) -> Function:
         """A version as a function of the same columns."""
         problem, settings = self.problem, self.problem.settings
-        if isinstance(model, Explainer):
-            model = model.fitted_.function
         if not isinstance(model, Function):
             table: Any = problem.function.schema
             table = problem.reference.points if table is None else table
@@ -409,14 +390,12 @@ def compare(
 
     Parameters
     ----------
-    before, after : model, Explainer or Explanation
-        The old and the new version: models as for :func:`propopt.wrap`, fitted
-        explainers, or explanations of the same rows, also from other packages. For
-        explanations the stored targets are compared, so that other weights of
-        robustness make no difference.
+    before, after : model or Explanation
+        The old and the new version: models as for :func:`propopt.wrap`, or explanations
+        of the same rows, also from other packages. For explanations the stored targets
+        are compared, so that other weights of robustness make no difference.
     X : DataFrame or array (N, D), optional
-        The rows, for models and explainers. By default those of the old explainer, or
-        of ``data``.
+        The rows, for models; by default those of ``data``.
     rows : sequence or mapping of two tables, optional
         Two groups of rows, (n, D) and (m, D), instead of ``after`` and X; a mapping
         gives their names.
@@ -484,11 +463,8 @@ def compare(
     if explained[0]:
         _refuse_given("explanations", X=X, data=data, **given)
         return _compare_explanations(before, after, level, progress)
-    if isinstance(before, Explainer):
-        _refuse_given("an Explainer", **given)
     table = data if X is None else X
     with _errors_of(BEFORE, before, table):
-        _refuse_unfit(checked)
         shared = _TargetSettings.of(checked, before, data, X)
         problem, old = shared.problem, shared.targets(before)
         best = problem.nearest(old)
@@ -525,12 +501,6 @@ def compare(
         },
         **_distances_and_prices(best, other, moved, shared.problem),
     )
-
-
-def _refuse_unfit(settings: CheckedSettings) -> None:
-    """Refuse settings that do not fit two versions; both share one graph."""
-    settings.refuse_settings_of_other_kinds()
-    replace(settings, graph=None).refuse_joint_settings()
 
 
 def _is_explanation(version: Any) -> bool:
@@ -603,7 +573,6 @@ def _compare_groups(
     sizes = [len(table) for table in tables]
     if min(sizes) < 2:
         raise InvalidInput(f"rows: expected at least two rows in each, got {sizes}")
-    _refuse_unfit(settings)
     shared = _TargetSettings.of(settings, model, data, _joined(names, tables))
     targets = shared.targets(shared.problem.function)
     phi, n, source = targets.estimate.values, sizes[0], targets.estimate.source
