@@ -18,8 +18,7 @@ from propopt.interactions import InteractionScores, Minipatches
 from propopt.interactions.features import Features, FeatureSets
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
-from propopt.interactions.refits import set_scores
-from propopt.interactions.row_errors import SQUARED, RowError
+from propopt.interactions.refits import SQUARED, RowError, set_scores
 
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput
 from propopt.interactions.features import FeatureSets
 from propopt.interactions.patch_draws import coefficient, shortfall
-from propopt.interactions.row_errors import ABSOLUTE, SQUARED, RowError
+from propopt.interactions.refits import ABSOLUTE, SQUARED, RowError
 
 
 # ---- What scores are in the population, and for patches, in closed form
@@ -106,7 +106,7 @@ def linear_refit_scores(
     array([-13.68])
     >>> linear_refit_scores([2.0, -2.0], [[1.0, 0.5], [0.5, 1.0]], pair).round(2)
     array([2.])
-    >>> from propopt.interactions.row_errors import ABSOLUTE
+    >>> from propopt.interactions.refits import ABSOLUTE
     >>> linear_refit_scores([1.0, 1.0], np.eye(2), pair, ABSOLUTE).round(4)
     array([0.0769])
     """

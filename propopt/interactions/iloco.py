@@ -30,8 +30,13 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.learning import read_learning_table
 from propopt.interactions.minipatches import Minipatches
-from propopt.interactions.refits import RefitErrors, Refits, set_scores
-from propopt.interactions.row_errors import ErrorChoice, RowError
+from propopt.interactions.refits import (
+    ErrorChoice,
+    RefitErrors,
+    Refits,
+    RowError,
+    set_scores,
+)
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
 from propopt.structures.fitted_model import FittedModel

@@ -19,8 +19,7 @@ from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
 from propopt.interactions.features import FeatureSets
 from propopt.interactions.fitting import Fit
-from propopt.interactions.refits import Refits
-from propopt.interactions.row_errors import PROBABILITY, SQUARED, RowError
+from propopt.interactions.refits import PROBABILITY, SQUARED, Refits, RowError
 from propopt.tables.frames import listed, select_rows
 
 

@@ -29,8 +29,7 @@ from propopt.interactions import ILOCO, DataSplit, Minipatches, Screen
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange
 from propopt.interactions.patch_draws import additive_leak
-from propopt.interactions.refits import set_scores
-from propopt.interactions.row_errors import SQUARED
+from propopt.interactions.refits import SQUARED, set_scores
 from propopt.interactions.splitting import held_out
 
 

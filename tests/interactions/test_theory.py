@@ -22,8 +22,7 @@ from papers.iloco.theory import BernoulliColumns, FixedColumns, Refitted, ideal_
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.patch_draws import additive_leak
-from propopt.interactions.refits import set_scores
-from propopt.interactions.row_errors import ABSOLUTE, PROBABILITY, SQUARED
+from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, set_scores
 
 
 at_once, null_rejections = study("patches_at_once"), study("null_rejections")

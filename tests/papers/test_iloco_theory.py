@@ -23,8 +23,7 @@ from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
-from propopt.interactions.refits import set_scores
-from propopt.interactions.row_errors import ABSOLUTE, PROBABILITY, SQUARED
+from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, set_scores
 
 
 each_error = pytest.mark.parametrize("error", [SQUARED, PROBABILITY])

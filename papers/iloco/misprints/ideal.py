@@ -21,7 +21,7 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from propopt.base.arrays import Array, Values
 from propopt.interactions.features import Features
-from propopt.interactions.row_errors import PROBABILITY, SQUARED
+from propopt.interactions.refits import PROBABILITY, SQUARED
 
 
 _PAIRS: Final = Features.of(range(10)).all_sets(2)

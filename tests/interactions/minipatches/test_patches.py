@@ -18,8 +18,14 @@ from propopt.base.resources import Budget
 from propopt.interactions import minipatches, patch_draws
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import PatchErrors
-from propopt.interactions.refits import inclusion_exclusion, set_scores
-from propopt.interactions.row_errors import ABSOLUTE, SQUARED, RowError, read_error
+from propopt.interactions.refits import (
+    ABSOLUTE,
+    SQUARED,
+    RowError,
+    inclusion_exclusion,
+    read_error,
+    set_scores,
+)
 
 
 # Each of the checks of frequencies is wrong in 1 of 10^6 seeds: |z| < 5.6 of at most
