@@ -53,7 +53,7 @@ OTHER_WORDS = {
     "background": r"(reference|background) (distribution|dataset)",
     "similar rows": r"neighbors",
     "retained": r"faithfulness kept|kept",
-    "removable": r"could go",
+    "removable": r"could go|(un)?avoidable",
     "main effect": r"own values?",
     "exact": r"exact \((boxes|products)\)|\(optimization\)",
     "law": r"data law of",

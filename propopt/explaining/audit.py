@@ -57,7 +57,7 @@ _MIN_FACTOR: Final = 1.05
 # share of the squared distance below which values are as close as possible
 _MIN_GAIN: Final = 0.05
 _CHEAP: Final = 0.02  # share of the squared sum below which halving is advised
-# ratio of the extreme weights to the one that halves the avoidable differences
+# ratio of the extreme weights to the one that halves the removable differences
 _MAX_RATIO: Final = 1e3
 _N_WEIGHTS: Final = 25
 
@@ -260,13 +260,13 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
     verdict: Verdict = "depends on settings"
     yield AuditFinding("main_effects", f"{sentence}.", share, unit, verdict)
     required = front.least / front.plain
-    avoidable = max(front.roughness - front.least, 0.0) / front.plain
-    noun, parts = "these differences", (required, avoidable)
+    removable = max(front.roughness - front.least, 0.0) / front.plain
+    noun, parts = "these differences", (required, removable)
     if share < 0.0:  # these would be over 100 % of the differences
         rest = front.least / front.roughness
         noun, parts = "the differences without main effects", (rest, 1.0 - rest)
     sentence = "Rows must add up to their predictions: this requires "
-    sentence += f"{_rounded(parts[0])} of {noun}; {_rounded(parts[1])} are avoidable."
+    sentence += f"{_rounded(parts[0])} of {noun}; {_rounded(parts[1])} are removable."
     yield AuditFinding("predictions", sentence, required, unit, verdict)
 
 
@@ -333,7 +333,7 @@ def _of_front(e: AuditEvidence, diagnosis: Diagnosis, is_best: bool) -> Verdict:
 
 
 def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
-    """How much removing 10, 50 and 90 % of the avoidable differences changes."""
+    """How much removing 10, 50 and 90 % of the removable differences changes."""
     size = float((e.W**2).sum())
     for share in (10, 50, 90):
         V = e.audited_front.without(share / 100.0)
@@ -349,7 +349,7 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
         start = "Halving" if share == 50 else f"Removing {share} % of"
         yield AuditFinding(
             f"price_of_{share}",
-            f"{start} the avoidable differences changes the values by {change} % on "
+            f"{start} the removable differences changes the values by {change} % on "
             f"average, and the signs of {_share(signs)} of the large values.",
             *(price, "share of the squared sum", "depends on settings"),
             advice=advice,
@@ -358,7 +358,7 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
 
 
 def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
-    """The pairs and rows with most of the avoidable differences."""
+    """The pairs and rows with most of the removable differences."""
     graph, V = e.audited_front.robust.graph, e.W - e.audited_front.smoothest
     pairs, rows, shares = largest_causes(graph.edges, graph.strengths, V)
     first = pairs[0]
@@ -367,10 +367,10 @@ def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
     name = e.labels.feature_names(e.W.shape[1])[first.feature]
     finding = AuditFinding(
         "pairs",
-        f"Rows {ends} have {percent(first.share)} % of the avoidable differences, "
+        f"Rows {ends} have {percent(first.share)} % of the removable differences, "
         f"mostly in {name}. The top 1 % of pairs have {percent(top)} %, and "
         f"{len(rows)} of {len(V):,} rows {percent(sum(x.share for x in rows))} %.",
-        *(first.share, "share of the avoidable differences", "depends on settings"),
+        *(first.share, "share of the removable differences", "depends on settings"),
     )
     return finding, {"pairs": pairs, "rows": rows}
 
@@ -548,7 +548,7 @@ def audit(
     front = None
     if e.has_similar_rows:
         findings += _explained_differences(e)
-    if e.has_avoidable:
+    if e.has_removable:
         findings += [*_directions(e, diagnosis), *_prices(e, diagnosis)]
         finding, causes = _causes(e)
         findings.append(finding)

@@ -515,6 +515,6 @@ class AuditEvidence:
         return len(self.W) > 2 and self.audited_front.plain > 0.0
 
     @property
-    def has_avoidable(self) -> bool:
-        """True if some of the differences between similar rows are avoidable."""
+    def has_removable(self) -> bool:
+        """True if some of the differences between similar rows are removable."""
         return self.has_similar_rows and self.audited_front.is_rough

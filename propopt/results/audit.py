@@ -55,9 +55,9 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "predictions": "How much of the differences do predictions require?",
     "more_robust": "At the same distance from exact values, how much more alike?",
     "more_faithful": "Equally alike, how much closer to exact values?",
-    "price_of_10": "What does removing 10 % of the avoidable differences change?",
-    "price_of_50": "What does removing 50 % of the avoidable differences change?",
-    "price_of_90": "What does removing 90 % of the avoidable differences change?",
+    "price_of_10": "What does removing 10 % of the removable differences change?",
+    "price_of_50": "What does removing 50 % of the removable differences change?",
+    "price_of_90": "What does removing 90 % of the removable differences change?",
     "pairs": "Which pairs of rows differ most?",
     "background": "Does the background matter?",
 }
@@ -69,7 +69,7 @@ _PRECISION: Final = 1e-15  # relative rounding of sums in double precision
 _SHOWN_AS_ZERO: Final = 1e-6  # numbers of right answers below this are shown as zero
 # largest difference of numbers that are computed again after loading
 _TOLERANCE: Final = 1e-9
-# the part of the avoidable differences that each of these findings removes
+# the part of the removable differences that each of these findings removes
 _PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
 MAX_CAUSES: Final = 10  # number of pairs, and of rows, that an audit lists
 
@@ -104,7 +104,7 @@ class AuditFinding:
 @final
 @dataclass(frozen=True)
 class Cause:
-    """A pair of rows, or one row, with its share of the avoidable differences."""
+    """A pair of rows, or one row, with its share of the removable differences."""
 
     first: int = field(low=0)
     second: int | None = field(low=0)  # None for a single row
@@ -135,7 +135,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     exact : array (N, D) or None
         The exact Shapley values for the background; None if they cannot be computed.
     pairs, rows : tuple of Cause
-        The ten pairs and rows with the largest share of the avoidable differences;
+        The ten pairs and rows with the largest share of the removable differences;
         empty if rows are not compared.
     settings : mapping
         The source of the numbers, the background, the similar rows, the seed.
@@ -291,7 +291,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         """A table of the pairs, then of the rows, that differ most from similar rows.
 
         Columns are ``row``, ``other`` (empty for single rows), ``share`` of the
-        avoidable differences, the ``feature`` with the largest difference, and the
+        removable differences, the ``feature`` with the largest difference, and the
         attribution and the value of both rows in it.
         """
         explanation, lines = self.explanation, []
@@ -395,7 +395,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         reasons = findings["reasons"]
         yield Finding(reasons.sentence, reasons.basis, "Do the reasons change?")
         similar = findings.get("price_of_50") or findings.get("main_effects")
-        words = "Similar rows have no avoidable differences."
+        words = "Similar rows have no removable differences."
         basis: Basis = "checked"
         if similar is not None:
             words, basis = similar.sentence, similar.basis
@@ -457,11 +457,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         ]
         if bars:
             caption = "Change of the values (root mean square) if a part of the "
-            blocks.append(Bars(bars, f"{caption}avoidable differences is removed"))
+            blocks.append(Bars(bars, f"{caption}removable differences is removed"))
         return Chapter("Other questions", blocks)
 
     def _causes(self) -> Iterator[Chapter]:
-        """Tables of the pairs and rows with most of the avoidable differences."""
+        """Tables of the pairs and rows with most of the removable differences."""
         table = self.causes_to_frame()
         table["share"] = [f"{percent(share)} %" for share in table["share"]]
         for ending in ("", "_other"):
@@ -479,7 +479,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             ("rows", table[n:].drop(columns=of_rows).reset_index(drop=True)),
         ):
             if n:
-                title = f"The {noun} with most of the avoidable differences"
+                title = f"The {noun} with most of the removable differences"
                 yield Chapter(title, [Table(part, caption)])
 
     @property
@@ -545,20 +545,20 @@ _MISTAKES: Final[Mapping[str, str]] = {
 _HEADS: Final = {
     "row": "row",
     "other": "other row",
-    "share": "share of the avoidable differences",
+    "share": "share of the removable differences",
     "feature": "mostly in",
     "attribution_other": "attribution of the other",
 }
 """Columns of the tables of pairs and rows, as a page names them."""
 
 
-# ---- Which similar rows have most of the avoidable differences
+# ---- Which similar rows have most of the removable differences
 
 
 def largest_causes(
     edges: NDArray[np.intp],  # (E, 2): each pair of similar rows once
     similarities: Array,  # (E,)
-    V: Array,  # (N, D): the avoidable part of the values
+    V: Array,  # (N, D): the removable part of the values
 ) -> tuple[tuple[Cause, ...], tuple[Cause, ...], Array]:
     """The pairs and rows with most of Σ S ‖v_n − v_n'‖², and all shares of pairs."""
     squares = similarities[:, None] * (V[edges[:, 0]] - V[edges[:, 1]]) ** 2

@@ -263,8 +263,8 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     rows_moved(W, base)
     audit = audited(case, W, base=base)
     assert audit["main_effects"].number < 0.0
-    required, avoidable = re.findall(r"(\d+) %", audit["predictions"].sentence)
-    assert int(required) + int(avoidable) == 100
+    required, removable = re.findall(r"(\d+) %", audit["predictions"].sentence)
+    assert int(required) + int(removable) == 100
 
 
 def test_a_small_mistake_of_all_numbers_has_its_share(case):
@@ -670,7 +670,7 @@ def test_odd_tables_are_audited_too(tmp_path):
 
     additive = po.audit(values(Z), model, Z)
     assert additive["main_effects"].number == pytest.approx(1.0, abs=1e-10)
-    assert "avoidable" in additive["predictions"].sentence
+    assert "removable" in additive["predictions"].sentence
     names = {finding.name for finding in additive.findings}
     assert names.isdisjoint({"more_robust", "price_of_50", "pairs"})
     copies = Z[np.tile(np.arange(8), 5)]  # similar rows are the same rows

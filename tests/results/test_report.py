@@ -265,7 +265,7 @@ def test_an_audit_shows_a_row_beside_exact_values_and_a_list_of_prices():
         np.testing.assert_allclose(row["was"], audit.exact[n], atol=1e-7)
     page = page_of([audit.document()])
     assert "Dashed: exact values." in page
-    assert page.count("avoidable differences changes the values by") == 3
+    assert page.count("removable differences changes the values by") == 3
 
 
 def test_the_smallest_results_have_pages_too():

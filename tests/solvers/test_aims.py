@@ -64,7 +64,7 @@ def test_faithfulness_and_largest_differences_have_their_own_ends():
     assert best.shares().removed[LARGEST.name] == pytest.approx(0.5, abs=1e-6)
 
 
-def test_where_rows_add_up_the_avoidable_is_shared():
+def test_where_rows_add_up_the_removable_part_is_shared():
     complete = G + (1.0 / SHAPE[1])
     W = cp.Variable(SHAPE)
     sums = [cp.sum(W, axis=1) == G.sum(axis=1) + 1.0]

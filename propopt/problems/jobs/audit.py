@@ -70,7 +70,7 @@ class AuditSection(JobSection):
     ``<name>.npz``        the audit: :meth:`Audit.save`
     ``<name>_findings.csv``
                           a row for each question: sentence, number, unit, verdict
-    ``<name>_causes.csv`` the pairs and rows with most avoidable differences
+    ``<name>_causes.csv`` the pairs and rows with most removable differences
     ``<name>_exact.csv``  the exact values and their base, if available
     ``<name>.json``       what was audited and how
     ===================== =============================================================

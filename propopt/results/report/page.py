@@ -270,8 +270,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "certain": "The same in every near-optimal explanation.",
     "retained": "The share of faithfulness that an explanation still has; "
     "the target itself has 100 %.",
-    "removable": "Avoidable: differences between similar rows that neither "
-    "main effects nor predictions require.",
+    "removable": "Differences between similar rows that neither main effects nor "
+    "predictions require.",
     "level": "The largest change of any column between models that "
     "differ by chance alone.",
     "law": "The sampling distribution of values around a row, each column by itself.",
