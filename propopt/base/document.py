@@ -300,13 +300,6 @@ class Document:
         return [block for block in self.blocks if isinstance(block, Finding)]
 
 
-def basis_of_note(note: str) -> Basis:
-    """The basis of a note about the target or about unavailable values."""
-    if "not " in note or "no " in note:
-        return "not said"
-    return "estimated" if "error" in note else "checked"
-
-
 # ---- Cells
 
 

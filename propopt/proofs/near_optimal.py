@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask
+from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
@@ -174,7 +175,7 @@ _LEVEL = 0.975
 class TargetHalfWidths:
     """Half-widths of 95 % intervals, for the target's error alone."""
 
-    words: str  # a description for readers
+    note: Finding  # their source, for readers
     # (N, D): half-widths, which add up at most for pairs; or (B, N, D): moves of W with
     # blocks of the target, of mean zero, scaled by t_{B−1}(0.975)/√(B(B−1))
     numbers: Array
@@ -227,7 +228,8 @@ def target_half_widths(
     ]
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        return TargetHalfWidths("the target is computed exactly", np.zeros(best.shape))
+        exact = Finding("the target is computed exactly", "checked")
+        return TargetHalfWidths(exact, np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
     is_linear = all(map(is_squared, program.losses))
@@ -238,16 +240,16 @@ def target_half_widths(
         inner = inner.inner if isinstance(inner, ScaledHessian) else inner
         moves = part.moved(best.weights[targets[0].name], inner)
         words = f"errors of the target from {len(moves)} blocks are included"
-        return TargetHalfWidths(words, moves)
+        return TargetHalfWidths(Finding(words, "estimated"), moves)
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         unknown = "the error of the target is unknown and not included"
-        return TargetHalfWidths(unknown, np.zeros(best.shape))
+        return TargetHalfWidths(Finding(unknown, "not said"), np.zeros(best.shape))
     # degrees of freedom by the number of blocks, if available
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
-    words = "standard errors of the target are included"
-    return TargetHalfWidths(words, np.asarray(factor * errors))
+    included = Finding("standard errors of the target are included", "estimated")
+    return TargetHalfWidths(included, np.asarray(factor * errors))
 
 
 # ---- The order of the features of one row

@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import read_nonnegative, read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table, basis_of_note
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
 from propopt.losses import Program
@@ -39,7 +39,7 @@ _MOST_WORK = 1e10
 
 @final
 class NearOptimalConclusions(
-    Result, kind="propopt certain", noun="saved certain statements", version=4
+    Result, kind="propopt certain", noun="saved certain statements", version=5
 ):
     """Signs and ranks that all near-optimal explanations share, with their prices.
 
@@ -80,7 +80,7 @@ class NearOptimalConclusions(
         a, so that β = aδ².
     optimum : float
         The objective of the explanation.
-    notes : tuple of str
+    notes : tuple of Finding
         Notes on the target error, and on rows without computed ranks.
     labels : Labels
         Names of points and features.
@@ -118,7 +118,7 @@ class NearOptimalConclusions(
     budget: float = field(low=0.0)
     rate: float = field(low=0.0)
     optimum: float = field(low=0.0)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     labels: Labels = Labels()
     present: Mask | None = field("N D", default=None)
     quantity: Quantity | None = None
@@ -262,9 +262,10 @@ class NearOptimalConclusions(
         return pd.DataFrame(columns, index=self.labels.points)
 
     def __repr__(self) -> str:
+        notes = "; ".join(note.sentence for note in self.notes)
         return (
             f"NearOptimalConclusions({self.share:.0%} of {self.count:,} signs, within "
-            f"{self.budget:.3g} of the optimum; {'; '.join(self.notes)})"
+            f"{self.budget:.3g} of the optimum; {notes})"
         )
 
     def document(self) -> Document:
@@ -295,10 +296,7 @@ class NearOptimalConclusions(
             subtitle="share of rows in which all near-optimal explanations agree on "
             "the sign; median budget at which another sign is possible",
             blocks=[Table.of(head, lines, rest)],
-            trust=[
-                Finding(proved, "proved"),
-                *(Finding(note, basis_of_note(note)) for note in self.notes),
-            ],
+            trust=[Finding(proved, "proved"), *self.notes],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "objective": f"{self.optimum:.6g}",
@@ -361,14 +359,16 @@ def certain_of(
         compared, near_optimal=optimal_set, beta=beta, scatter=target_error, by=order
     )
     best_ranks, worst_ranks, order_prices = _orders(W, present, ranked, order, pairs)
-    notes = [target_error.words]
+    notes = [target_error.note]
     if exact is None and len(ranked) < N:
-        notes.append(
+        words = (
             "half-widths of rows that were not named are upper bounds; "
             "certain(rows=...) computes the exact ones"
         )
+        notes.append(Finding(words, "proved"))
     elif len(ranked) < N:
-        notes.append("ranks were computed for the named rows only")
+        words = "ranks were computed for the named rows only"
+        notes.append(Finding(words, "not said"))
     return NearOptimalConclusions(
         attributions=W,
         signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),

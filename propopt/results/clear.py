@@ -32,7 +32,7 @@ from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import read_nonnegative, read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table, basis_of_note
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
 from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
@@ -49,7 +49,7 @@ _AT_ONCE: Final = 4_000_000
 
 
 @final
-class Clear(Result, kind="propopt clear", noun="saved clear statements", version=1):
+class Clear(Result, kind="propopt clear", noun="saved clear statements", version=2):
     """Signs and ranks that no small change of a row's attributions turns.
 
     A sign, or the rank of a column in its row, is *clear* if it survives every change
@@ -74,7 +74,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     ends : str
         Where else signs and ranks are equal, in words; empty if only changes by δ are
         considered.
-    notes : tuple of str
+    notes : tuple of Finding
         Notes on the target error.
     labels : Labels
         Names of points and features.
@@ -105,7 +105,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     delta: float = field(low=0.0)
     unit: str
     ends: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     labels: Labels = Labels()
     quantity: Quantity | None = None
 
@@ -195,7 +195,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     def __repr__(self) -> str:
         return (
             f"Clear({self.share:.0%} of signs, within {self.delta:.3g} {self.unit}; "
-            f"{'; '.join(self.notes)})"
+            f"{'; '.join(x.sentence for x in self.notes)})"
         )
 
     def document(self) -> Document:
@@ -220,10 +220,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
             subtitle="share of rows in which the sign of a feature is clear, and in "
             f"which the feature is clearly first by {self.by}",
             blocks=[Table.of(head, lines, rest)],
-            trust=[
-                Finding(f"clear: {self.meaning}", "chosen"),
-                *(Finding(note, basis_of_note(note)) for note in self.notes),
-            ],
+            trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={
                 "size": " × ".join(
                     map(plural, self.attributions.shape, ("row", "feature"))
@@ -384,14 +381,16 @@ def ends_in_words(best: Optimum) -> str:
     return f"the {precision} contributions and at twice the move away from them"
 
 
-def _sampling(best: Optimum) -> tuple[Array, str]:
+def _sampling(best: Optimum) -> tuple[Array, Finding]:
     """The standard errors subtracted for sampled values, and a note on them."""
     nothing, errors = np.zeros(best.shape), best.standard_errors
     if errors is None and is_exact(best):
-        return nothing, "the target is computed exactly"
+        return nothing, Finding("the target is computed exactly", "checked")
     if errors is None:
-        return nothing, "the target error is not known and not included"
+        words = "the target error is not known and not included"
+        return nothing, Finding(words, "not said")
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
     words = f"{factor:.3g} standard errors of sampled values are subtracted"
-    return np.where(np.isfinite(errors), factor * errors, np.inf), words
+    lost = np.where(np.isfinite(errors), factor * errors, np.inf)
+    return lost, Finding(words, "estimated")

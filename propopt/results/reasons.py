@@ -28,11 +28,11 @@ from propopt.base.arrays import Array, Mask, Values
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
+    Basis,
     Chapter,
     Document,
     Finding,
     Table,
-    basis_of_note,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput
@@ -67,7 +67,7 @@ _MEMBERS: Final = 3
 _HEAD: Final = ("reason", "rows", "clear")
 
 
-class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
     """The k largest contributions of each row towards a decision, in words.
 
     Reasons are sorted by row and rank. A row with fewer than k contributions towards
@@ -110,8 +110,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         The least share of all contributions towards the decision that is a reason.
     meaning : str
         The property of a clear reason, in words.
-    notes : tuple of str
-        Notes on the target error.
+    notes : tuple of Finding
+        Notes on the origin of the numbers and on the target error.
     predictions : array (R,), optional
         f(x) of the row of each reason, for log-odds.
     quantity : Quantity, optional
@@ -148,7 +148,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     source: str
     least_share: float = field(low=0.0, high=1.0)
     meaning: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     predictions: Values | None = field("R", default=None)
     quantity: Quantity | None = None
 
@@ -243,7 +243,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
             source=_source(best),
             least_share=least_share,
             meaning=clear.meaning,
-            notes=clear.notes,
+            notes=(*_origin(best), *clear.notes),
             predictions=_log_odds(best, n),
             quantity=best.quantity,
         )
@@ -437,14 +437,13 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         """Summarise how often each rank is clear, with the reasons of all rows."""
         N = len(self.names)
         most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
-        notes = [Finding(note, basis_of_note(note)) for note in self._read]
         blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
         return Document(
             title=f"Reasons for {self._side}: {self._finding}",
             subtitle=f"contributions in this direction, in {self.unit}, largest first"
             f"{most}; share of clear ones among the rows with such a reason",
             blocks=blocks if N > 1 else [*map(Finding, self.words)],
-            trust=[Finding(f"clear: {self.meaning}", "chosen"), *notes],
+            trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={
                 "ranked": plural(self.n_features, "feature or group"),
                 "least share": f"{100.0 * self.least_share:g} % of all in this "
@@ -473,18 +472,6 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         counts = np.bincount(self.ranks)[1:].tolist()
         for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
             yield ordinal(rank), f"{n:,}", rounded_percent(share)
-
-    @property
-    def _read(self) -> Iterator[str]:
-        """Notes on how to read the reasons."""
-        if self.source:
-            yield f"reasons are ranked by {self.source}"
-        if self.predictions is not None:
-            yield (
-                "per cent: the probability at the prediction minus this contribution, "
-                "and at the prediction"
-            )
-        yield from self.notes
 
     def __repr__(self) -> str:
         shares = ", ".join(map(rounded_percent, self.shares)) or "none"
@@ -558,6 +545,16 @@ def _source(best: Optimum) -> str:
     if best.contributions is None:
         return ""
     return f"{'exact' if is_exact(best) else 'estimated'} contributions"
+
+
+def _origin(best: Optimum) -> Iterator[Finding]:
+    """Notes on the contributions that rank reasons, and on probabilities."""
+    basis: Basis = "checked" if is_exact(best) else "estimated"
+    if source := _source(best):
+        yield Finding(f"reasons are ranked by {source}", basis)
+    if _log_odds(best, np.arange(0)) is not None:
+        words = "per cent: the probability at the prediction minus this contribution, "
+        yield Finding(f"{words}and at the prediction", basis)
 
 
 def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:

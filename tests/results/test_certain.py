@@ -146,11 +146,15 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     plain, certain = po.solve(objective() + SPARSE).certain(), best.certain()
     wider = certain.half_widths - plain.half_widths
     np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
-    assert "standard errors" in certain.notes[0]
-    # of an exact one nothing, and neither of one of which nothing is known
+    assert "standard errors" in certain.notes[0].sentence
+    assert certain.notes[0].basis == "estimated"
+    # nothing for an exact target, and nothing for one with unknown errors
     assert "unknown" in repr(BEST.certain())
+    assert BEST.certain().notes[0].basis == "not said"
     exact = Estimate(values=G.copy(), source="exact", exact=True)
-    assert "computed exactly" in repr(po.solve(with_target(exact)).certain())
+    certain = po.solve(with_target(exact)).certain()
+    assert "computed exactly" in repr(certain)
+    assert certain.notes[0].basis == "checked"
     known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
     wider = known.half_widths - BEST.certain().half_widths
     np.testing.assert_allclose(wider, 1.959963984540054e-2, rtol=1e-6)
@@ -177,6 +181,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
     assert "upper bounds" in repr(ball)
+    assert [note.basis for note in ball.notes] == ["not said", "proved"]
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])

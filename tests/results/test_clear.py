@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
+from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.target_error import TargetError
@@ -230,14 +231,14 @@ def test_standard_errors_are_taken_off():
         s = np.sign(W)
         expected = (s * W > reach) & (s * PHI > reach) & (s * far > reach)
         np.testing.assert_array_equal(sampled.sign, expected)
-        assert sampled.notes == (
-            f"{factor:.3g} standard errors of sampled values are subtracted",
-        )
+        words = f"{factor:.3g} standard errors of sampled values are subtracted"
+        assert sampled.notes == (Finding(words, "estimated"),)
         # with changes by δ they add up
         both = parts(contributions=None, standard_errors=se, **fields).clear(0.3)
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
-    assert parts().clear().notes == ("the target error is not known and not included",)
+    words = "the target error is not known and not included"
+    assert parts().clear().notes == (Finding(words, "not said"),)
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
     noise = 0.4 * RNG.normal(size=(8, N, D))
@@ -273,8 +274,9 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
     assert plain.certain().share < 0.9
-    assert plain.clear().notes == ("the target is computed exactly",)
-    assert plain.clear().document().trust[-1].basis == "checked"
+    note = Finding("the target is computed exactly", "checked")
+    assert plain.clear().notes == (note,)
+    assert plain.clear().document().trust[-1] == note
 
 
 def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_path):

@@ -10,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
+from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.results.reasons import ordinal
@@ -199,10 +200,11 @@ def test_what_is_sampled_is_said_and_less_is_clear():
     )
     reasons = drawn.reasons()
     assert reasons.source == "estimated contributions"
-    assert reasons.notes == ("2.36 standard errors of sampled values are subtracted",)
+    words = "2.36 standard errors of sampled values are subtracted"
+    assert reasons.notes[1:] == (Finding(words, "estimated"),)
     assert reasons.clear.sum() < parts(PHI).reasons().clear.sum()
-    bases = {one.sentence: one.basis for one in reasons.document().trust}
-    assert bases[reasons.notes[0]] == "estimated"
+    assert reasons.document().trust[1:] == [*reasons.notes]
+    assert {note.basis for note in reasons.notes} == {"estimated"}
 
 
 def test_files_have_the_same_reasons(tmp_path):
@@ -300,7 +302,8 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert (
         table.loc[table["feature"] == "=balance", "value"].str.fullmatch("\\d+").all()
     )
-    assert reasons.notes == ("the target is computed exactly",)
+    assert reasons.notes[-1] == Finding("the target is computed exactly", "checked")
+    assert {note.basis for note in reasons.notes} == {"checked"}
     assert reasons.source == "exact contributions"
     assert "probability at the prediction minus this contribution" in str(reasons)
     by_rank = table.groupby("rank")["clear"].mean()

@@ -256,9 +256,10 @@ def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Expl
 
 def _reasons_manifest(reasons: Reasons) -> dict[str, Any]:
     """Entries of the manifest on reasons."""
-    names = ("k", "towards", "source", "least_share", "meaning", "notes")
+    names = ("k", "towards", "source", "least_share", "meaning")
     fields = {name: getattr(reasons, name) for name in names}
-    return {**fields, "clear": reasons.shares}
+    notes = [note.sentence for note in reasons.notes]
+    return {**fields, "notes": notes, "clear": reasons.shares}
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:
