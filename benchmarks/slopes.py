@@ -55,7 +55,7 @@ def _slopes(skewed: bool, n_reference: int) -> list[Row]:
     X, y = table(skewed)
     model = LGBMRegressor(n_estimators=100, num_leaves=31, verbose=-1, n_jobs=1)
     model.fit(X[:5000], y[:5000])
-    P, law = X[-N_ROWS:], DataLaw(Reference.of(X[:n_reference]))
+    P, law = X[-N_ROWS:], DataLaw(Reference.of_points(X[:n_reference]))
     read = po.wrap(model, data=X[:n_reference]).boxes
     tabled, by_value = Means(read, law), Means(read, law)
     vars(by_value)["panels"] = Panels(())

@@ -326,7 +326,6 @@ class EvaluationCounter:
     """
 
     rows: int = 0  # rows given to the model
-    batches: int = 0  # calls of the model
     trials: int = 0  # rows of trials, which are not among the others
     parts: tuple[EvaluationCounter, ...] = ()  # functions evaluated together
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
@@ -341,7 +340,6 @@ class EvaluationCounter:
         if self._listener is not None:
             self._listener(self.rows)
         self.rows += rows
-        self.batches += 1
 
     def checkpointed(
         self, evaluate: Callable[[], NDArray[Any]], inputs: Any
@@ -363,13 +361,12 @@ class EvaluationCounter:
         yield
         pairs = list(zip(self.parts, before, strict=True))
         self.rows += max(now.rows - then.rows for now, then in pairs)
-        self.batches += max(now.batches - then.batches for now, then in pairs)
         self.trials += max(now.trials - then.trials for now, then in pairs)
 
     @contextmanager
     def as_trial(self) -> Iterator[None]:
         """Within, count evaluations as a trial, also those of the parts."""
-        before, was_trial = (self.rows, self.batches), self.is_trial
+        before, was_trial = self.rows, self.is_trial
         self.is_trial = True
         try:
             with ExitStack() as stack:
@@ -379,8 +376,8 @@ class EvaluationCounter:
                 yield
         finally:
             self.is_trial = was_trial
-            self.trials += self.rows - before[0]
-            self.rows, self.batches = before
+            self.trials += self.rows - before
+            self.rows = before
 
     @contextmanager
     def notifying(self, listener: ProgressListener | None) -> Iterator[None]:

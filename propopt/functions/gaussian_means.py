@@ -58,14 +58,6 @@ class PairedValues:
             slopes[rows, column] = np.delete(effects, left_out, axis=1).mean(axis=1)
         return slopes
 
-    def errors(self) -> Attributions:
-        """Standard errors of slopes and effects, shape (n, D)."""
-        errors = self.pairs.errors(self.odd)
-        root = math.sqrt(self.pairs.n_pairs)
-        for column, rows, effects in self.effects:
-            errors[rows, column] = effects.std(axis=1, ddof=1) / root
-        return errors
-
 
 Evaluate: TypeAlias = Callable[[Points], Values]
 
@@ -151,37 +143,6 @@ class SmoothedFunction(DerivedFunction):
                 structure = Reason(f"{self.function!r} has means without a closed form")
         return CheckedStructure(self.function, structure)
 
-    def gradient_error(
-        self, X: ArrayLike | pd.DataFrame
-    ) -> Attributions | pd.DataFrame:
-        """Standard errors of :meth:`gradient` over draws of the pairs.
-
-        They are those of least squares with unequal variances (MacKinnon and White
-        1985, HC3), and for categorical columns those of a mean over pairs; zero where
-        the gradient is exact.
-
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The points.
-
-        Returns
-        -------
-        array or DataFrame (N, D)
-            In the form of :meth:`gradient`.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> cube = po.functions.smoothed(po.wrap(lambda X: X[:, 0] ** 3), scale=1.0)
-        >>> error = cube.gradient([[2.0]]) - 15  # 3 · 2² + 3 · 1²
-        >>> bool(np.abs(error) < 4 * cube.gradient_error([[2.0]]))
-        True
-        """
-        points, labels = self.read(X)
-        _, errors = self._slopes_and_errors(points, labels)
-        return self._named(errors, X, labels)
-
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         exact = self._exact(points, labels)
         if exact is None:
@@ -259,19 +220,14 @@ class SmoothedFunction(DerivedFunction):
         return values
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        return self._slopes_and_errors(points, labels)[0]
-
-    def _slopes_and_errors(
-        self, points: Points, labels: Labels
-    ) -> tuple[Attributions, Attributions]:
         self._refuse_missing(points, labels)
         exact = self._exact(points, labels)
         if exact is not None:
-            return exact.of(points)[1], np.zeros(points.shape)
-        slopes, errors = np.empty(points.shape), np.empty(points.shape)
+            return exact.of(points)[1]
+        slopes = np.empty(points.shape)
         for rows, sample in self._drawn(points, labels):
-            slopes[rows], errors[rows] = sample.slopes(), sample.errors()
-        return slopes, errors
+            slopes[rows] = sample.slopes()
+        return slopes
 
     def _estimate(self, points: Points, labels: Labels) -> Estimate:
         """The slopes, and blocks by leaving out a tenth of the pairs at a time."""

@@ -11,8 +11,6 @@ from functools import cached_property
 from typing import Final, final
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Attributions, Indices, Mask, Points, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
@@ -271,53 +269,26 @@ class SampledMean(DerivedFunction):
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return self.growing_at(points, labels).estimate
 
-    def growing(
-        self,
-        X: ArrayLike | pd.DataFrame,
-        n_draws: int | None = None,
-        max_evaluations: int | None = None,
+    def growing_at(
+        self, points: Points, labels: Labels, max_evaluations: int | None = None
     ) -> Sample:
         """The draws at some rows with their estimate, to which more can be added.
 
         Parameters
         ----------
-        X : array or DataFrame (N, D)
-            The rows.
-        n_draws : int, optional
-            The initial number of draws; ``n_samples`` by default.
-        max_evaluations : int, optional
-            Start with fewer draws if those would take more evaluations of the model.
-
-        Returns
-        -------
-        Sample
-        """
-        return self.growing_at(*self.read(X), n_draws, max_evaluations)
-
-    def growing_at(
-        self,
-        points: Points,
-        labels: Labels,
-        n_draws: int | None = None,
-        max_evaluations: int | None = None,
-    ) -> Sample:
-        """The draws of :meth:`growing` at points that :meth:`read` returned.
-
-        Parameters
-        ----------
         points : array (N, D)
-            Numbers and codes; not checked.
+            Numbers and codes, as :meth:`read` returns them; not checked.
         labels : Labels
             The names of their rows and columns.
-        n_draws, max_evaluations : int, optional
-            As for :meth:`growing`.
+        max_evaluations : int, optional
+            Start with fewer draws than ``n_samples`` if those would take more
+            evaluations of the model.
 
         Returns
         -------
         Sample
         """
-        first = self.n_samples if n_draws is None else n_draws
-        design = self._design(points)
+        first, design = self.n_samples, self._design(points)
         if max_evaluations is not None:
             first = min(first, design.cost.affordable(max_evaluations))
         evaluate = self._evaluator("drawn points", labels)

@@ -78,9 +78,8 @@ def smoothed(
     Means and gradients are exact for models with an exact structure
     (``function.products``): for trees, gaussian kernel machines, polynomials and linear
     models by both laws, for splines by the data law. The structure is first compared
-    with the model at up to 1000 rows. Other models are sampled: by the data law in 10
-    blocks, so that every estimate has an error, and draws can be added
-    (:meth:`SampledMean.growing`).
+    with the model at up to 1000 rows. Other models are sampled in 10 blocks, so that
+    every estimate has standard errors.
 
     Parameters
     ----------
@@ -107,8 +106,8 @@ def smoothed(
     -------
     Function
         With ``value``, ``gradient`` and ``estimate``; by the gaussian law a
-        :class:`SmoothedFunction`, with ``gradient_error`` and ``changes`` too; by the
-        data law an :class:`ExactMean`, or a :class:`SampledMean`.
+        :class:`SmoothedFunction`, with ``changes`` too; by the data law an
+        :class:`ExactMean`, or a :class:`SampledMean`.
 
     Raises
     ------
@@ -121,8 +120,9 @@ def smoothed(
 
     >>> import numpy as np, propopt as po
     >>> step = po.functions.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
-    >>> error = step.gradient([[0.0]]) - 1 / np.sqrt(2 * np.pi) / 0.5
-    >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
+    >>> slope = step.estimate([[0.0]])
+    >>> error = slope.values - 1 / np.sqrt(2 * np.pi) / 0.5
+    >>> bool(np.abs(error) < 4 * slope.standard_errors)
     True
     """
     function = read_function(function)

@@ -31,7 +31,7 @@ from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import TextDocument, TextSchema, read_texts
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -150,8 +150,8 @@ class TextFunction(WrappedModel):
     evaluation for each word. A document without words is a row of zeros, with effects
     0.
 
-    The model receives the original texts, in lists: a row of counts stands for the
-    document of the schema with these counts.
+    The model receives the original texts, in lists: the labels of rows of counts have
+    them.
 
     Parameters
     ----------
@@ -209,8 +209,7 @@ class TextFunction(WrappedModel):
         points : array (N, D)
             The count of each word in each document.
         labels : Labels
-            The labels that :meth:`read` returned; they distinguish documents with equal
-            counts.
+            The labels that :meth:`read` returned, which have the texts.
 
         Returns
         -------
@@ -220,8 +219,7 @@ class TextFunction(WrappedModel):
         Raises
         ------
         InvalidInput
-            If no document, or more than one, has these counts, or a value of f is not
-            finite.
+            If the labels have no such texts, or a value of f is not finite.
         """
         result = super().estimate_at(points, labels)
         return replace(result, units="output", effects=None)
@@ -424,18 +422,15 @@ class TextFunction(WrappedModel):
         self.text_schema.check_words(documents, what)
         return documents
 
-    def documents_at(
-        self, points: Points, labels: Labels | None = None
-    ) -> list[TextDocument]:
-        """The documents that rows of counts stand for.
+    def documents_at(self, points: Points, labels: Labels) -> list[TextDocument]:
+        """The documents of rows of counts, from the texts of their labels.
 
         Parameters
         ----------
         points : array (n, D)
             The count of each word.
-        labels : Labels, optional
-            The labels that :meth:`read` returned; they distinguish documents with equal
-            counts.
+        labels : Labels
+            The labels that :meth:`read` returned, which have the texts.
 
         Returns
         -------
@@ -445,26 +440,17 @@ class TextFunction(WrappedModel):
         Raises
         ------
         InvalidInput
-            If no document, or more than one, has these counts.
+            If the labels have no texts, or texts with other counts.
         """
-        rows = zip(
-            self.text_schema.matching_documents(points, labels), points, strict=True
-        )
-        return [self._only(documents, point) for documents, point in rows]
-
-    def _only(self, documents: list[TextDocument], point: Points) -> TextDocument:
-        """The document with given counts; several must have the same text."""
-        if len({document.text for document in documents}) == 1:
-            return documents[0]
-        names = self.text_schema.documents_with_counts(point)
-        reason = (
-            f"documents {listed(names)} of `data` have equal counts of words; "
-            "explain the texts themselves, or each by of_document(text)"
-            if names
-            else "no document of `data` has such counts of words; give wrap all "
-            "documents that are to be explained, as data"
-        )
-        raise InvalidInput(f"{self!r}: {reason}")
+        schema = self.text_schema
+        documents = [schema.document_of(text) for text in labels.texts or ()]
+        same = len(documents) == len(points)
+        if not same or not all(map(schema.has_counts, documents, points)):
+            raise InvalidInput(
+                f"{self!r}: rows of word counts need the labels that read(texts) "
+                "returns with them; explain the texts themselves"
+            )
+        return documents
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         texts = (document.text for document in self.documents_at(points, labels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from propopt.laws.panels import Cuts, Panels
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
-from propopt.tables.frames import Labels, read_points
+from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -44,20 +44,6 @@ class Reference:
     n_rows: int  # rows of the table before sampling
 
     @classmethod
-    def of(
-        cls,
-        data: Any,  # shape (R, D)
-        schema: TableSchema | None = None,
-        rng: int | np.random.Generator | None = 0,
-    ) -> Reference:
-        """Encode the rows of a table, or 10,000 random ones of a larger table."""
-        if schema is None:
-            points, labels = read_points(data, "data")
-        else:
-            points, labels = schema.encode(data, "data")
-        return cls.of_points(points, labels, schema, rng)
-
-    @classmethod
     def of_points(
         cls,
         points: Points,
@@ -65,7 +51,7 @@ class Reference:
         schema: TableSchema | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> Reference:
-        """Take rows that are already encoded, as :meth:`of`."""
+        """Take encoded rows, or 10,000 random ones of more."""
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes

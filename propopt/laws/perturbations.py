@@ -212,16 +212,6 @@ class AntitheticPairs:
         slopes[:, self.moved] = np.linalg.solve(design.T @ design, products.T).T
         return slopes
 
-    def errors(self, odd: Array) -> Attributions:
-        """Heteroscedastic (HC3) standard errors of the slopes, (n, D)."""
-        # HC3: Var g_d = Σ_s P_sd² r_s² / (1 − h_s)²,  h the leverages
-        design, inverse = self.noise[:, self.moved], self._inverse
-        leverages = (design * inverse).sum(axis=1)
-        residuals = (odd - (odd @ inverse) @ design.T) / (1.0 - leverages)
-        errors = np.zeros((len(odd), len(self.moved)))
-        errors[:, self.moved] = np.sqrt(residuals**2 @ inverse**2)
-        return errors
-
     @cached_property
     def _inverse(self) -> Array:
         """The matrix P = E (EᵀE)⁻¹, (S, d), for the d perturbed columns."""

@@ -354,8 +354,7 @@ class TextDocument:
 class TextSchema:
     """The vocabulary of documents, and their encoding as D columns of word counts.
 
-    It is to documents what :class:`TableSchema` is to tables. Counts of the documents
-    of the schema decode to their original texts.
+    It is to documents what :class:`TableSchema` is to tables.
 
     Parameters
     ----------
@@ -375,8 +374,6 @@ class TextSchema:
     >>> points, labels = schema.encode(["Good food!"])
     >>> points, labels.features
     (array([[1., 1., 0., 0.]]), ('Good', 'food', 'no', 'good'))
-    >>> schema.decode(points), schema.decode(2 * points)
-    (['Good food!'], ['Good Good food food'])
     """
 
     rule: WordRule
@@ -543,97 +540,13 @@ class TextSchema:
                     "to be explained"
                 )
 
-    def decode(self, points: Points, labels: Labels | None = None) -> list[str]:
-        """Decode word counts as texts: the documents of the schema as they were.
-
-        Other rows become a bag of words: each word repeated by its count, in the order
-        of the vocabulary and the spelling of its first occurrence, with blanks.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            Counts.
-        labels : Labels, optional
-            Those of the rows. They distinguish documents with equal counts; without
-            them the first of these is returned.
-
-        Returns
-        -------
-        list of str
-            The n texts.
-
-        Raises
-        ------
-        InvalidInput
-            If a row holds anything but counts.
-        """
-        return [
-            result[0].text if result else self.bag(point)
-            for result, point in zip(
-                self.matching_documents(points, labels), points, strict=True
-            )
-        ]
-
-    def matching_documents(
-        self, points: Points, labels: Labels | None = None
-    ) -> Iterator[list[TextDocument]]:
-        """Yield the documents that match each row of counts; labels have the texts.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            The count of each word.
-        labels : Labels, optional
-            Labels with n texts, as ``read`` returns them. They distinguish
-            documents with equal counts.
-
-        Yields
-        ------
-        list of TextDocument
-            For each row the document of its text, if it has these counts. Otherwise all
-            documents of the schema with these counts, which may be none.
-        """
-        texts = None if labels is None else labels.texts
-        if texts is not None and len(texts) != len(points):
-            texts = None
-        for n, point in enumerate(points):
-            document = None if texts is None else self.document_of(texts[n])
-            if document is not None and self._key_of(document) == _key_of_row(point):
-                yield [document]
-            else:
-                yield [self.documents[m] for m in self.documents_with_counts(point)]
-
-    def documents_with_counts(self, point: Points) -> list[int]:
-        """The positions of the documents with these counts (D,)."""
-        return self._positions.get(_key_of_row(point), [])
-
-    @cached_property
-    def _positions(self) -> dict[bytes | None, list[int]]:
-        results: dict[bytes | None, list[int]] = {}
-        for n, document in enumerate(self.documents):
-            results.setdefault(self._key_of(document), []).append(n)
-        return results
-
-    def _key_of(self, document: TextDocument) -> bytes | None:
-        """The key of a document by its counts; None if it has words of no column."""
+    def has_counts(self, document: TextDocument, point: Points) -> bool:
+        """Whether a row (D,) has the word counts of a document, and no other words."""
         if any(word not in self.column_index for word in document.words):
-            return None
-        columns = self.columns_of(document)
-        order = np.argsort(columns)
-        return _key(columns[order], document.counts[order])
-
-    def bag(self, point: Points) -> str:
-        """Words repeated by their counts, with blanks between them."""
-        values = np.asarray(point, float)
-        bad = ~((values >= 0.0) & (values == np.floor(values)) & np.isfinite(values))
-        if bad.any():
-            j = int(bad.argmax())
-            raise InvalidInput(
-                f"points: expected counts of words, 0, 1, 2, ..., got {values[j]} of "
-                f"{self.vocabulary[j]!r}"
-            )
-        repeated = np.repeat(np.arange(len(values)), values.astype(np.intp))
-        return " ".join(self._forms[j] for j in repeated)
+            return False
+        counts = np.asarray(point)[self.columns_of(document)]
+        is_complete = np.count_nonzero(point) == document.n_words
+        return is_complete and np.array_equal(counts, document.counts)
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
         """Make a DataFrame of words from numbers (n, D), such as gradients.
@@ -652,25 +565,6 @@ class TextSchema:
         """
         columns = pd.Index(self.vocabulary, dtype=object)
         return pd.DataFrame(values, index=index, columns=columns)
-
-    @cached_property
-    def _forms(self) -> tuple[str, ...]:
-        """Each word in the spelling of its first occurrence."""
-        forms: dict[str, str] = {}
-        for document in self.documents:
-            for start, end, word in document.occurrences:
-                forms.setdefault(word, document.text[start:end])
-        return tuple(forms.get(word, word) for word in self.vocabulary)
-
-
-def _key_of_row(point: Points) -> bytes:
-    """The key of a row of counts: the columns of its words, and their counts."""
-    columns = np.flatnonzero(point)
-    return _key(columns, point[columns])
-
-
-def _key(columns: Indices, counts: Points | Indices) -> bytes:
-    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 
 # ---- Coordinates of documents, for distances and angles

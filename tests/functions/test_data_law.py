@@ -25,6 +25,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.means import ExactMean, SampledMean
 from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.tables.frames import Labels
 
 
 RNG = np.random.default_rng(8)
@@ -102,7 +103,9 @@ def variance(drawn):
 
 def test_estimates_grow_to_the_one_that_was_large_and_stop_where_they_should():
     function = po.wrap(lost)
-    grown = sampled(100, function).growing(ROWS).extended(150).extended(400)
+    grown = (
+        sampled(100, function).growing_at(ROWS, Labels()).extended(150).extended(400)
+    )
     large = sampled(400).estimate(ROWS)
     assert grown.evaluations == function.calls.rows == large.evaluations
     np.testing.assert_array_equal(grown.estimate.blocks, large.blocks)
@@ -110,7 +113,7 @@ def test_estimates_grow_to_the_one_that_was_large_and_stop_where_they_should():
     assert grown.estimate.source == large.source
     assert grown.n_draws == large.n_draws == 400
     function = po.wrap(lost)
-    first, looks = sampled(100, function).growing(ROWS), []
+    first, looks = sampled(100, function).growing_at(ROWS, Labels()), []
     goal = variance(first) / 7
 
     def error(drawn):
@@ -127,15 +130,15 @@ def test_estimates_grow_to_the_one_that_was_large_and_stop_where_they_should():
 
 def test_drawing_stops_where_the_budget_ends():
     function = po.wrap(lost)
-    first = sampled(100, function).growing(ROWS)
+    first = sampled(100, function).growing_at(ROWS, Labels())
     last = first.until(1e-12, 14_399, variance)
     assert last.n_draws == 350
     assert function.calls.rows == last.evaluations <= 14_399
     assert last.until(1e-12, 14_399, variance) is last
-    small = sampled(500).growing(ROWS, max_evaluations=4_000)
+    small = sampled(500).growing_at(ROWS, Labels(), 4_000)
     assert small.n_draws == 100
     with pytest.raises(InvalidInput, match=r"max_evaluations: 20 draws take 800 eval"):
-        sampled(500).growing(ROWS, max_evaluations=799)
+        sampled(500).growing_at(ROWS, Labels(), 799)
 
 
 def test_categories_and_missing_numbers_have_effects():
@@ -194,7 +197,7 @@ def test_slopes_of_many_columns_need_draws():
 
 
 def growing():
-    return sampled(100).growing(ROWS)
+    return sampled(100).growing_at(ROWS, Labels())
 
 
 JUMPS = po.wrap(lambda P: np.where(P[:, 0] * P[:, 3] > 1.0, np.inf, P[:, 0]))
@@ -294,7 +297,7 @@ def test_what_no_threshold_between_values_changes_stays(name, table):
     assert (estimate.values[present, 7] == 0.0).all()
     assert (estimate.values[:, 12] == 0.0).all()
     assert (np.abs(estimate.values[:, 0]) > 0.0).all()
-    boxes, law = function.boxes, DataLaw(Reference.of(table))
+    boxes, law = function.boxes, DataLaw(Reference.of_points(table))
     other = moved(boxes, law, np.random.default_rng(1))
     assert (other.sets.low != boxes.sets.low).mean() > 0.3
     expected, got = Means(boxes, law).of(table[:20]), Means(other, law).of(table[:20])

@@ -260,7 +260,7 @@ def test_a_model_is_tried_with_few_rows_and_once():
     for _ in range(3):
         function.value(X)
     assert sizes == [6, 3, 3, 6, 6]
-    assert function.calls == EvaluationCounter(rows=18, batches=3, trials=6)
+    assert function.calls == EvaluationCounter(rows=18, trials=6)
     for _ in range(3):
         function.gradient(X)
     assert function.calls.trials == 12 + FEWEST

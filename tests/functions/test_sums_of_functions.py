@@ -141,7 +141,7 @@ def test_a_call_asks_each_part_once():
     tries = [3, 3]  # the first rows twice, once in the life of the function
     assert asked == [len(FEW), *tries]
     assert (slow.calls.rows, slow.calls.trials, other.calls.rows) == (12, 6, 12)
-    assert (made.calls.rows, made.calls.batches, made.calls.trials) == (12, 1, 6)
+    assert (made.calls.rows, made.calls.trials) == (12, 6)
     with made.calls.as_trial():
         made.value(FEW)
     assert (slow.calls.rows, slow.calls.trials) == (12, 18)

@@ -30,6 +30,7 @@ from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.structures.fitted_model import FittedModel
 from propopt.tables.documents import PatternWords, VectoriserWords
+from propopt.tables.frames import Labels
 
 
 NOTES = [
@@ -157,9 +158,9 @@ def test_long_texts_are_given_in_parts_and_costs_are_measured():
     f.texts_value("x" * 1_000_000 for _ in range(10))
     assert max(sizes[:-2]) <= 2**22
     assert sum(sizes) >= 10_000_000
-    f = po.wrap(MODEL, data=NOTES)
-    assert cost_of(f, *f.read(NOTES), 100).evaluations == 100
-    assert f.calls.rows == 0
+    at = po.wrap(MODEL, data=NOTES).of_document(NOTES[0])
+    assert cost_of(at, np.ones((1, 3)), Labels(), 100).evaluations == 100
+    assert at.calls.rows == 0
 
 
 def test_failures_and_odd_answers_name_the_text():
@@ -203,20 +204,27 @@ def test_a_thousand_words():
     assert np.flatnonzero(effects).tolist() == [1_000]
 
 
-def test_rows_that_no_document_has_are_refused_and_those_that_several_have():
-    points, _ = F.read(NOTES)
-    F.value_at(points[:4])
-    with pytest.raises(InvalidInput, match="no document of `data`"):
-        F.value_at(2 * points)
-    texts = ["a b", "b  a"]  # are told apart by the texts themselves
+def test_rows_of_counts_need_the_texts_of_their_labels():
+    texts = ["a b", "b  a", "c a a"]  # two have equal counts
     f = po.wrap(lengths, data=texts)
     points, labels = f.read(texts)
-    assert f.value_at(points, labels).tolist() == [3.0, 4.0]
-    assert f.gradient(texts[1:]).tolist() == [[1.0, 1.0]]
-    with pytest.raises(InvalidInput, match=r"documents 0, 1 of `data` have equal"):
-        f.value_at(points)
-    f = po.wrap(lengths, data=["a b", "c"])
-    assert f.gradient(["c a a"]).tolist() == [[2.0, 0.0, 1.0]]
+    assert f.value_at(points, labels).tolist() == [3.0, 4.0, 5.0]
+    assert f.gradient(texts[1:]).tolist() == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
+    order = np.array([2, 0])
+    assert f.value_at(points[order], labels.of_positions(order)).tolist() == [5.0, 3.0]
+    once = np.minimum(points, 1.0)
+    more = points.copy()
+    more[0, 2] = 1.0
+    others = po.wrap(lengths, data=["x y z"]).read(["x y z"])[1]
+    for rows, names in (
+        (points, labels.of_columns()),
+        (points[:2], labels),
+        (once, labels),
+        (more, labels),
+        (points[:1], others),
+    ):
+        with pytest.raises(InvalidInput, match=r"need the labels that read\(texts\)"):
+            f.value_at(rows, names)
 
 
 def test_columns_of_a_document_are_words_that_are_absent_or_present():

@@ -190,7 +190,7 @@ def model(rng, n=1500):
 def means(fitted, X):
     """Means and contrasts under the law of the table, with nothing made yet."""
     read = po.wrap(fitted, data=X).boxes
-    return Means(read, DataLaw(Reference.of(X)))
+    return Means(read, DataLaw(Reference.of_points(X)))
 
 
 def test_rows_are_the_same_in_any_company_and_order(kernels, rng):
@@ -235,7 +235,7 @@ def test_both_kernels_and_no_tables_give_the_same_slopes(seed, monkeypatch):
     monkeypatch.setattr(Cuts, "pays", False)
     found.append(means(fitted, X).of(rows))
     # of a slope over the whole range, or of the steepest: parts may cancel
-    spread = [law.spread or 1.0 for law in DataLaw(Reference.of(X)).columns]
+    spread = [law.spread or 1.0 for law in DataLaw(Reference.of_points(X)).columns]
     sizes = np.maximum(np.abs(found[2][1]).max(axis=0), np.ptp(found[2][0]) / spread)
     for mine, theirs in ((found[0], found[1]), (found[0], found[2])):
         np.testing.assert_allclose(mine[0], theirs[0], rtol=1e-12, atol=1e-12)

@@ -243,7 +243,7 @@ def explained(f, rows, **settings):
 
 
 def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
-    reference = Reference.of(X[:80])
+    reference = Reference.of_points(X[:80])
     function = po.wrap(MODELS["kernel"])
     rule = ContributionRule(function=function, reference=reference, rng=0)
     labels = reference.labels.of_columns()
@@ -289,7 +289,7 @@ def test_a_drawn_background_is_an_error_of_the_target(width):
     squares = []
     for seed in range(40):
         table = np.random.default_rng(seed).normal(size=(200, width))
-        reference = Reference.of(table)
+        reference = Reference.of_points(table)
         rule = ContributionRule(function=po.wrap(f), reference=reference, rng=seed)
         assert not rule.background.is_whole
         known = rule.of(ROWS[:, :width], reference.labels.of_columns()).estimate

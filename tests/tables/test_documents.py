@@ -138,9 +138,10 @@ def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
     texts = list(ODD_TEXTS.values())
     schema = po.functions.TextSchema.of(texts, RULES[rule])
     points, labels = schema.encode(texts)
-    assert schema.decode(points, labels) == texts
+    assert labels.texts == tuple(texts)
     for point, text in zip(points, texts, strict=True):
         document = schema.document_of(text)
+        assert schema.has_counts(document, point)
         assert document.without(np.ones(document.n_words)) == text
         assert document.counts.sum() == len(document.occurrences)
         nothing = document.without(np.zeros(document.n_words))
@@ -189,32 +190,16 @@ def test_five_thousand_words_are_parted_in_no_time():
     assert texts[7].split() == [f"word{n}" for n in kept]
 
 
-def test_counts_that_no_document_has_become_a_bag_of_words():
-    schema = po.functions.TextSchema.of(["Good food!", "no GOOD"], VectoriserWords())
-    assert schema.names == ("good", "food", "no")
-    assert schema.decode(np.array([[2.0, 0.0, 1.0]])) == ["Good Good no"]
-    assert schema.decode(np.zeros((1, 3))) == [""]
-
-
-def test_labels_tell_documents_of_the_same_words_apart():
-    texts = ["good, no food", "no good food", "food"]
+def test_a_document_has_the_counts_of_its_words_and_no_others():
+    texts = pd.Series(["b a", "a b", "a a", "a"], index=["x", "y", "z", "u"])
     schema = po.functions.TextSchema.of(texts)
     points, labels = schema.encode(texts)
-    assert np.array_equal(points[0], points[1])
-    assert schema.decode(points, labels) == texts
-    assert schema.decode(points)[1] == texts[0]  # of all alike the first
-    assert schema.decode(points[1:], labels.of_positions(slice(1, 3))) == texts[1:]
-    order = np.array([2, 1])
-    assert schema.decode(points[order], labels.of_positions(order)) == [
-        "food",
-        "no good food",
-    ]
-    # of rows that were changed they say nothing
-    assert schema.decode(2 * points, labels)[1] == "good good no no food food"
-    assert schema.decode(points, labels.of_columns())[1] == texts[0]
-    texts = pd.Series(["b a", "a"], index=["x", "y"])
-    _, labels = po.functions.TextSchema.of(texts).encode(texts)
-    assert (labels.points, labels.features) == (("x", "y"), ("b", "a"))
+    assert (labels.points, labels.features) == (tuple("xyzu"), ("b", "a"))
+    found = [[schema.has_counts(x, p) for p in points] for x in schema.documents]
+    expected = np.eye(4, dtype=bool)
+    expected[0, 1] = expected[1, 0] = True
+    assert found == expected.tolist()
+    assert not schema.has_counts(TextDocument.of("a c", PatternWords()), points[0])
 
 
 def test_tables_that_do_not_fit_are_refused_with_the_figure(monkeypatch):

@@ -241,7 +241,6 @@ def test_calls_are_counted_where_the_model_is_called(spy, function, monkeypatch)
     assert function.jumps.kind == "smooth"
     assert function.calls.trials == 12 + FEWEST
     assert function.calls.rows == sum(spy.sizes) - 12 - FEWEST == expected
-    assert function.calls.batches == len(spy.sizes) - 6
     spy.sizes.clear()  # batches keep to the budget and change nothing
     monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 7))
     assert_allclose(function.value(rows), whole[0], rtol=1e-12)
@@ -253,13 +252,13 @@ def test_calls_are_counted_where_the_model_is_called(spy, function, monkeypatch)
     assert max(spy.sizes) == 10
     numerical = po.wrap(lambda X: X[:, 0] * X[:, 1])
     numerical.value(np.ones((5, 2)))
-    assert numerical.calls == EvaluationCounter(rows=5, batches=1, trials=6)
+    assert numerical.calls == EvaluationCounter(rows=5, trials=6)
     numerical.gradient(np.ones((5, 2)))
-    assert numerical.calls == EvaluationCounter(rows=5 + 20, batches=2, trials=12)
+    assert numerical.calls == EvaluationCounter(rows=5 + 20, trials=12)
     table = X[["bmi"]].to_numpy()
     exact = po.wrap(LogisticRegression().fit(table, Y))
     exact.gradient(table)
-    assert exact.calls == EvaluationCounter(rows=N, batches=1)
+    assert exact.calls == EvaluationCounter(rows=N)
 
 
 BMI = X[["bmi"]]
