@@ -180,7 +180,7 @@ class Declared:
                 _refuse_shape(name, codec.axes, shape, sizes)
 
     def resolve(self, name: str, value: Any) -> None:
-        """Set a lazy field to its computed value, which is checked.
+        """Store the value of a field that is computed on first access, after a check.
 
         Parameters
         ----------
@@ -206,17 +206,17 @@ class Declared:
         Declared.__post_init__(self)
 
     def validate(self) -> None:
-        """Refuse fields that contradict each other; subclasses say which."""
+        """Raise an error if fields contradict each other, by rules of the subclass."""
 
     def missing_reason(self, name: str, default: str) -> str:
-        """Why a transient field is empty: the error of pickle, or the default.
+        """The reason why a field that files do not hold is empty, such as a model.
 
         Parameters
         ----------
         name : str
-            The name of a transient field.
+            The name of a field that is not saved.
         default : str
-            The reason if no pickle has lost the value.
+            The reason, unless pickling failed: then the error is the reason.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class Declared:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that :meth:`save` wrote; refused if it is no such file."""
+        """Read a file that :meth:`save` wrote; any other file raises an error."""
         result = cls.load_unvalidated(path)
         try:
             result.validate()

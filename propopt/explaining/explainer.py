@@ -284,7 +284,7 @@ class Explainer(Settings):
 
     @suggests_arguments
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
-        """Explain the reference rows jointly, and store what answers depend on.
+        """Explain the reference rows jointly; new rows are then explained given them.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class Explainer(Settings):
 
     @property
     def fitted_(self) -> FittedReference:
-        """The fitted reference on which answers depend."""
+        """The reference rows and their attributions, given which rows are explained."""
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted

@@ -110,7 +110,7 @@ A_QUARTER: Final = "a quarter of the way to the nearest rows"
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Seed, precision and limits of the sampling that an explanation needs.
+    """Settings of Monte Carlo sampling: the seed, the precision and the limits.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def sweep(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> TradeOffs:
-    """Solve an objective for many weights or limits, from one preparation.
+    """Solve an objective for many weights or limits, with one factorization.
 
     Parameters
     ----------

@@ -214,7 +214,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return all(c is not None and c.holds(tolerance) for c in certificates)
 
     def prove(self, count: int = 5) -> None:
-        """Certify some optima from their attributions, evenly spaced over all.
+        """Certify some optima, evenly spaced along the sweep, from their attributions.
 
         Points on exact curves have losses and a claimed gap before their attributions
         are computed. This computes those of ``count`` optima, with the first and the
@@ -241,7 +241,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 )
 
     def between(self, weights: Mapping[str, float]) -> tuple[float, float]:
-        """Bounds on the optimal objective at any weights, tried or not.
+        """Bounds on the optimal objective at any weights, also between those solved.
 
         The lower bound is max Σ t_i F_i over Σ t_i c_i ≤ c, for lower bounds F_i of the
         optima at weights c_i: between two weights their chord, as F_c* is concave in c.
@@ -285,10 +285,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def gap_between(self) -> float | None:
-        """The largest relative gap between neighbouring weights, if one weight varies.
+        """The largest relative gap of the bounds for weights between those solved.
 
         It bounds the error of :meth:`between` for every weight between the smallest and
-        the largest. None if several weights vary, or none.
+        the largest. None unless exactly one weight varies.
         """
         try:
             return FrontBounds.of(self.optimized, self.losses).gap()
@@ -371,16 +371,17 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         )
 
     def reduction_label(self, name: str) -> str:
-        """The quantity that a loss reduces, in words, such as "total size"."""
+        """The quantity that a loss penalizes, in words, such as "total size"."""
         kind = kind_of(name)
         label = name if kind is None else kind.reduces or name
         has_offset = self.ends is not None and name in self.ends.offset
         return f"{label} without main effects" if has_offset else label
 
     def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
-        """The best baseline at the weights of an optimum, and its relative excess.
+        """The baseline with the lowest objective at the weights of an optimum.
 
-        The excess is F(baseline)/F* − 1. None if no baseline can be compared.
+        Returned with its relative excess F(baseline)/F* − 1 over the optimal objective.
+        None if no baseline can be compared.
         """
         compared = [
             (max(self._above(baseline, best)[0], 0.0), index)
@@ -523,7 +524,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return [(max(min(shares), 0.0), value, at_end)]
 
     def nearest(self, method: str | None = None) -> Explanation:
-        """The baseline with the least excess over the optima: see :meth:`distances`.
+        """The baseline closest to the trade-off curve, by :meth:`distances`.
 
         For one method with many settings, such as kernel widths of LIME, it is the
         setting closest to the trade-off curve. No baseline lies below that curve.
@@ -659,7 +660,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays of targets and graphs that all optima share, without limits."""
+        """The arrays of targets and graphs of all optima; not those of limits."""
         solved = (best for best in self.optimized if best.program is not None)
         best = next(solved, None)
         if best is None:
@@ -668,7 +669,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return {key: x for key, x in written if not key.endswith(".limit")}
 
     def validate(self) -> None:
-        """Refuse repeated names of losses, and explanations that lack one of them."""
+        """Raise an error if names of losses repeat, or an explanation lacks a loss."""
         if len(set(self.losses)) < len(self.losses):
             raise InvalidInput("losses: expected each name once")
         for kind, explanations, bounds in (
@@ -742,7 +743,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         )
 
     def document(self) -> Document:
-        """Summarise the optimum of the aim, or at the knee, with proofs and baselines.
+        """Summarise the chosen optimum, by the aim or at the knee, as blocks to show.
 
         Only a page computes attributions.
         """
@@ -818,13 +819,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     @property
     def aimed(self) -> Explanation | None:
-        """The optimum that was solved for an aim; None if there is none."""
+        """The optimum that meets the user's aim; None if no aim was given."""
         optima = (best for best in self.optimized if "aim" in best.parameters)
         return next(optima, None)
 
     @property
     def share_columns(self) -> dict[str, str]:
-        """For each loss, the CSV column of its share; its cells may be empty."""
+        """For each loss, the CSV column with its retained or removed share."""
         if self.ends is None:
             return {}
         faithful = [name for name in self.losses if name in self.ends.faithful]
@@ -838,7 +839,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         }
 
     def shares(self, explanation: Explanation) -> dict[str, float]:
-        """Retained and removed shares of an explanation, by CSV column."""
+        """Retained shares of faithfulness, and removed shares of other losses.
+
+        Keys are the columns of the CSV files.
+        """
         if self.ends is None:
             return {}
         shares = self.ends.shares(explanation.losses)

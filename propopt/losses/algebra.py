@@ -249,7 +249,10 @@ class PropertyLoss(Atom, ABC):
         return self.gradient_at(self._read(W))
 
     def value_at(self, W: Attributions) -> float:
-        """The loss of an array W (N, D) in the order of the loss, unchecked."""
+        """The loss of W (N, D), ordered as the rows and columns of the loss.
+
+        Neither the order nor the values of W are checked.
+        """
         if isinstance(self.penalty, Squared) and not self.has_target:
             return self.map.energy(W)
         if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
@@ -258,7 +261,7 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.value(self.residual(W))
 
     def value_of_row(self, row: Array, n_points: int) -> float:
-        """The loss of one row (1, D) as the explanation of every point.
+        """The loss if every point has the same row of attributions (1, D).
 
         Parameters
         ----------
@@ -279,14 +282,14 @@ class PropertyLoss(Atom, ABC):
         return self.value_at(np.repeat(row, n_points, axis=0))
 
     def residual_of(self, rows: slice, W: Attributions) -> Array:
-        """Rows of the residual W − T, for a loss of W itself.
+        """Some rows of the residual W − T, for a loss without a linear map of W.
 
         Parameters
         ----------
         rows : slice
             The n rows to compute.
         W : array (N, D)
-            The attributions, in the order of the loss; not checked.
+            The attributions, in the loss's order of rows and columns; not checked.
 
         Returns
         -------
@@ -299,7 +302,7 @@ class PropertyLoss(Atom, ABC):
         )
 
     def gradient_at(self, W: Attributions) -> Attributions:
-        """The gradient of a squared loss at an array W, unchecked."""
+        """The gradient of a squared loss at an array W (N, D), which is not checked."""
         if self.has_target:
             slope = self.map.adjoint(self.residual(W))  # one of them is new
             slope *= 2.0
@@ -307,7 +310,7 @@ class PropertyLoss(Atom, ABC):
         return 2.0 * self.map.gradient(W)
 
     def arrays(self, shape: tuple[int, int]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the arrays to save by key, from which the loss of W (N, D) follows.
+        """Yield pairs (key, array) from which the loss of W (N, D) can be recomputed.
 
         Keys are those of ``propopt/proofs/problem_data.py``. A loss with another
         formula yields nothing, and ``tools/verify.py`` reports that it was not
@@ -345,7 +348,7 @@ class PropertyLoss(Atom, ABC):
         return self.penalty.expression(self.residual(W))
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
-        """Raise an error for a shape that W (N, D) of this loss cannot have."""
+        """Raise an error if attributions of shape (N, D) do not fit this loss."""
         for axis, (noun, size) in enumerate(
             [("points", self.n_points), ("features", self.n_features)]
         ):
@@ -451,7 +454,7 @@ Rate: TypeAlias = Any
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Objective(Atom):
-    """A weighted sum of losses: flat, in order, closed under sums and scaling.
+    """A weighted sum of losses; sums and multiples of objectives are objectives.
 
     A weight is a number ≥ 0, or a scalar ``cp.Parameter(nonneg=True)``. A parameter
     remains one in :meth:`expression`, which follows the rules of DPP; elsewhere its
@@ -495,20 +498,20 @@ class Objective(Atom):
 
     @classmethod
     def trusted(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
-        """The objective of terms with checked weights and names."""
+        """Make an objective from weights and losses that have already been checked."""
         objective = object.__new__(cls)
         vars(objective)["rates"] = terms
         return objective
 
     @classmethod
     def weighed(cls, terms: tuple[tuple[Rate, PropertyLoss], ...]) -> Objective:
-        """The objective of terms with checked weights; refuses equal names."""
+        """Make an objective from checked weights; equal names raise an error."""
         _refuse_equal_names([loss.name for _, loss in terms])
         return cls.trusted(terms)
 
     @property
     def terms(self) -> tuple[tuple[float, PropertyLoss], ...]:
-        """Weights and losses in order, with the current values of parameters.
+        """The weights and losses in order; cvxpy parameters by their current values.
 
         Raises
         ------
@@ -534,7 +537,7 @@ class Objective(Atom):
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features, equal in all losses that have them."""
+        """The names of points and features, which all losses with names share."""
         return common_labels(self.losses)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:
@@ -553,7 +556,7 @@ class Objective(Atom):
         )
 
     def loss(self, key: str | PropertyLoss, what: str) -> PropertyLoss:
-        """Return the loss with this name; a loss as key need not be in the objective.
+        """Return the loss with this name; a loss given as key is returned itself.
 
         Parameters
         ----------
@@ -771,7 +774,7 @@ class Program:
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """The shape (N, D): ``sizes``, or the common shape of all losses."""
+        """The shape (N, D) of W: ``sizes`` if given, else the shape of the losses."""
         if self.sizes is not None:
             return self.sizes
         return self._size("n_points", "points"), self._size("n_features", "features")
@@ -787,7 +790,7 @@ class Program:
         return self.losses + tuple(bound.loss for bound in self.bounds)
 
     def weighed(self, weights: Array) -> Objective:
-        """The objective with these weights (k,) ≥ 0, unchecked."""
+        """Make the objective with these weights (k,) ≥ 0, which are not checked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
 
     def _size(self, attribute: str, noun: str) -> int:

@@ -48,11 +48,11 @@ from propopt.tables.imported import aligned
 @final
 @suggests_arguments
 class Completeness:
-    """Constraint that the attributions of each point sum to its total, W v = t.
+    """Constraint that the attributions of each point sum to a given total t_n.
 
     Attributions in units of the output are complete if Σ_d w_nd = f(x_n) − f₀ (the
-    axiom of Sundararajan et al. 2017; v = 1). It is used in ``subject_to``, with or
-    without bounds, and holds to rounding.
+    axiom of Sundararajan et al. 2017); with weights v, W v = t. It is used in
+    ``subject_to``, with or without bounds, and holds to rounding.
 
     A column with a zero target in all rows (while others are not zero) is not used by
     the model: it stays exactly zero and is left out of the sum (v_d = 0), with losses
@@ -123,7 +123,7 @@ class Completeness:
         return np.asarray(loss.residual(array))[:, 0]
 
     def bound(self, n_features: int, used: Array | None = None) -> Bound:
-        """Make the bound of zero on ‖W v − t‖² for D features.
+        """Make the constraint ‖W v − t‖² ≤ 0 for D features: exact row sums.
 
         Parameters
         ----------

@@ -227,7 +227,7 @@ class GradientMatching(Faithfulness):
 
 @final
 class FunctionMatching(Faithfulness):
-    """Faithfulness: squared errors of predicting the function by attributions.
+    """Faithfulness: squared errors of predicting changes of f from attributions.
 
     After Tadesse et al. 2024, Eq. 12: through the origin, from a reference r with value
     f(r), or locally over given perturbations,

@@ -161,7 +161,7 @@ class PairwiseRobustness(PropertyLoss):
 
 @final
 class KernelRobustness(PropertyLoss):
-    """Robustness with the precision of a kernel K, as in Gaussian processes.
+    """Robustness by the inverse of a kernel matrix K, as in Gaussian processes.
 
     The loss is 2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of the kernel (Tadesse et al. 2024,
     Eq. 9). With one constant per feature marginalised out, Σ⁻¹ = K⁻¹ −
@@ -336,7 +336,7 @@ def _cholesky(kernel: Array) -> Array:
 
 @final
 class SharedRobustness(PropertyLoss):
-    """Robustness over the features that two similar rows share, such as words.
+    """Robustness over the features that both of two similar rows have, such as words.
 
     .. math::
 
@@ -408,7 +408,7 @@ class SharedRobustness(PropertyLoss):
 
     @cached_property
     def entry_graph(self) -> SimilarityGraph:
-        """The graph of the P present entries, row by row."""
+        """The graph whose nodes are the P attributions of features that rows have."""
         ends, similarities = self._pairs
         matrix = symmetric(ends, similarities, len(self._entries))
         return SimilarityGraph(matrix, "shared")

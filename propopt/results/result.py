@@ -34,11 +34,11 @@ class Result(Declared, ABC):
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """The result as a DataFrame with names."""
+        """The result as a DataFrame with the names of its rows and columns."""
 
     @abstractmethod
     def document(self) -> Document:
-        """The findings of the result, how far to trust them, and its settings."""
+        """The findings, how far to trust them, and the settings, as blocks to show."""
 
     def _table(self) -> list[Chapter]:
         """A chapter with the table, for results without other chapters."""

@@ -49,7 +49,7 @@ N_REFERENCE: Final = 500
 @suggests_arguments
 @dataclass(frozen=True)
 class Nearest:
-    """Setting of a graph that compares each row with its nearest reference rows.
+    """Settings of a graph that joins each row to its nearest reference rows.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class Graph(ABC):
     @property
     @abstractmethod
     def differences(self) -> LinearMap:
-        """The map B over points with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn'."""
+        """The linear map B of W with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn'."""
 
     @cached_property
     def edges(self) -> Edges:
@@ -113,9 +113,10 @@ class Graph(ABC):
         return float(self.similarities.sum())
 
     def arrays(self, ends: str) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the arrays to save: edges under a key, and similarities.
+        """Yield pairs (key, array) to save: the edges and the similarities.
 
-        Graphs with more than a million edges, at 24 bytes each, yield nothing.
+        ``ends`` is the key of the edges. Graphs with more than a million edges, at 24
+        bytes each, yield nothing.
         """
         if self.n_edges <= _MOST_WRITTEN:
             yield ends, self.edges.astype(np.int64)
@@ -128,7 +129,7 @@ class Graph(ABC):
 
     @cached_property
     def root(self) -> Sparse | Array:
-        """The matrix of :attr:`differences`, with one row per edge.
+        """The matrix B, one row per edge, with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn'.
 
         With negative similarities, rows come from the eigenvectors instead.
         """
@@ -638,7 +639,7 @@ class Unit:
 
 @suggests_arguments
 def share_across_patterns(graph: Graph, X: object) -> float:
-    """The share of edges between rows with different missing columns.
+    """The share of edges that join rows whose values are missing in different columns.
 
     Parameters
     ----------
@@ -816,10 +817,10 @@ def knn_graph(
     lengthscale: float | None = None,
     same_pattern: bool = False,
 ) -> SimilarityGraph:
-    """Make a graph of points and their nearest neighbours, in either direction.
+    """Make a graph that joins each point to its nearest neighbours.
 
-    Among points at equal distances, as in tables of whole numbers, the order of the
-    rows decides.
+    An edge needs one point to be among the nearest of the other. Among points at
+    equal distances, as in tables of whole numbers, the order of the rows decides.
 
     Parameters
     ----------
