@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, get_args
 
 import numpy as np
@@ -137,17 +137,20 @@ class Bars:
         The numbers without a bar; renderers show their count and the largest size.
     rest : str
         A remark on the numbers without a bar.
+    directions : pair of str
+        The meaning of negative and of positive numbers, for the legend.
     """
 
     rows: Sequence[Bar]
     caption: str = ""
     others: Sequence[float] = ()
     rest: str = ""
+    directions: tuple[str, str] = ("lowers", "raises")
 
     def first(self, count: int) -> Bars:
         """The first rows; the other values are counted among ``others``."""
         rest = [row.value for row in self.rows[count:]]
-        return Bars(self.rows[:count], self.caption, [*rest, *self.others], self.rest)
+        return replace(self, rows=self.rows[:count], others=[*rest, *self.others])
 
     @property
     def others_in_words(self) -> str:

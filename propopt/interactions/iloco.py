@@ -200,8 +200,9 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 class ILOCO(BaseEstimator):  # type: ignore[misc]
     """Interaction scores of features for a learner, with confidence intervals.
 
-    Large scores mean a joint contribution beyond the single ones; very negative scores
-    mean that features stand in for each other. The score of a pair is
+    Large scores mean that a part of the accuracy needs all features of the set; very
+    negative scores of pairs mean that each feature can replace the other. The score of
+    a pair is
 
     .. math::
 

@@ -97,31 +97,63 @@ def _finding(scores: InteractionScores, above: int, below: int) -> str:
     many = f"{counted_sets(scores, above)} of {len(scores)}"
     if not above:
         many = f"No {counted_sets(scores, 1)[2:]} of {len(scores)} clearly"
-    verb = "matter" if above > 1 else "matters"
-    whom = _predicted(scores)
-    match scores.order:
-        case 1:
-            it = "them" if above > 1 else "it"
-            what = f"{whom}: errors are larger without {it}" if above else whom
-            others = plural(below, "other" if above else "feature")
-            also = f"errors are smaller without {others}"
-        case 2:
-            what = f" jointly{whom}, beyond the effect of each feature alone"
+    plural_verb, label = above > 1, _predicted(scores)
+    if scores.order == 1:
+        verb = "matter" if plural_verb else "matters"
+        meaning = f"errors are larger without {'them' if plural_verb else 'it'}"
+        others = plural(below, "other" if above else "feature")
+        also = f"errors are smaller without {others}"
+        many = " ".join(filter(None, (many, verb, label and f"to {label}")))
+    else:
+        many = f"{many} {'interact' if plural_verb else 'interacts'}"
+        accuracy = f"the accuracy of {label}" if label else "the accuracy"
+        members = "both features" if scores.order == 2 else "all of its features"
+        meaning = f"part of {accuracy} needs {members}"
+        also = f"in {below} of them fewer features suffice"
+        if scores.order == 2:
             also = f"in {below} each can replace the other"
-        case _:
-            what = f" jointly{whom}, beyond the effects of fewer features"
-            also = f"in {below} of them fewer features suffice"
-    return "; ".join([f"{many} {verb}{what}", *([also] if below else [])])
+    found = f"{many}: {meaning}" if above else many
+    return f"{found}; {also}" if below else found
 
 
 def _predicted(scores: InteractionScores) -> str:
-    """The quantity that features matter to, as words after "matter"."""
-    label = scores.quantity
-    if label is None:
-        return ""
-    if label.kind == "value":
-        return f" to {label.in_words()}"
-    return f" to probabilities of {label.outcome or label.model}"
+    """The quantity that features matter to; empty if it is unknown."""
+    quantity = scores.quantity
+    if quantity is None or quantity.kind == "value":
+        return "" if quantity is None else quantity.in_words()
+    return f"probabilities of {quantity.outcome or quantity.model}"
+
+
+def score_bars(
+    scores: InteractionScores, ends: Array, count: int, caption: str
+) -> Bars:
+    """The largest scores as bars with their intervals (Q, 2), for a document."""
+    order = np.argsort(-np.abs(scores.estimates), kind="stable")
+    above, below = _beyond(scores.leak, *ends.T)
+    more = int((above | below)[order[N_ON_CARD:]].sum())
+    notes = np.where(np.isnan(ends[:, 0]), "its error is unknown", "")
+    notes = np.where(scores.are_not_used, "not used", notes).tolist()
+    rows = [
+        Bar(
+            name=scores.name_of(q),
+            value=float(scores.estimates[q]),
+            note=notes[q],
+            interval=(float(ends[q, 0]), float(ends[q, 1])),
+        )
+        for q in order[:count].tolist()
+    ]
+    rest = f"{more} of them clearly not zero" if more else ""
+    others = scores.estimates[order[count:]].tolist()
+    return Bars(rows, caption, others, rest, signs_in_words(scores))
+
+
+def signs_in_words(scores: InteractionScores) -> tuple[str, str]:
+    """The meaning of scores below zero, and of scores above zero."""
+    if scores.order == 1:
+        return "no worse without it", "worse without it"
+    if scores.order == 2:
+        return "can replace each other", "needed together"
+    return "fewer of them suffice", "needed together"
 
 
 _FORMULAS: Final = {
@@ -227,9 +259,11 @@ class InteractionScores(
 ):
     """Interaction scores of Q sets of r features, with their standard errors.
 
-    A large score of a pair is a joint contribution beyond those of the two features; a
-    very negative score means that each can replace the other. Scores are in units of
-    the error of one learner, and cannot be compared between learners.
+    The score of a pair is the increase of the error without one feature, plus that
+    without the other, minus that without both. A large score means that a part of the
+    accuracy needs both features; a very negative score means that each can replace the
+    other. Scores are in units of the error of one learner, and cannot be compared
+    between learners.
 
     Parameters
     ----------
@@ -381,7 +415,7 @@ class InteractionScores(
         ``labels.points`` (Q,) such as "age × dose", and ``labels.features`` (M,).
         """
         return Labels(
-            points=tuple(map(self._name_of, range(len(self)))),
+            points=tuple(map(self.name_of, range(len(self)))),
             features=tuple(map(str, self.names)),
         )
 
@@ -397,7 +431,8 @@ class InteractionScores(
             raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
         return pairs_matrix(self.estimates, self.sets, len(self.names))
 
-    def _name_of(self, q: int) -> str:
+    def name_of(self, q: int) -> str:
+        """The name of a set by its position, such as "age × dose"."""
         return " × ".join(str(self.names[feature]) for feature in self.sets[q])
 
     def _features(self) -> dict[str, list[Hashable]]:
@@ -701,31 +736,16 @@ class InteractionScores(
     def document(self) -> Document:
         """The headline, the largest scores with intervals, and cautions."""
         ends = self.intervals(WORDS_LEVEL)
-        order = np.argsort(-np.abs(self.estimates), kind="stable")
-        shown, others = order[:_ON_PAGE], order[_ON_PAGE:]
         above, below = _beyond(self.leak, *ends.T)
-        notes = np.where(np.isnan(ends[:, 0]), "its error is unknown", "")
-        notes = np.where(self.are_not_used, "not used", notes).tolist()
-        more = int((above | below)[order[N_ON_CARD:]].sum())
         subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _OTHER_FORMULA)}; in "
         subtitle += f"{self.units}; {plural(self.n_rows, 'row')}"
-        rows = [
-            Bar(
-                name=self._name_of(q),
-                value=float(self.estimates[q]),
-                note=notes[q],
-                interval=(float(ends[q, 0]), float(ends[q, 1])),
-            )
-            for q in shown
-        ]
-        rest = f"{more} of them clearly not zero" if more else ""
         level = level_in_words(WORDS_LEVEL)
         aims = f"intervals: {level}, for all {self.n_candidates:,} sets simultaneously"
         return Document(
             title=_finding(self, int(above.sum()), int(below.sum())),
             subtitle=subtitle,
             blocks=[
-                Bars(rows, subtitle, self.estimates[others].tolist(), rest),
+                score_bars(self, ends, _ON_PAGE, subtitle),
                 *(Finding(text, "estimated") for text in (*self.notes, *self.cautions)),
             ],
             trust=[
@@ -776,7 +796,7 @@ class InteractionScores(
         if len(self) > 0 and not np.isnan(self.estimates).all():
             best = int(np.nanargmax(self.estimates))
             value, error = self.estimates[best], self.total_errors[best]
-            words.append(f"largest {self._name_of(best)} {value:.4g} ± {error:.2g}")
+            words.append(f"largest {self.name_of(best)} {value:.4g} ± {error:.2g}")
         return f"InteractionScores({printable('; '.join(words))})"
 
     def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:

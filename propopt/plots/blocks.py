@@ -72,7 +72,7 @@ def draw_bars(
     sides = np.array([row.reach for row in bars.rows]).reshape(-1, 2).T
     axes.use_sticky_edges = False  # bars have room on both sides
     for widths, colour, label in zip(
-        sides, (LOWERS, RAISES), ("lowers", "raises"), strict=True
+        sides, (LOWERS, RAISES), bars.directions, strict=True
     ):
         at = np.flatnonzero(widths)
         axes.barh(at, widths[at], 0.7, starts[at], color=colour, label=label)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
@@ -19,6 +20,8 @@ from propopt.interactions.scores import (
     clear_scores,
     intervals_in_words,
     require_pairs,
+    score_bars,
+    signs_in_words,
 )
 from propopt.plots.attributions import (
     DIVERGING,
@@ -28,9 +31,9 @@ from propopt.plots.attributions import (
     hatched,
     largest,
     legend_below,
-    styled,
 )
-from propopt.plots.lime import LONGEST, shortened
+from propopt.plots.blocks import draw_bars
+from propopt.plots.lime import shortened
 
 
 def indices_of_strongest(
@@ -68,17 +71,6 @@ def score_label(result: InteractionScores) -> str:
     """The label of an axis of scores, with their unit."""
     name = "LOCO score" if result.order == 1 else "iLOCO score"
     return matplotlib_text(f"{name}, in {result.units}")
-
-
-def signs_in_words(result: InteractionScores) -> tuple[str, str]:
-    """The meaning of scores above zero, and of scores below zero."""
-    match result.order:
-        case 1:
-            return "worse without it", "no worse without it"
-        case 2:
-            return "joint contribution", "stand in for each other"
-        case _:
-            return "joint contribution", "available from fewer of them"
 
 
 _NAME_LENGTH: Final = 24
@@ -205,9 +197,6 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
     bar.outline.set_visible(False)
 
 
-_UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
-
-
 @suggests_arguments
 def interaction_intervals(
     result: InteractionScores,
@@ -217,12 +206,12 @@ def interaction_intervals(
     adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw scores with confidence intervals, the largest on top, and a line at zero.
+    """Draw the largest scores as bars with confidence intervals.
 
-    Triangles to the right are joint contributions; triangles to the left are features
-    that stand in for each other. Their intervals exclude zero, and the score that a
-    model without interactions would have (a grey tick, if available). Circles are other
-    scores. Crosses are sets with a feature that no learner uses.
+    They are the bars of ``result.document()``, for any number of sets, level and
+    correction. Orange bars are sets whose features are needed together; blue bars are
+    features that can replace each other. A grey tick is the score that a model without
+    interactions would have, if it is not zero.
 
     Parameters
     ----------
@@ -260,60 +249,27 @@ def interaction_intervals(
     Squared error of prediction of DecisionTreeRegressor
     90 % intervals, Bonferroni of 3
     """
-    above, below = clear_scores(result, level, adjust)
-    strongest = largest(result.estimates, read_count(n_sets, "n_sets"))
-    order = strongest[np.argsort(-result.estimates[strongest], kind="stable")]
-    axes = axes_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
-    axes.axvline(0.0, color="0.3", linewidth=0.9)
+    clear_scores(result, level, adjust)
+    ends = result.intervals(level=level, adjust=adjust)
+    most = read_count(n_sets, "n_sets")
+    bars = score_bars(result, ends, most, score_label(result))
+    rows = [replace(row, name=shortened(row.name)) for row in bars.rows]
+    axes = draw_bars(replace(bars, rows=rows), ax)
+    order = largest(result.estimates, most)
     if _leaks(result.leak[order]):
         axes.scatter(
             np.nan_to_num(result.leak[order], nan=0.0),
             np.arange(len(order)),
             marker="|",
             s=110,
-            c="0.6",
+            c="0.1",
             linewidths=1.6,
-            zorder=2,
             label="main effects alone",
         )
-    unused, meanings = result.are_not_used, signs_in_words(result)
-    decided = above | below | unused
-    low, high = result.intervals(level=level, adjust=adjust).T
-    reach = np.stack([result.estimates - low, high - result.estimates])
-    kinds: tuple[tuple[Mask, str, dict[str, Any]], ...] = (
-        (above, meanings[0], {"color": RAISES, "fmt": ">"}),
-        (below, meanings[1], {"color": LOWERS, "fmt": "<"}),
-        (~decided, "not clear", {**_UNCLEAR, "fmt": "o", "markerfacecolor": "white"}),
-        (unused, "not used", {**_UNCLEAR, "fmt": "x"}),
-    )
-    for mask, label, style in kinds:
-        chosen = mask[order]
-        if chosen.any():
-            axes.errorbar(
-                result.estimates[order][chosen],
-                np.flatnonzero(chosen),
-                xerr=reach[:, order][:, chosen],
-                markersize=6.0,
-                elinewidth=1.3,
-                capsize=2.5,
-                zorder=3,
-                label=label,
-                **style,
-            )
-    legend_below(axes, columns=2)
-    names = [str(name) for name in result.names]
-    length = LONGEST // result.order  # of the name of each feature
-    rows = [
-        [matplotlib_text(shortened(names[k], length)) for k in result.sets[q]]
-        for q in order
-    ]
-    axes.set_yticks(np.arange(len(order)), [" × ".join(row) for row in rows])
-    axes.set_ylim(len(order) - 0.4, -0.6)
-    axes.set_xlabel(score_label(result))
-    axes.locator_params(axis="x", nbins=6)
+        legend_below(axes, columns=2)
     in_words = intervals_in_words(result, level, adjust)
     title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
-    return styled(axes)
+    return axes
 
 
 _SMALLEST: Final = 50.0
@@ -340,8 +296,8 @@ def interaction_network(
     """Draw features on a circle, with a line for each pair that clearly interacts.
 
     The interval of such a pair excludes zero and the score that a model without
-    interactions would have. Solid orange lines join features that contribute jointly;
-    dashed blue lines join features that stand in for each other. Thicker lines have
+    interactions would have. Solid orange lines join features that are needed together;
+    dashed blue lines join features that can replace each other. Thicker lines have
     larger scores. Larger dots have larger main effects, if ``result.main`` has them.
 
     Parameters
@@ -451,7 +407,7 @@ def _draw_lines(
                 alpha=0.85,
                 solid_capstyle="round",
                 zorder=2,
-                label=meanings[0 if joint else 1],
+                label=meanings[int(joint)],
             )
     lines, names = axes.get_legend_handles_labels()
     kinds = dict(sorted(zip(names, lines, strict=True), key=lambda entry: entry[0]))

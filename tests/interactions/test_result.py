@@ -159,7 +159,7 @@ FEW_PATCHES = {
     "standard_errors": np.full(3, 0.1),
     "monte_carlo": np.array([0.8, 0.05, 0.25]),
 }
-NONE = "No pair of 3 clearly matters"
+NONE = "No pair of 3 clearly interacts"
 BEYOND = "An interval without zero is no evidence here: patches of one size add "
 FEWER = (
     r"Fewer than 10 rows determine the standard error of 1 pair \(at least 2.5\). A "
@@ -232,8 +232,8 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
 
 
 CARD = """\
-1 pair of 4 matters jointly to predicted price, beyond the effect of each feature \
-alone; in 1 each can replace the other
+1 pair of 4 interacts: part of the accuracy of predicted price needs both features; \
+in 1 each can replace the other
 squared error of predicted price: increase without one feature, plus without the \
 other, minus without both; in squared euros; 500 rows
   <b>\\x1b × b     +2  +1.78 to +2.22
@@ -273,7 +273,7 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
     rest = "5 others, at most 4 in size; 5 of them clearly not zero"
     assert bars.others_in_words == rest
     assert "for all 1,225 sets" in card.trust[0].sentence
-    assert card.title.startswith("6 pairs of 15 matter jointly, beyond")
+    assert card.title.startswith("6 pairs of 15 interact: part of the accuracy needs")
     assert card.title.endswith("; in 9 each can replace the other")
 
 
@@ -286,12 +286,11 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
             "errors are smaller without 1 other"),
         (1, [-0.5, -0.1, 0.0], "No feature of 3 clearly matters; errors are smaller "
             "without 2 features"),
-        (2, [0.0, 0.0, 0.0], "No pair of 3 clearly matters jointly, beyond the effect "
-            "of each feature alone"),
-        (3, [0.5], "1 triple of 1 matters jointly, beyond the effects of fewer "
+        (2, [0.0, 0.0, 0.0], "No pair of 3 clearly interacts"),
+        (3, [0.5], "1 triple of 1 interacts: part of the accuracy needs all of its "
             "features"),
-        (3, [-0.5], "No triple of 1 clearly matters jointly, beyond the effects "
-            "of fewer features; in 1 of them fewer features suffice"),
+        (3, [-0.5], "No triple of 1 clearly interacts; in 1 of them fewer features "
+            "suffice"),
     ],
 )  # fmt: skip
 def test_the_headline_is_a_finding(rng, order, estimates, title):
@@ -300,7 +299,7 @@ def test_the_headline_is_a_finding(rng, order, estimates, title):
 
 def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
     card = sure(rng, [0.2, 0.1, 3.0], leak=np.array([0.2, np.nan, 0.2])).document()
-    assert card.title.startswith("1 pair of 3 matters jointly")
+    assert card.title.startswith("1 pair of 3 interacts: part")
     assert any(
         "An interval without zero is no evidence here" in line
         for line in (x.sentence for x in card.findings)
@@ -308,7 +307,9 @@ def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
     quantity = Quantity(model="Tree", kind="probability")
     for own, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
         title = sure(rng, [2.0, 0.0, 0.0], quantity=own).document().title
-        told = f"1 pair of 3 matters jointly to probabilities of {whom},"
+        told = (
+            f"1 pair of 3 interacts: part of the accuracy of probabilities of {whom} "
+        )
         assert title.startswith(told)
     for n_groups, aim in (
         (20, "new patches"),

@@ -43,16 +43,7 @@ def legend(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def dots(axes, what):
-    """By the score of each dot what is asked of its marker."""
-    return {
-        float(x): getattr(own.lines[0], what)()
-        for own in axes.containers
-        for x in own.lines[0].get_xdata()
-    }
-
-
-def test_a_title_says_whose_error_of_what_is_explained():
+def test_titles_name_the_error_and_the_predicted_quantity():
     fields = {"kind": "probability", "outcome": "churn"}
     for error, own, title in (
         ("absolute", {"outcome": "price"}, "Absolute error of predicted price"),
@@ -80,54 +71,39 @@ def test_a_picture_draws_where_it_is_told_and_says_what_the_intervals_are(pictur
         picture(PAIRS, adjust="homl")
 
 
-def test_intervals_reach_as_far_as_all_candidates_need_and_crosses_are_not_used():
-    axes = po.plots.interaction_intervals(scores_of(NAMES, SCORES, n_candidates=45))
-    ends = [
-        segment[:, 0]
-        for bars in axes.containers
-        for segment in bars.lines[2][0].get_segments()
-    ]
-    reach = 0.1 * norm.isf(0.1 / 2 / 45)
-    wanted = [(value - reach, value + reach) for value in SCORES.values()]
-    np.testing.assert_allclose(sorted(map(tuple, ends)), sorted(wanted), rtol=1e-12)
-    some = dict(
-        zip([(0, 1), (0, 2), (1, 3), (2, 3)], [2.0, 0.1, 0.0, 0.0], strict=True)
-    )
-    errors = {"standard_errors": np.array([0.1, 0.1, 0.0, 0.0])}
-    scores = scores_of(NAMES, some, not_used=(3,), **errors)
+def test_intervals_are_the_bars_of_the_document():
+    """In the same order, by the error that all candidates need, with its names."""
+    scores = scores_of(NAMES, SCORES, n_candidates=45)
     axes = po.plots.interaction_intervals(scores)
-    (crosses,) = (own for own in axes.containers if own.get_label() == "not used")
-    assert crosses.lines[0].get_marker() == "x"
-    assert crosses.lines[0].get_xdata().tolist() == [0.0, 0.0]
-    assert names_below(axes)[2:] == ["b in \\$ × d", "c × d"]
-
-
-def test_intervals_stand_in_falling_order_with_marks_of_their_signs():
-    axes = po.plots.interaction_intervals(PAIRS)
-    assert names_below(axes) == ["a × b in \\$", "c × d", "a × c", "b in \\$ × c"]
+    lines = [line.get_xdata() for line in axes.lines if line.get_xdata()[1]]
+    reach = 0.1 * norm.isf(0.1 / 2 / 45)
+    expected = [(value - reach, value + reach) for value in (2.0, -1.0, 0.4, 0.1)]
+    np.testing.assert_allclose(lines, expected, rtol=1e-12)
+    bars = scores.document().blocks[0]
+    np.testing.assert_allclose(lines, [row.interval for row in bars.rows], rtol=1e-12)
+    assert names_below(axes) == ["a × b in \\$", "b in \\$ × c", "c × d", "a × c"]
+    drawn = sorted(axes.patches, key=lambda bar: bar.get_y())
+    assert [bar.get_width() for bar in drawn] == [2.0, -1.0, 0.4, 0.1]
+    colours = [RAISES, LOWERS, RAISES, RAISES]
+    assert all(
+        same_color(bar.get_facecolor(), colour)
+        for bar, colour in zip(drawn, colours, strict=True)
+    )
     assert axes.yaxis_inverted()
-    assert axes.lines[0].get_xdata() == [0.0, 0.0]
     assert axes.get_xlabel() == "iLOCO score, in squared units of the target"
-    markers = {2.0: ">", 0.4: ">", 0.1: "o", -1.0: "<"}
-    assert dots(axes, "get_marker") == markers
-    colours = dots(axes, "get_color")
-    assert same_color(colours[2.0], RAISES)
-    assert same_color(colours[-1.0], LOWERS)
-    axes = po.plots.interaction_intervals(PAIRS, n_sets=2)
+    assert legend(axes) == ["can replace each other", "needed together"]
+    axes = po.plots.interaction_intervals(scores, n_sets=2)
     assert names_below(axes) == ["a × b in \\$", "b in \\$ × c"]
     assert axes.get_title(loc="left").endswith("\nthe 2 strongest of 4 sets")
-
-
-def test_intervals_take_sets_of_any_size():
-    triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.5}, order=3)
+    triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.4}, order=3)
     axes = po.plots.interaction_intervals(triples)
     assert names_below(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
-    assert legend(axes) == ["joint contribution", "available from fewer of them"]
+    assert legend(axes) == ["fewer of them suffice", "needed together"]
     single = scores_of(NAMES, {(0,): -0.5, (3,): 1.5}, order=1)
     alone = po.plots.interaction_intervals(single)
     assert names_below(alone) == ["d", "a"]
     assert alone.get_xlabel() == "LOCO score, in squared units of the target"
-    assert legend(alone) == ["worse without it", "no worse without it"]
+    assert legend(alone) == ["no worse without it", "worse without it"]
     for picture in PICTURES[::2]:
         with pytest.raises(InvalidInput, match="pairs, got sets of 3: interactions"):
             picture(triples)
@@ -175,7 +151,7 @@ def test_lines_join_clear_pairs_by_sign_and_size():
     assert same_color(results[1, 2].get_color(), LOWERS)
     widths = [results[pair].get_linewidth() for pair in [(0, 1), (1, 2), (2, 3)]]
     assert widths == pytest.approx([6.0, 3.3, 1.68])
-    assert legend(axes) == ["joint contribution", "stand in for each other"]
+    assert legend(axes) == ["can replace each other", "needed together"]
     # names stand beside their nodes
     assert [text.get_text() for text in axes.texts] == ["a", "b in \\$", "c", "d"]
     positions = [text.get_position() for text in axes.texts]
@@ -207,9 +183,8 @@ def test_names_of_many_nodes_do_not_overlap():
 def test_what_leaks_is_drawn_and_is_no_interaction():
     axes = po.plots.interaction_intervals(LEAKY)
     ticks = axes.collections[0].get_offsets()
-    assert ticks[:, 0].tolist() == [0.5, 0.2, 0.1, -0.9]
-    markers = {2.0: ">", 0.4: "o", 0.1: "o", -1.0: "o"}
-    assert dots(axes, "get_marker") == markers
+    assert ticks[:, 0].tolist() == [0.5, -0.9, 0.2, 0.1]
+    assert "main effects alone" in legend(axes)
     assert len(po.plots.interaction_network(LEAKY).lines) == 1
     cells = po.plots.interaction_heatmap(LEAKY)
     assert [text.get_text() for text in cells.texts] == ["+"]
