@@ -31,7 +31,7 @@ class Refused(PropoptError):
 
 
 class NoTradeOff(Refused):
-    """A loss is equal at both ends of the trade-off curve, so it has no shares."""
+    """A loss is equal at both ends of the trade-off curve, so nothing is traded off."""
 
 
 class Infeasible(PropoptError):
@@ -102,19 +102,19 @@ class JumpsWarning(FlatFunctionWarning):
 
 
 class ImpreciseWarning(PropoptWarning):
-    """The sampling error of a target is too large, or could not be estimated."""
+    """The sampling error of the target of a loss is too large, or unknown."""
 
 
 class MissingPatternsWarning(PropoptWarning):
-    """Many rows are compared with rows that miss other columns."""
+    """Many rows are compared with rows whose missing values are in other columns."""
 
 
 class InexactBoxesWarning(PropoptWarning):
-    """A model cannot be computed exactly, so values are sampled."""
+    """The exact form of a model is unknown or wrong, so it is sampled."""
 
 
 class EstimatedWarning(PropoptWarning):
-    """Values that are exact for other functions are estimated here; see the message."""
+    """Values are estimated, as no exact method applies to this function."""
 
 
 class DegenerateVarianceWarning(PropoptWarning):
@@ -126,7 +126,7 @@ class InterruptedWarning(PropoptWarning):
 
 
 class AdditiveErrorWarning(PropoptWarning):
-    """With this error, features that do not interact can have nonzero scores."""
+    """With the chosen measure of error, scores without interaction can be nonzero."""
 
 
 class FewPatchesWarning(PropoptWarning):

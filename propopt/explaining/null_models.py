@@ -78,7 +78,7 @@ class NullModels:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The positions of models to compare: two halves of a table, or all pairs."""
+        """Pairs of models to compare, by position: two halves of a split, or all."""
         positions = range(len(self.models))
         if self.kind == "split_half_refits":
             return list(zip(positions[::2], positions[1::2], strict=True))
@@ -94,7 +94,7 @@ def split_half_refits(
     times: int = 10,
     rng: int | np.random.Generator | None = None,
 ) -> NullModels:
-    """Models trained on two disjoint halves of a table, for the level of a comparison.
+    """Models trained on two halves of a table, to measure differences by chance.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def bootstrap_refits(
     times: int = 5,
     rng: int | np.random.Generator | None = None,
 ) -> NullModels:
-    """Models trained on rows drawn with replacement, where halves are too small.
+    """Models trained on bootstrap samples of a table, for tables too small to halve.
 
     They share rows, so their level is raised by a quarter.
 
@@ -174,9 +174,10 @@ def bootstrap_refits(
 
 @suggests_arguments
 def seed_refits(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
-    """Models of the same table with other seeds, which show no level for a change.
+    """Models trained on the same table with other seeds, which understate chance.
 
-    New data change a model more than seeds do. A comparison with this level states so.
+    New data change a model more than seeds do, so these do not show which differences
+    between versions are due to chance. A comparison with them states so.
 
     Parameters
     ----------

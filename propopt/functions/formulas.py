@@ -31,7 +31,7 @@ class ExactFormula(Function):
 
     @property
     def products(self) -> Reason:
-        """Why there is no sum of products: the number of columns is not given."""
+        """The reason for no sum of products: the number of columns is not known."""
         return Reason(
             f"{self!r} takes any number of columns; products_in(n) is for n of them"
         )
@@ -57,7 +57,7 @@ class Separable(ExactFormula):
     """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d)."""
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
-        """The sum Σ_d φ(x_d) of D columns."""
+        """The function as a sum Σ_d φ(x_d) over D columns."""
         terms = self._factors(np.arange(n_columns))
         return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
 

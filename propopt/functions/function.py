@@ -106,7 +106,7 @@ class Function(ABC):
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """The terms of the sum: functions with weights, and a constant."""
+        """The function as a weighted sum of functions, and a constant."""
         return ((1.0, self),), 0.0
 
     def _summed(self, terms: WeightedFunctions, base: float) -> Function:
@@ -194,7 +194,7 @@ class Function(ABC):
         return self._named(self.gradient_at(points, labels), X, labels)
 
     def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
-        """The :meth:`gradient` as a target, with its source and its sampling error.
+        """The :meth:`gradient`, with the way it was computed and its sampling error.
 
         Parameters
         ----------
@@ -241,9 +241,10 @@ class Function(ABC):
         )
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
-        """Which gradients are effects in units of the output, (N, D); None if none are.
+        """A mask (N, D) of gradients that are differences of outputs, not slopes.
 
-        They are for categories and for missing numbers.
+        Categories and missing numbers have no slope: their effect has the unit of the
+        output. None if all gradients are slopes.
         """
         effects = np.isnan(points)
         if self.schema is not None:
@@ -252,7 +253,7 @@ class Function(ABC):
 
     @cached_property
     def quantity(self) -> Quantity:
-        """The name, kind and unit of the function's values."""
+        """The name, kind and unit of the output, such as "probability of yes"."""
         return Quantity(model=type(self).__name__)
 
     @property
@@ -275,7 +276,7 @@ class Function(ABC):
         return values if labels.kind is None else labels.frame(values)
 
     def metadata(self, points: Points) -> dict[str, Any]:
-        """Fields of an explanation of points (N, D): points, and category labels."""
+        """Fields of an explanation: the points (N, D) and the category labels."""
         words = {} if self.schema is None else self.schema.words_of_codes
         return {"points": points, "categories": words}
 
@@ -314,14 +315,15 @@ class Function(ABC):
 
     @cached_property
     def trial(self) -> Trial:
-        """Facts about the model from a few test rows."""
+        """The results of calls of the model at test rows, such as whether it jumps."""
         return Trial()
 
     @property
     def boxes(self) -> Boxes | None:
-        """Function as a sum of boxes of the encoded columns, as trees are; else None.
+        """The function as a sum of boxes, which are leaves of trees; None for others.
 
-        Results computed from them are exact, once the boxes were compared with values
+        A box is a rectangle of values of the encoded columns. Results computed
+        from boxes are exact, once the boxes were compared with values
         (:func:`propopt.functions.smoothed` does that).
         """
         return None
@@ -337,7 +339,7 @@ class Function(ABC):
         return self.boxes or Reason(f"{self!r} can only be called")
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
-        """The :attr:`products` for a table of a given number of columns.
+        """The function as a sum of products of one-column functions, for D columns.
 
         Parameters
         ----------
@@ -360,7 +362,7 @@ class Function(ABC):
 
     @property
     def margin_boxes(self) -> Boxes | None:
-        """The score behind the values as a sum of boxes; None if it is none.
+        """The score before the link as a sum of leaves of trees; None for others.
 
         For boosted trees with a probability, a count or any other output with a link
         it is their sum before the link; without a link it is :attr:`boxes`.
@@ -369,19 +371,19 @@ class Function(ABC):
 
     @property
     def links(self) -> tuple[LinkedScores, ...]:
-        """Candidates for the function as a link of exact scores; values select one.
+        """Candidate forms f = link(score) with exact scores, such as log-odds of trees.
 
-        Probabilities of boosted trees are a link of their margins.
+        The values of the function show which candidate is right.
         """
         return ()
 
     @cached_property
     def calls(self) -> EvaluationCounter:
-        """The count of rows given to the model so far; formulas count none."""
+        """The number of rows given to the model so far; zero for formulas."""
         return EvaluationCounter()
 
     def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """Convert a table to numbers, and to codes of categories with a schema.
+        """Convert a table to numbers; with a schema, categories become codes.
 
         A missing number is NaN. Functions pass it on: the model decides how to treat
         it.
@@ -470,7 +472,7 @@ class Function(ABC):
         return gradients
 
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
-        """Test once whether f jumps between rows that :meth:`read` returned.
+        """Test on given rows whether f jumps; the first result is retained.
 
         Only a model without a known structure is tested.
 
@@ -520,7 +522,7 @@ class Function(ABC):
     @property
     @abstractmethod
     def gradient_method(self) -> str:
-        """The method of gradients: ``"exact"``, or the numerical rule."""
+        """How gradients are computed: ``"exact"``, or the finite-difference rule."""
 
     @abstractmethod
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -673,7 +675,7 @@ class SumOfFunctions(Function):
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """The terms; sums of sums are flattened."""
+        """The function as a flat weighted sum of functions, and a constant."""
         return self.terms, self.base
 
     @cached_property

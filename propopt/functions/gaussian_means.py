@@ -122,7 +122,7 @@ class SmoothedFunction(DerivedFunction):
 
     @property
     def gradient_method(self) -> str:
-        """Exact, or Stein's identity with its scale and number of pairs."""
+        """How gradients are computed: exactly, or by sampling with Stein's identity."""
         read = self.checked.structure
         if isinstance(read, SumOfProducts):
             return f"{EXACT_SOURCE}, gaussian noise, scale={self._scale_in_words}"
@@ -133,7 +133,7 @@ class SmoothedFunction(DerivedFunction):
 
     @cached_property
     def checked(self) -> CheckedStructure:
-        """The function's structure, if all its factors have means in closed form."""
+        """The function as a sum of products, if all means have a closed form."""
         structure = self.function.products
         if isinstance(structure, SumOfProducts):
             closed = [
@@ -156,7 +156,7 @@ class SmoothedFunction(DerivedFunction):
         )
 
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
-        """Changes of f around each point over the same pairs, for a matching loss.
+        """Changes of f between random pairs of points, for ``FunctionMatching``.
 
         ``po.losses.FunctionMatching(X, changes.values,
         perturbations=changes.perturbations)`` is smallest at the gradients of this

@@ -59,10 +59,10 @@ def smoothed(
     law: LawName = "gaussian",
     data: Any = None,
 ) -> Function:
-    """Make a function smooth, so that trees have slopes: its mean E f(V) around x.
+    """Smooth a function, so that trees have slopes: its mean E f(V) at V near x.
 
     Its gradient explains trees and forests, which themselves have gradient 0 almost
-    everywhere. Columns are independent under both laws.
+    everywhere. In both distributions V has independent columns.
 
     ========== =======================================================================
     gaussian   V = x + δ ∘ ε, ε ~ N(0, I), and the gradient by x (SmoothGrad), which

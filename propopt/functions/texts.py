@@ -198,7 +198,7 @@ class TextFunction(WrappedModel):
         return EXACT
 
     def effects_at(self, points: Points) -> NDArray[np.bool_]:
-        """A mask: all gradients of texts are effects of deleting a word, no slopes."""
+        """A mask (N, D), all true: gradients of texts are effects of deleting words."""
         return np.ones(points.shape, bool)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
@@ -226,7 +226,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def readout(self) -> Readout | TorchModel:
-        """Calls the model's method with a list of texts, and selects the output."""
+        """Callable that gives a list of texts to the model and selects the output."""
         values_of = self.values_of
         if isinstance(values_of, Readout | TorchModel):
             return values_of
@@ -234,7 +234,7 @@ class TextFunction(WrappedModel):
 
     @cached_property
     def trial(self) -> Trial:
-        """Test calls of the model; in a sum of functions, each summand has one."""
+        """Results of test calls of the model; each part of a sum is tested itself."""
         return Trial(done=bool(self.terms))
 
     @cached_property
@@ -244,7 +244,7 @@ class TextFunction(WrappedModel):
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
-        """The terms; sums of sums are flattened."""
+        """The function as a flat weighted sum of functions, and a constant."""
         return (self.terms, self.base) if self.terms else super().as_sum
 
     def _sum_of(self, terms: WeightedFunctions, base: float) -> TextFunction:
@@ -376,17 +376,17 @@ class TextFunction(WrappedModel):
 
     @property
     def has_structure(self) -> bool:
-        """Whether the model has an exact structure."""
+        """Whether f is known in closed form for all deletions of words."""
         return not isinstance(self.structure, Reason)
 
     def subsets(self, document: TextDocument) -> SetFunction | Reason:
-        """The exact function of a document's retained words, or the reason why not."""
+        """The output as an exact function of retained words, or the reason why not."""
         if isinstance(self.structure, Reason):
             return self.structure
         return self.structure.at(document)
 
     def of_document(self, document: TextDocument | str) -> DocumentFunction:
-        """The function of the retained words of one document, with D = d columns.
+        """The output for one document, as a function of which of its d words remain.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class TextFunction(WrappedModel):
     def effects_in(
         self, documents: Sequence[TextDocument], retained: Sequence[Mask] | None = None
     ) -> list[Values]:
-        """The effect of each word of documents, f minus f without the word, (d,) each.
+        """The effect of each word, f minus f without it, as an array (d,) per document.
 
         Parameters
         ----------

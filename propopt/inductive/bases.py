@@ -47,7 +47,7 @@ class FeatureBasis(ABC):
     @property
     @abstractmethod
     def eigenvalues(self) -> Array:
-        """Eigenvalues ς_j ≥ 0, shape (D,); exactly zero if smoothness has no effect."""
+        """Eigenvalues ς_j ≥ 0, (D,); zero for directions without a smoothness loss."""
 
     @abstractmethod
     def rotate(self, rows: Array) -> Array:
@@ -292,7 +292,9 @@ class IndependentFeatures(FeatureBasis):
 @suggests_arguments
 @dataclass(frozen=True, eq=False)
 class DenseFeatures(FeatureBasis):
-    """An eigenbasis that is stored in D² numbers; see the two constructors.
+    """The eigenvectors of a smoothness loss over D features, stored in D² numbers.
+
+    Make it with :meth:`of_graph` or :meth:`of_kernel`.
 
     Parameters
     ----------

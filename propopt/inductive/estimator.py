@@ -313,7 +313,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_std: bool = False,
         gradients: object = None,
     ) -> Explanation:
-        """Explain each new input independently, given the inducing inputs.
+        """Explain each new input by the fitted process, without the other new ones.
 
         Parameters
         ----------

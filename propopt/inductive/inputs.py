@@ -253,7 +253,7 @@ def _finite(values: Any) -> Array:
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """The candidates of a rule for inducing inputs: observations and the kernel.
+    """The observations and the kernel from which a rule chooses inducing inputs.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class Screen:
             raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
 
     def choose(self, source: RefitErrors, order: int) -> Chosen:
-        """The chosen sets of a size, the number to correct for, and a note.
+        """Choose promising sets of a size, and report how many were compared.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Screen:
         sets : int array (Q, r)
             The chosen sets, by index of features; Q is at most ``n_sets``.
         n_candidates : int
-            The number of sets to correct for.
+            The number of sets to correct for multiple comparisons.
         notes : tuple of str
             One sentence about the choice.
 
@@ -387,7 +387,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
     ) -> InteractionScores:
-        """Scores of the same predictors on new rows, which the intervals estimate.
+        """Compute the scores on new rows, which the intervals are meant to cover.
 
         For minipatches the predictor is the mean of all patches. Standard errors are
         those due to the new rows.

@@ -352,7 +352,7 @@ GROUPS: Final = 20
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Minipatches:
-    """An ensemble of learners on random rows and features, which predict unseen rows.
+    """An ensemble of learners, each fitted to random rows and features of a table.
 
     Parameters
     ----------
@@ -486,7 +486,7 @@ class Minipatches:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
-        """Fit the patches, and return errors without sets (Q, r) of features.
+        """Fit the patches, and return errors of predictions without each feature set.
 
         Parameters
         ----------

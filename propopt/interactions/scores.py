@@ -449,7 +449,7 @@ class InteractionScores(
 
     @property
     def explained(self) -> str:
-        """The error behind the scores, such as "squared error of predicted price"."""
+        """The error that scores compare, such as "squared error of predicted price"."""
         quantity = self.quantity
         if quantity is None:
             return f"{self.error} error"
@@ -635,7 +635,7 @@ class InteractionScores(
     def top(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
     ) -> pd.DataFrame:
-        """The k largest scores, as rows of :meth:`to_frame`: joint contributions.
+        """The k sets with the largest scores, as rows of :meth:`to_frame`.
 
         Parameters
         ----------
@@ -697,7 +697,7 @@ class InteractionScores(
         return tuple(filter(None, _cautions(self)))
 
     def noted_in(self, explanation: Explanation) -> Explanation:
-        """An explanation with a note on sets of its features that clearly interact.
+        """A copy of an explanation with a note on its features that clearly interact.
 
         Additive attributions cannot show interactions. Pairs that can replace each
         other are named too.

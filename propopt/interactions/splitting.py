@@ -353,7 +353,7 @@ class DataSplit:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
-        """Errors of predictors without sets (Q, r) of features.
+        """Fit predictors without each set (Q, r) of features; return their errors.
 
         Only errors are retained, not the learners. Sets that ``sets`` need are fitted
         now, others on demand.

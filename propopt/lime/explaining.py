@@ -85,7 +85,7 @@ def limits(
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> LimeExplanation:
-    """Compute the limits of LIME's coefficients for infinitely many samples.
+    """Compute the coefficients that LIME has for infinitely many samples.
 
     .. math::
 
@@ -159,7 +159,7 @@ def limits(
 @final
 @suggests_arguments
 class LimeExplainer:
-    """A model and a sampling law, prepared to explain rows one by one.
+    """Compute LIME's coefficients for infinitely many samples, row after row.
 
     Computations that depend only on the model and the law are done once: the sum of
     products of the model, tables of its means, draws that rows share. So a row costs a
@@ -235,7 +235,7 @@ class LimeExplainer:
         return f"LimeExplainer({subject.function!r}, {subject.law!r}, {how})"
 
     def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
-        """The coefficients of LIME with infinitely many samples, as :func:`limits`.
+        """The coefficients of LIME for infinitely many samples, at each row of X.
 
         Parameters
         ----------

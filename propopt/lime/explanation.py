@@ -176,7 +176,7 @@ class LimeExplanation(
     def of_records(
         cls, records: Sequence[LimeRecord], **fields: Any
     ) -> LimeExplanation:
-        """The explanation of documents with these records, one behind the other.
+        """Join the coefficients of several documents to one explanation.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class LimeExplanation(
 
     @cached_property
     def records(self) -> tuple[LimeRecord, ...]:
-        """One record for each row or document, (N,); their arrays are views."""
+        """The coefficients of each row or document as an object of its own, (N,)."""
         coefficients, alpha, errors = self.coefficients, self.alpha, self._errors
         return tuple(
             LimeRecord(
@@ -336,7 +336,7 @@ class LimeExplanation(
 
     @property
     def alpha(self) -> Any:
-        """The weighted share of samples that agree with the row, Q(z_j = 1)."""
+        """The weighted share of samples in the same bin as the row, for each column."""
         return self._split(self.flat_alpha)
 
     @property
@@ -346,7 +346,7 @@ class LimeExplanation(
 
     @property
     def law(self) -> Any:
-        """The sampling law, a LimeLaw or a TextLaw; refused after loading."""
+        """The sampling law, a LimeLaw or a TextLaw; an error after loading."""
         return self.require_subject("law").law
 
     @property
@@ -395,7 +395,7 @@ class LimeExplanation(
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of rows of a table, as functions of other modules take them."""
+        """The arrays of coefficients for infinitely many samples; rows of a table."""
         if self.documents:
             raise Refused("limits: they are of rows of a table, and these are texts")
         moments = self.mean, self.alpha, self.log_weight
@@ -407,7 +407,7 @@ class LimeExplanation(
         return self.limits.r2(self.runs.variance)
 
     def position(self, row: Hashable | None = None) -> int:
-        """The position of a row or document; by default the first with coefficients.
+        """The position of a row by its name; by default the first with coefficients.
 
         Parameters
         ----------
@@ -430,12 +430,12 @@ class LimeExplanation(
         return next((n for n, name in sources if name != NO_COEFFICIENTS), 0)
 
     def require_subject(self, label: str) -> LimeSubject | TextSubject:
-        """The model and the law, for the computation with this label.
+        """Return the model and the sampling law; an error if they were not saved.
 
         Parameters
         ----------
         label : str
-            What needs them, for the message.
+            The computation that needs them, for the message.
 
         Returns
         -------
@@ -458,7 +458,7 @@ class LimeExplanation(
         return self.subject
 
     def require_table(self, label: str) -> LimeSubject:
-        """The model and the law like :meth:`require_subject`; refused for documents."""
+        """Return the model and the sampling law; documents raise an error."""
         subject = self.require_subject(label)
         if isinstance(subject, TextSubject):
             raise Refused(f"{label}: it is of rows of a table, and these are texts")
@@ -708,7 +708,7 @@ class LimeExplanation(
         return self.noise()
 
     def expected(self, n_samples: int | None = None) -> Any:
-        """The mean coefficients of runs of LIME, with their ridge and first row.
+        """The mean coefficients of runs of LIME, with their ridge penalty.
 
         Parameters
         ----------
@@ -773,7 +773,7 @@ class LimeExplanation(
         return self._split(normal_interval(middle, size, share))
 
     def required_n(self, se: float) -> Any:
-        """The samples that one run needs for standard errors of ``se``.
+        """The number of samples at which one run of LIME has a given standard error.
 
         Parameters
         ----------
@@ -796,7 +796,7 @@ class LimeExplanation(
     def path(
         self, row: Hashable | None = None, widths: ArrayLike | None = None
     ) -> BandwidthPath:
-        """The coefficients of one row or document at many kernel widths.
+        """The coefficients of one row or document as functions of the kernel width.
 
         They are exact at each width for a table. For a document whose coefficients are
         estimated they have standard errors, and the model is not evaluated again.
@@ -1023,7 +1023,7 @@ class LimeExplanation(
         return f"{type(self).__name__}({self.size_in_words}; {facts})"
 
     def claims(self) -> Iterator[str]:
-        """The sources of the coefficients, their units and the law, a phrase each."""
+        """Phrases: how coefficients were computed, their units, the sampling law."""
         exact, estimated, why = self._basis
         if exact:
             without = ", without samples or a seed" if exact == EXACT else ""
@@ -1065,7 +1065,7 @@ class LimeExplanation(
         return ", ".join(plural(size, noun) for size, noun in sizes)
 
     def document(self, row: Hashable | None = None) -> Document:
-        """The largest coefficients of one row or document, and the range of runs.
+        """The largest coefficients of one row, with the range of single LIME runs.
 
         A card of documents also shows the words of the first, highlighted. A page has
         the coefficients of the other rows too.

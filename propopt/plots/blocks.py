@@ -26,7 +26,7 @@ from propopt.results.report.explorer import Explorer, FrontPath
 
 @suggests_arguments
 def draw(block: Block, *, ax: Axes | None = None) -> Axes:
-    """Draw one block of a result's document on axes of matplotlib.
+    """Draw one block of a report, such as a table or bars, on axes of matplotlib.
 
     Parameters
     ----------

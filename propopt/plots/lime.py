@@ -88,7 +88,7 @@ def lime_map(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the coefficients of two columns in each cell of their bins, as arrows.
+    """Draw LIME's coefficients of two columns as an arrow for each pair of bins.
 
     An arrow points in the direction in which the surrogate of its cell increases: β of
     the first column to the right, of the second column upwards. All cells have one
@@ -360,7 +360,7 @@ def lime_profile(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean of f with one row moved to each bin of a column.
+    """Draw LIME's mean output around a row, with a column in each of its bins.
 
     The bin of the row is dark. The coefficient, in the title, is its distance from the
     dashed line, the mean of the other bins by their shares. A column that matters may

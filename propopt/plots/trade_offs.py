@@ -302,7 +302,7 @@ def plot_agreement(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much of the similarity joins rows with similar attributions.
+    """Draw the share of the similarity between rows whose attributions are close.
 
     For each explanation, against t: the share of the similarity Σ S_nn' between rows
     with ‖w_n − w_n'‖ ≤ t · rms_n ‖w_n‖. Higher curves are more robust. Scaling all

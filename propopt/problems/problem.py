@@ -63,7 +63,7 @@ class Problem:
 
     @property
     def subject(self) -> Subject:
-        """The data and the function that are explained."""
+        """The data and the function that the problem explains."""
         return self.file.subject
 
     @property
@@ -130,7 +130,7 @@ class Problem:
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:
-        """The optimum that the card shows: by the aim, else the knee of the curve.
+        """The optimum that summaries show: by the aim, else the knee of the curve.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Problem:
         solver: str | None = None,
         progress: bool | None = None,
     ) -> TradeOffs:
-        """Solve for all weights and limits, for comparison with these baselines.
+        """Solve for all weights and limits of the problem, and compare with baselines.
 
         In the inductive setting, explanations from other inputs precede the baselines.
 

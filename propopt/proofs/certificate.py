@@ -346,12 +346,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The certified relative gap, (value − lower bound)/scale."""
+        """The certified relative gap of the objective: (value − lower bound)/scale."""
         excess = max(self.value - self.lower_bound, 0.0)
         return excess / self.scale if excess else 0.0
 
     def holds(self, tolerance: float) -> bool:
-        """Whether gap and violation of bounds are both within the tolerance."""
+        """Whether the gap and the violation of limits are within a tolerance."""
         return self.gap <= tolerance and self.violation <= tolerance
 
 

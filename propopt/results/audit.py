@@ -180,7 +180,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             raise InvalidInput(f"exact: expected shape {shape}, got {self.exact.shape}")
 
     def validate(self) -> None:
-        """Refuse unknown questions, numbers that contradict arrays, missing rows."""
+        """Raise an error for unknown checks, and numbers that contradict the arrays."""
         order, names = [*QUESTIONS], [x.name for x in self.findings]
         if names != [name for name in order if name in names]:
             raise InvalidInput(
@@ -230,7 +230,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         decision: Decision | float | None = None,
         record: Record | None = None,
     ) -> Audit:
-        """A copy of the audit with the tolerance and the decision for a signed report.
+        """A copy with the tolerance and the decision threshold, for a report to sign.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with a row for each question: sentence, number, verdict, advice."""
+        """A table with a row for each check: sentence, number, verdict, advice."""
         columns = ["sentence", "number", "unit", "verdict", "advice", "basis"]
         names = [x.name for x in self.findings]
         lines = [[getattr(x, column) for column in columns] for x in self.findings]
@@ -288,7 +288,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         return table
 
     def causes_to_frame(self) -> pd.DataFrame:
-        """A table of the pairs, then of the rows, that differ most from similar rows.
+        """A table of the pairs of similar rows that differ most, then of the rows.
 
         Columns are ``row``, ``other`` (empty for single rows), ``share`` of the
         removable differences, the ``feature`` with the largest difference, and the
@@ -308,7 +308,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         return pd.DataFrame(lines, columns=columns)
 
     def exact_to_frame(self) -> pd.DataFrame:
-        """The table of exact Shapley values and their base, in the order of the rows.
+        """A table of the exact Shapley values and the base value of each row.
 
         Raises
         ------
@@ -340,7 +340,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     # ---- the document
 
     def document(self) -> Document:
-        """The findings of the audit as blocks: the next step, errors, differences."""
+        """The findings of the audit as blocks: next step, errors, differences."""
         N, D = self.explanation.shape
         quantity = self.explanation.quantity
         output = "parts of the output"

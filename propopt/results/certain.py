@@ -41,7 +41,7 @@ _MOST_WORK = 1e10
 class NearOptimalConclusions(
     Result, kind="propopt certain", noun="saved certain statements", version=5
 ):
-    """Signs and ranks that all near-optimal explanations share, with their prices.
+    """Signs and ranks that all near-optimal explanations share.
 
     The *price* of a sign is the least increase of the objective at which that
     attribution can be zero, w²/[H⁻¹] for half the Hessian H of the squared losses;
@@ -145,12 +145,12 @@ class NearOptimalConclusions(
 
     @property
     def share(self) -> float:
-        """The share of certain signs among features that are present."""
+        """The share of signs on which all near-optimal explanations agree."""
         return float(np.count_nonzero(self.signs)) / max(self.count, 1)
 
     @property
     def count(self) -> int:
-        """The number of attributions of features that are present."""
+        """The number of attributions of features that their rows have."""
         return int(self._present.sum())
 
     @property
@@ -159,12 +159,15 @@ class NearOptimalConclusions(
 
     @property
     def distances(self) -> Attributions:
-        """The budgets √(price/a) at which signs can turn, in units of attributions."""
+        """How far an explanation must move for each sign to flip, (N, D).
+
+        √(price/a), in the unit of the attributions.
+        """
         return np.asarray(np.sqrt(_quotient(self.prices, self.rate)))
 
     @property
     def in_shares(self) -> Attributions:
-        """The prices of signs, relative to the optimal objective."""
+        """The relative increase of the objective at which each sign flips, (N, D)."""
         return _quotient(self.prices, self.optimum)
 
     @property
@@ -240,7 +243,9 @@ class NearOptimalConclusions(
         return table.assign(distance_of_order=[*orders, np.nan][:count])
 
     def top(self, count: int = 3) -> pd.DataFrame:
-        """The certain feature of each rank in each row; empty if none is certain.
+        """The feature of each rank in each row, where near-optimal explanations agree.
+
+        Empty where they do not.
 
         Parameters
         ----------
@@ -269,7 +274,7 @@ class NearOptimalConclusions(
         )
 
     def document(self) -> Document:
-        """Summarise which signs are certain, and at what price."""
+        """Summarise which signs and ranks all near-optimal explanations share."""
         every = self.to_frame().dropna(subset="certain")  # others are in no row
         table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)

@@ -50,7 +50,7 @@ _AT_ONCE: Final = 4_000_000
 
 @final
 class Clear(Result, kind="propopt clear", noun="saved clear statements", version=2):
-    """Signs and ranks that no small change of a row's attributions turns.
+    """Signs and ranks that no small change of the row's attributions flips.
 
     A sign, or the rank of a column in its row, is *clear* if it survives every change
     of the row by δ that does not change the row sum, and is the same before
@@ -121,22 +121,22 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
     @property
     def sign(self) -> Mask:
-        """Whether the sign of each attribution is clear (N, D)."""
+        """A mask (N, D) of attributions whose sign no small change of the row flips."""
         return np.asarray(self.signs != 0)
 
     @property
     def order(self) -> Mask:
-        """Whether the rank of each column in its row is clear (N, D)."""
+        """A mask (N, D) of columns whose rank no small change of the row alters."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
     @property
     def share(self) -> float:
-        """The share of clear signs among attributions that are not zero."""
+        """The share of nonzero attributions whose sign no small change flips."""
         return share_of(self.signs, self.attributions)
 
     @property
     def meaning(self) -> str:
-        """The property of a clear sign or rank, as a verb phrase."""
+        """The condition under which a sign or rank is clear, in words."""
         also = f", and is the same in {self.ends}" if self.ends else ""
         start = "stays if the attributions of its row change by up to "
         return f"{start}{self.delta:.2g} {self.unit}{also}"

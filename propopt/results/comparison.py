@@ -253,7 +253,7 @@ def _growth(before: float, after: float) -> str:
 class Comparison(
     Result, kind="propopt comparison", noun="a saved comparison", version=1, eq=True
 ):
-    """Differences between two versions, column by column, compared with chance.
+    """Differences between two models or groups in each column, compared with chance.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class Comparison(
     parameters: Mapping[str, Parameter] = field(factory=dict)
 
     def validate(self) -> None:
-        """Refuse other rows, other names, and a level for other columns."""
+        """Raise an error if the two sides or the level differ in shape or names."""
         self.labels.check(self.before.shape, "labels")
         if self.kind == "versions" and self.before.shape != self.after.shape:
             raise InvalidInput(
@@ -337,7 +337,7 @@ class Comparison(
 
     @property
     def distances(self) -> Values:
-        """The distance between the two sides in each column, (D,)."""
+        """The distance between the attributions of both sides in each column, (D,)."""
         measure = distances_of if self.kind == "versions" else group_distances
         return measure(self.before, self.after)
 
@@ -348,12 +348,15 @@ class Comparison(
 
     @property
     def distance_ratios(self) -> Values:
-        """The distance of each column over the level, (D,); NaN without a level."""
+        """The distance of each column, divided by the largest expected by chance, (D,).
+
+        NaN without refits, which measure the distance by chance (``level``).
+        """
         return np.asarray(self.distances / self._limit)
 
     @property
     def distance_flagged(self) -> Mask:
-        """The columns with a distance above the level, (D,)."""
+        """A mask (D,) of columns with a larger distance than expected by chance."""
         return np.asarray(self.distances > self._limit)
 
     @property
@@ -368,15 +371,16 @@ class Comparison(
 
     @property
     def size_ratios(self) -> Values:
-        """The change of mean |φ| of each column over its level; NaN without a level.
+        """The change of mean |φ|, divided by the largest expected by chance, (D,).
 
-        For versions each column has its own level; groups have that of distances.
+        For versions this limit differs by column; for groups it is that of distances.
+        NaN without a level.
         """
         return self._size_ratios[:-1]
 
     @property
     def size_flagged(self) -> Mask:
-        """The columns with a change of mean |φ| above its level, (D,)."""
+        """A mask (D,) of columns whose mean |φ| changed more than by chance."""
         return self.size_ratios > 1.0
 
     @property
@@ -391,7 +395,7 @@ class Comparison(
 
     @property
     def detectable_factor(self) -> Values:
-        """The factor of growth of mean |φ| from which a column is flagged, (D,).
+        """The smallest growth factor of mean |φ| that flags a column, (D,).
 
         NaN without a level, and for groups; infinite for a column without size before.
         """
@@ -402,7 +406,7 @@ class Comparison(
 
     @property
     def base_flagged(self) -> bool:
-        """True if the base changed more than by chance."""
+        """True if the base value changed more than expected by chance."""
         if self.level is None or self.base_values is None:
             return False
         one, other = self.base_values

@@ -306,7 +306,9 @@ class Explanation(
                 raise InvalidInput(f"details: {name!r} is a field: give {name}=...")
 
     def resolve(self, name: str, value: Any) -> None:
-        """Store the computed value of a lazy field, and the fields that follow from it.
+        """Store the value of a field that is computed on first access.
+
+        Fields that depend on it are stored too.
 
         Parameters
         ----------
@@ -385,7 +387,7 @@ class Explanation(
 
     @property
     def rates(self) -> dict[str, float]:
-        """Weights and multipliers: the cost of a unit of each loss at this optimum."""
+        """The cost of a unit of each loss at this optimum: its weight or multiplier."""
         return {**self.weights, **self.multipliers}
 
     @property
@@ -402,11 +404,14 @@ class Explanation(
 
     @property
     def target_error(self) -> float:
-        """The estimated relative error for the true target; NaN if unknown."""
+        """The relative excess of the objective due to the target's error.
+
+        It is estimated, on the scale of :attr:`gap`; NaN if unknown.
+        """
         return math.nan if self.target is None else self.target.relative
 
     def measured(self, losses: Objective | PropertyLoss) -> Explanation:
-        """This explanation with the values of more losses.
+        """A copy of this explanation with the values of additional losses.
 
         If one of its losses has another value under the same name, its weights and
         certificate are left out.
@@ -432,7 +437,7 @@ class Explanation(
         return {loss.name: loss.value_at(array) for loss in losses}
 
     def scaled(self, scale: ArrayLike) -> Explanation:
-        """Multiply the slopes by one factor for each feature, such as its deviation.
+        """Multiply slopes by a factor for each feature, such as standard deviations.
 
         Parameters
         ----------
@@ -752,7 +757,7 @@ class Explanation(
         return cls.load_unvalidated(path).certified(objective, subject_to=subject_to)
 
     def validate(self) -> None:
-        """Refuse wrong losses, codes without a category, and sums that do not match."""
+        """Raise an error for wrong losses, category codes and sums of rows."""
         refuse_contradiction(self)
         names = self.labels.feature_names(self.shape[1])
         for name, words in self.categories.items():
@@ -884,7 +889,7 @@ class Explanation(
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Clear:
-        """Find signs and ranks that no small change of the attributions turns.
+        """Find signs and ranks that no small change of the row's attributions flips.
 
         A sign or a rank is clear if it survives all changes of its row's attributions
         by ``delta`` that preserve their sum. It must also be the same in the
@@ -934,7 +939,7 @@ class Explanation(
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> NearOptimalConclusions:
-        """Find the signs and ranks of every near-optimal explanation.
+        """Find the signs and ranks that all near-optimal explanations share.
 
         All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
         H is half the Hessian of the squared losses; other convex losses only narrow
@@ -1054,7 +1059,7 @@ class Explanation(
         return reasons_of(self, **settings)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
-        """Losses as retained and removed shares, and in units of attributions.
+        """How much faithfulness is retained, and how much of other losses is removed.
 
         Parameters
         ----------
@@ -1087,7 +1092,7 @@ class Explanation(
 
     @property
     def problem_arrays(self) -> Mapping[str, NDArray[Any]]:
-        """Arrays of the program for a file: targets, graphs and totals, by name."""
+        """The arrays of the problem to save, by name: targets, graphs and totals."""
         program = self.program or self.scaled_program
         if self.problem_data or program is None:
             return self.problem_data
@@ -1098,7 +1103,7 @@ class Explanation(
 
     @property
     def loss_shares(self) -> dict[str, float]:
-        """Retained shares of faithfulness losses and removed shares of others, by name.
+        """The retained share of faithfulness and the removed share of each other loss.
 
         They follow from the losses without attributions, see
         :class:`propopt.results.Shares`. After loading they are those of the saved
@@ -1117,7 +1122,7 @@ class Explanation(
         *,
         solve: Solve | None = None,
     ) -> ConclusionStability:
-        """Measure whether signs, largest features and ranks survive other settings.
+        """Measure whether signs and ranks persist under other weights and graphs.
 
         The weight of each loss except faithfulness is varied from a half to two in nine
         steps. A graph of nearest neighbours is varied to half and twice as many, at the
@@ -1178,11 +1183,11 @@ class Explanation(
 
     @property
     def scales(self) -> Array | None:
-        """The roots √ω (D,) of the metric; None without a metric."""
+        """The factor √ω of each column in the metric, (D,); None without a metric."""
         return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def document(self) -> Document:
-        """Summarise the largest features, the proof, and similar rows."""
+        """Summarise the largest features, the certificate and similar rows."""
         from propopt.results.report.explanation_chapters import explanation_chapters
 
         return explanation_document(self, partial(explanation_chapters, self))

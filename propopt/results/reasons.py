@@ -281,12 +281,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Whether direction and rank of each reason are clear (R,)."""
+        """A mask (R,) of reasons that keep direction and rank under small changes."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """For each rank, the clear share of the reasons that rows have at this rank."""
+        """For each rank, the share of reasons whose direction and rank are clear."""
         clear_by_rank = [
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
         ]
@@ -294,7 +294,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
 
     @property
     def probabilities(self) -> Array | None:
-        """Probabilities (R, 2) without and with each contribution, for log-odds."""
+        """Probabilities (R, 2) without and with each contribution to log-odds.
+
+        None for other units.
+        """
         if self.predictions is None:
             return None
         ends = [self.predictions - self.contributions, self.predictions]
@@ -347,7 +350,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
                 yield f"direction clear, rank {ordinal(low)} to {ordinal(high)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """The reasons as a table, one row each, for systems that write letters.
+        """The reasons as a table, one row each, for software that writes notices.
 
         Columns are ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (which
         determines ranks), ``optimized``, ``unit``, ``clear`` and ``words``.
@@ -367,7 +370,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         )
 
     def sheet(self, row: Hashable) -> str:
-        """The reasons of one row as lines of text.
+        """The reasons of one row as a text with a line for each.
 
         Parameters
         ----------

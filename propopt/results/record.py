@@ -60,7 +60,7 @@ class Decision:
             )
 
     def of(self, prediction: float) -> str:
-        """The word for the side of one prediction."""
+        """The decision for one prediction, such as "approved" or "declined"."""
         return self.above if prediction >= self.threshold else self.below
 
 

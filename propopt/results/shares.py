@@ -37,7 +37,7 @@ from propopt.results.result import Result
 
 @final
 class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=True):
-    r"""The retained share of faithfulness and the removed shares of all other losses.
+    r"""How much faithfulness is retained, and how much of other losses is removed.
 
     The retained share is 1 − loss(W)/loss(W_∞), where W_∞ are the most faithful of the
     attributions with other losses of zero: the mean of G over connected rows, or zero.
@@ -89,7 +89,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     quantity: Quantity | None = None
 
     def validate(self) -> None:
-        """Refuse shares of unknown losses, and more zeros than attributions."""
+        """Raise an error for shares of unknown losses, and for too many zeros."""
         if self.retained.keys() & self.removed.keys():
             raise InvalidInput("removed: also of losses of which shares are retained")
         if not self.retained.keys() | self.removed.keys() <= self.losses.keys():
@@ -100,7 +100,10 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
             raise InvalidInput("n_zero: more than there are attributions")
 
     def to_frame(self) -> pd.DataFrame:
-        """The numbers as a table: ``measure``, ``of``, ``value`` and ``at_target``."""
+        """The shares as a table, with the values at the target for comparison.
+
+        Columns are ``measure``, ``of`` (the loss), ``value`` and ``at_target``.
+        """
         at_target = self.target_differences
         rows = [
             *(("faithfulness retained", k, v, 1.0) for k, v in self.retained.items()),

@@ -225,7 +225,7 @@ class ConclusionStability(
 
     @property
     def signs(self) -> float:
-        """The least share of surviving signs over the varied settings."""
+        """The smallest share of unchanged signs, over all varied settings."""
         return self._least("signs")
 
     @property
@@ -244,7 +244,7 @@ class ConclusionStability(
         return self._least("ranks")
 
     def to_frame(self) -> pd.DataFrame:
-        """The agreements as a table, with the setting of the least agreement."""
+        """A table with the lowest share of equal signs and ranks over each setting."""
         columns = [f"{measure}_breaks_at" for measure in MEASURES]
         rows = [
             [

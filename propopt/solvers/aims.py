@@ -95,7 +95,7 @@ class Aim:
 
     @staticmethod
     def of(aim: AimLike) -> Aim:
-        """Return the aim that is given as an aim, a mapping, a list or a word.
+        """Convert an aim, a mapping, a list or a word to an aim.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Aim:
 
     @staticmethod
     def shares(shares: Mapping[str, str] | Mapping[PropertyLoss, str]) -> Aim:
-        """Reduce losses by given shares of their range, such as ``"-50%"``.
+        """Reduce losses by shares of the range that they have on the trade-off curve.
 
         The limit of a loss is best + (1 − share)(worst − best), between its values at
         both ends of the front: for robustness, 0 % is the value at the target and 100 %
@@ -167,9 +167,9 @@ class Aim:
     def regret(
         weights: Mapping[str, Sequence[float]] | Mapping[PropertyLoss, Sequence[float]],
     ) -> Aim:
-        """Minimise the largest regret over weights between low and high, by loss.
+        """Minimise the largest regret over all weights in given intervals.
 
-        The minimised number is max_c F_c(W) − min_V F_c(V) over all c in the box, in
+        The minimised number is max_c F_c(W) − min_V F_c(V) over all weights c, in
         units of the objective; ``parameters`` of the result hold it and a lower bound.
         """
         box = {}
@@ -189,10 +189,10 @@ class Aim:
 
     @staticmethod
     def knee() -> Aim:
-        """Choose the point of the exact front farthest from the chord of its ends.
+        """Choose the point of the trade-off curve farthest from the line of its ends.
 
-        The front shows faithfulness against the weighted sum of the other losses, each
-        side divided by its range: the best is at (0, 0), the ends at (0, 1) and (1, 0).
+        The exact curve shows faithfulness against the weighted sum of the other losses,
+        each divided by its range: the best is at (0, 0), the ends at (0, 1) and (1, 0).
         """
         return Aim(_reach_knee)
 

@@ -679,7 +679,7 @@ MOST_STEPS = 10_000
 @suggests_arguments
 @dataclass(frozen=True)
 class Krylov(Solver):
-    """Squared losses of many rows, by Lanczos curves and conjugate gradients.
+    """Solver of squared losses for many rows: Lanczos and conjugate gradients.
 
     Parameters
     ----------

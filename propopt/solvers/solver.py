@@ -108,7 +108,7 @@ class Measurement:
 
 
 class Curve(Prepared):
-    """A prepared program that computes losses for any weights without W."""
+    """A prepared program with losses of optima at any weights, without attributions."""
 
     @abstractmethod
     def measure(self, weights: Array, tolerance: float) -> Measurement:
@@ -157,7 +157,7 @@ class Solver(ABC):
 
     @abstractmethod
     def prepare(self, program: Program) -> Prepared:
-        """Do all the work for a program that does not depend on the weights."""
+        """Do the work that does not depend on weights, such as factorizations."""
 
 
 class Dispatcher(Solver):
@@ -165,7 +165,7 @@ class Dispatcher(Solver):
 
     @abstractmethod
     def take(self, program: Program) -> Solver | Reason:
-        """This solver with the other solver chosen, or the reason for none."""
+        """The solver that takes the program, or the reason why none does."""
 
     def refusal(self, program: Program) -> str | None:
         choice = self.take(program)

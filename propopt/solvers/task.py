@@ -301,7 +301,7 @@ class Task:
 
     @classmethod
     def taken(cls, program: Program, solver: Solver) -> Task:
-        """The task of a solver that takes the program, without checking again.
+        """Make the task for a solver already known to take the program.
 
         Parameters
         ----------
@@ -498,7 +498,7 @@ class Task:
         )
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
-        """An explanation from another process, with this (equal) program.
+        """An explanation computed in another process, with the program of this task.
 
         Parameters
         ----------
@@ -554,7 +554,7 @@ class Task:
     def standard_errors(
         self, weights: Array, tolerance: float, solution: Solution
     ) -> Array | None:
-        """Standard errors (N, D) of a solution from draws of its target, or None.
+        """Standard errors (N, D) of a solution due to its sampled target, or None.
 
         The jackknife is used where W is not linear in the target; None without draws
         and where the jackknife would need the conic solver.
@@ -668,7 +668,7 @@ class Task:
         return Measurement(losses=losses, excess=result.excess)
 
     def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:
-        """An explanation by the curve, with attributions computed when first read.
+        """An explanation with losses from the curve; attributions follow on access.
 
         They are computed at once if the losses of the curve miss the tolerance:
         attributions may prove a smaller gap, and warn if they do not.

@@ -139,7 +139,7 @@ class TableSchema:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The labels of the D encoded columns; a group has the label of its feature."""
+        """The labels of the D encoded columns; one-hot columns have one label."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
@@ -167,7 +167,10 @@ class TableSchema:
 
     @cached_property
     def observed(self) -> tuple[ObservedValues | None, ...]:
-        """The observed values of numeric columns, (D,); else, or if too many, None."""
+        """The distinct values of each numeric column, (D,).
+
+        None for a categorical column, or one with very many values.
+        """
         return tuple(
             column.observed_values if isinstance(column, Numeric) else None
             for column in self.columns
@@ -217,7 +220,7 @@ class TableSchema:
         return read_only(points), _labels(self.names, frame)
 
     def with_categories_of(self, X: Any) -> TableSchema:
-        """The schema extended by the categories that only X has.
+        """The schema extended by categories of X that it lacks.
 
         Codes of present categories are unchanged. Categories that do not fit the dtype
         of the column are not added.
@@ -244,7 +247,7 @@ class TableSchema:
         return type(dtype).__name__ == "Enum"
 
     def new_categories(self, points: Points) -> NDArray[np.bool_]:
-        """Which entries are categories that are not in the dtype of data, (n, D)."""
+        """A mask (n, D) of categories outside the dtype of the schema's column."""
         mask = np.zeros(points.shape, dtype=bool)
         for j, column in self._categorical:
             if isinstance(column, Categorical) and column.new_categories:
@@ -252,7 +255,7 @@ class TableSchema:
         return mask
 
     def unseen(self, points: Points) -> NDArray[np.bool_]:
-        """Which entries are categories that no row of data has, (n, D)."""
+        """A mask (n, D) of categories that no row of the schema's table has."""
         mask = np.zeros(points.shape, dtype=bool)
         for j, column in self._categorical:
             if not (column.frequencies > 0.0).all():
@@ -281,7 +284,7 @@ class TableSchema:
         return np.stack([column.missing(values) for column, values in columns], axis=1)
 
     def widened(self, points: Points) -> str | None:
-        """The numeric columns with a dtype too narrow for these, in words, or None."""
+        """Numeric columns whose dtype cannot hold the given numbers, or None."""
         wide = [
             f"{column.name!r} ({column.dtype})"
             for column, values in zip(self.columns, points.T, strict=True)
@@ -342,7 +345,7 @@ class TableSchema:
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether tables have only numbers, in the order of the encoded columns."""
+        """Whether all columns are numeric and keep their order when encoded."""
         return not self._categorical and self.names == tuple(self.header)
 
     @cached_property
@@ -471,7 +474,7 @@ class TableSchema:
         )
 
     def packed_into(self, arrays: ArraysByName) -> dict[str, Any]:
-        """The schema as JSON; its arrays are added to ``arrays``."""
+        """The schema as JSON; arrays are inserted into the given mapping ``arrays``."""
         if self.kind is not None:
             raise InvalidInput(
                 "data: only schemas of pandas tables can be saved; fit on "

@@ -319,12 +319,12 @@ class Baseline(ABC):
 
     @property
     def units(self) -> Units:
-        """The units of attributions of numbers: slopes by default."""
+        """The units of attributions of numeric columns: slopes by default."""
         return "gradient"
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The settings as plain values, with tables as shape and digest."""
+        """The settings as plain values; a table is given by its shape and hash."""
         return dict(self._plain_settings)
 
     @cached_property

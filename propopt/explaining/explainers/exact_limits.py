@@ -202,7 +202,7 @@ class ExactLime(Baseline):
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The settings as plain values; a law by its name and its kernel width."""
+        """The settings as plain values; the sampling law by name and kernel width."""
         law = self.law
         if isinstance(law, TextLaw):
             settings = {"bandwidth": law.bandwidth, "n_samples": self.n_samples}

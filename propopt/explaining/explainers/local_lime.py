@@ -247,12 +247,12 @@ class Lime(Baseline):
 
     @property
     def units(self) -> Units:
-        """Slopes, or the differences of outputs that coefficients of bits are."""
+        """The units: slopes, or differences of outputs for binary features."""
         return "gradient" if self.law is None else "output"
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The settings that have a meaning, as plain values; a law in words."""
+        """The settings in use, as plain values; the sampling law is given in words."""
         settings = super().parameters
         if self.law is None:
             left_out = {"law", "first_row"}

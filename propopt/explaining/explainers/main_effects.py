@@ -122,7 +122,7 @@ class MainEffects(
         return self.explanation.to_frame()
 
     def findings(self) -> Iterator[Finding]:
-        """How main effects were computed, in sentences with their basis."""
+        """Sentences on how main effects were computed, each with its basis."""
         noun = "Background" if self.r_squared is None else "Fitted to"
         yield Finding(f"Main effects: {self.explanation.method}.", "chosen")
         yield Finding(f"{noun}: {self.background}.", "chosen")
@@ -160,7 +160,7 @@ class MainEffects(
     def difference_shares(
         self, attributions: object, graph: Graph, *, another: MainEffects | None = None
     ) -> DifferenceShares:
-        """Split the differences between similar rows into main effects and the rest.
+        """Split differences between similar rows into main effects and interactions.
 
         Parameters
         ----------

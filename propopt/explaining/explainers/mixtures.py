@@ -116,7 +116,7 @@ class SmoothGrad(Baseline):
         return DrawPlan(self.n_samples, 0, self.precision, self.max_evaluations)
 
     def noise(self, n_samples: int) -> Perturbations:
-        """So many draws of ε around each point."""
+        """Make the given number of noise draws ε around each point."""
         return Perturbations(
             scale=self.scale, n_samples=n_samples, distribution=self.distribution
         )
@@ -191,7 +191,7 @@ def aggregate(
     objective: Objective | PropertyLoss,
     explanations: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],
 ) -> Explanation:
-    """Combine explanations convexly so that the objective is smallest.
+    """Find the weighted mean of explanations with the smallest objective.
 
     minimise over α ≥ 0, Σ_k α_k = 1:  F(Σ_k α_k W_k)
 

@@ -108,7 +108,7 @@ def checked_background(background: object) -> Array | pd.DataFrame:
 
 
 def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
-    """The background as an array (B, D), refused if its columns are not those of X."""
+    """The background as an array (B, D); an error if its columns are not those of X."""
     n_features, labels = request.points.shape[1], request.labels
     array, names = request.function.read(background, "data")
     if array.shape[1] != n_features:

@@ -48,7 +48,7 @@ def evaluate(
     *,
     rng: RandomSeed = None,
 ) -> pd.DataFrame:
-    """Measure explanations: a row per method, a column per metric, of means.
+    """Measure explanations by metrics: a table of means over points.
 
     Points where a metric is undefined (NaN) are left out of its mean, after a warning
     with their number; :func:`evaluate_rows` shows them. Every method meets the same

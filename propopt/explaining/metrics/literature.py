@@ -56,7 +56,7 @@ Rescaling: TypeAlias = Literal["none", "best"]
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Infidelity(Noisy, FaithfulnessMetric):
-    """Expected error of a linear forecast (Yeh et al. 2019, infidelity).
+    """Error of predicting changes of f linearly by attributions (Yeh et al. 2019).
 
     (1/S) Σ_s (I_sᵀw − (f(x) − f(x − I_s)))² with I_s ~ N(0, δ² I): zero for the
     gradient of a linear function, and in the units of f². It asks for attributions in

@@ -64,7 +64,7 @@ def read_task(
 def attributions_of(
     explanation: object, points: Points, labels: Labels
 ) -> Attributions:
-    """W (N, D) in the order of X, refused if it is of other points or features."""
+    """W (N, D) in the order of X; other points or features raise an error."""
     imported = read_attributions(
         *(explanation, "attributions", labels, points.shape), saved=Explanation.load
     )
@@ -123,7 +123,7 @@ def mean_point(task: Request) -> Array:
 
 
 def read_size(k: int | None, n_features: int) -> int:
-    """k, by default a quarter of the features; refused if there are fewer."""
+    """k, by default a quarter of the features; an error if there are fewer."""
     if k is None:
         return max(1, n_features // 4)
     if k > n_features:
@@ -187,7 +187,7 @@ class BaselineMethod:
         return self.begin()(X)
 
     def begin(self) -> Callable[[Any], Attributions]:
-        """The method with one stream of draws, which successive calls read on."""
+        """The method as a function; successive calls continue one random stream."""
         rng = np.random.default_rng(read_seed(self.rng))
 
         def explain(X: Any) -> Attributions:
@@ -295,7 +295,7 @@ TableLike: TypeAlias = ArrayLike | pd.DataFrame
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
-    """A metric of explanations under the name that the literature gives it.
+    """Base class of metrics of explanations, named as in the literature.
 
     Each is a frozen dataclass: its fields are its settings. All give one number per
     point, so that means, medians and tests are left to the caller.
@@ -317,7 +317,7 @@ class Metric(ABC):
 
     @property
     def name(self) -> str:
-        """The class, and the settings that are not the default.
+        """The name of the metric: its class and the settings that are not default.
 
         Examples
         --------

@@ -109,7 +109,7 @@ class LimeDiagnosis(
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
-        """A diagnosis from the findings and quiet numbers of all rules.
+        """Make a diagnosis from the results of all rules, with and without findings.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class LimeDiagnosis(
 
     @property
     def reported(self) -> tuple[LimeFinding, ...]:
-        """The findings and notes, the most serious first."""
+        """The findings, and notes on less serious ones, the most serious first."""
         return self.findings + self.notes
 
     @property
@@ -177,7 +177,7 @@ class LimeDiagnosis(
         return tuple(item for item in self.reported if item.rule == rule)
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with a line for each finding, each note and each quiet rule.
+        """A table with a line for each finding, each note and each rule without any.
 
         ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``.
         """

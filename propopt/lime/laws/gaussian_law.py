@@ -141,7 +141,7 @@ FEW_BEYOND: Final = 3.0
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianLaw(LimeLaw):
-    """Normal samples with a bit for the bin of the row, and weights by distance.
+    """Sampling from normal columns, with weights that decrease with distance.
 
     x̃_j ~ N(μ_j, σ_j²), z_j = 1[q_j⁻ ≤ x̃_j < q_j⁺] with the bin of the row, and
     π = exp(−Σ_j (x̃_j − ξ_j)² / (2 (u_j ν)²))  (Garreau and von Luxburg 2020,
@@ -239,7 +239,7 @@ class GaussianLaw(LimeLaw):
         kernel_width: float | None = None,
         categorical: Sequence[Hashable] = (),
     ) -> GaussianLaw:
-        """The law with the means and standard deviations of a table, and units u = σ.
+        """Normal columns with the means and standard deviations of a table.
 
         A constant column keeps its value, with the coefficient 0. Categories and
         missing numbers are drawn by their frequencies in X. :meth:`of` takes other

@@ -357,7 +357,7 @@ class LimeLaw:
         return np.full(len(points), self.kernel_width)
 
     def squared_widths(self, widths: Values) -> Values:
-        """The widths of the kernel π², (n,): ν / √2 for gaussian kernels."""
+        """The kernel widths (n,) that give squared weights π²: ν / √2 for gaussians."""
         return np.asarray(widths / np.sqrt(2.0))
 
     def aligned(self, labels: Labels, n_columns: int) -> Self:
@@ -394,7 +394,7 @@ class LimeLaw:
         return replace(self, columns=columns, labels=self.labels.of_features(order))
 
     def cells(self, points: Points) -> Points:
-        """The values that determine the weighted law around each row, (n, D).
+        """The values (n, D) of each row that determine its weighted samples.
 
         Rows with equal values have the same limits, which are computed once. By default
         the rows themselves.
@@ -402,7 +402,7 @@ class LimeLaw:
         return points
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
-        """The weighted law of each column around rows, (D,).
+        """The distribution of each column after weighting by the kernel, (D,).
 
         Parameters
         ----------
@@ -493,7 +493,7 @@ class LimeLaw:
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator
     ) -> Draws:
-        """Draw samples of Q, all with weight 1: the same limits with less variance.
+        """Draw samples from the weighted distribution Q, so that all weights are 1.
 
         Parameters
         ----------
@@ -568,7 +568,7 @@ class GlimeLaw(LimeLaw):
         return GlimeLaw(self.law.with_width(kernel_width))
 
     def squared_widths(self, widths: Values) -> Values:
-        """The widths themselves, as all weights are one."""
+        """The given widths, as squares of weights of one are one."""
         return widths
 
     def reordered(self, order: Indices) -> GlimeLaw:
@@ -576,11 +576,11 @@ class GlimeLaw(LimeLaw):
         return GlimeLaw(self.law.reordered(order))
 
     def cells(self, points: Points) -> Points:
-        """The values that determine the other law around each row, (n, D)."""
+        """The values (n, D) of each row that determine samples of the wrapped law."""
         return self.law.cells(points)
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
-        """The tilts of the other law with C = 1; its width replaces infinite ones.
+        """The distribution of each column in the wrapped law, where all weights are 1.
 
         Parameters
         ----------
@@ -608,7 +608,7 @@ class GlimeLaw(LimeLaw):
         return self.draw_weighted(points, n_samples, rng)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """The notes of the other law about these rows."""
+        """The notes of the wrapped law about these rows."""
         return self.law.notes(points)
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ from propopt.tables.schema import TableSchema
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
-    """The law of the package ``lime``: bins by shares, and weights by bits.
+    """The sampling of the package ``lime``: bins by their frequencies in the table.
 
     A sample has the weight π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020,
     Eq. 2), and values from the law of its bin in each column.
@@ -149,7 +149,7 @@ class TabularLaw(LimeLaw):
         data: Any = None,
         kernel_width: float | None = None,
     ) -> TabularLaw:
-        """The law with given bins for each column; the data give the rest.
+        """Sampling with given bins; frequencies, means and spreads come from the data.
 
         A sample of a column is in bin b with probability w_b, and then a normal number
         N(μ_b, σ_b²) truncated to its bin, low < V ≤ high: the inner edges, and the ends
@@ -222,7 +222,7 @@ class TabularLaw(LimeLaw):
         return cls.of(columns, kernel_width, labels)
 
     def cells(self, points: Points) -> Points:
-        """The bins of each row, which determine its limits, (n, D)."""
+        """The bins (n, D) of each row, which determine its coefficients."""
         indices = [
             column.bin_index(x)
             for column, x in zip(self.columns, points.T, strict=True)
@@ -230,7 +230,7 @@ class TabularLaw(LimeLaw):
         return np.stack(indices, axis=1).astype(np.float64)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences about rows beyond all samples, and columns with too few bins.
+        """Sentences on rows outside all samples and on columns with too few bins.
 
         Parameters
         ----------
@@ -316,5 +316,5 @@ class SmoothLaw(LimeLaw):
         return cls(tuple(columns), read_positive(width, "kernel_width"), law.labels)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences about rows beyond all samples, and columns with too few bins."""
+        """Sentences on rows outside all samples and on columns with too few bins."""
         return notes_of_bins(self.names, self.columns, points)

@@ -93,7 +93,7 @@ class TextLaw:
         return logs
 
     def shares(self, n_words: int) -> Values:
-        """The weights π / d of sizes m = 0, ..., d over the largest, (d + 1,)."""
+        """The weight of each number m = 0, ..., d of retained words, (d + 1,)."""
         squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
         farther = 0.5 * (squares[:-1] - squares[-2])
         return np.append(np.exp(-farther / self.bandwidth**2), 0.0)

@@ -119,7 +119,7 @@ class CommonKeys(Section):
     @property
     @abstractmethod
     def job(self) -> Any:
-        """The section of the job."""
+        """The section of the file with the job, such as a sweep or an audit."""
 
     def conflicts(self) -> Iterator[PropoptError]:
         data, model, is_text = self.data, self.model, self.data.text is not None
@@ -192,7 +192,7 @@ class ProblemFile:
 
     @property
     def job(self) -> Any:
-        """The section of the job."""
+        """The section of the file with the job, such as a sweep or an audit."""
         return self.schema.job
 
     @property
@@ -223,7 +223,7 @@ class ProblemFile:
         return settings_in_words(self.schema.model, unused)
 
     def with_options(self, *, reasons: bool = False, **options: Any) -> ProblemFile:
-        """A copy with options of the command line, for its job or its run.
+        """A copy in which options of the command line replace settings of the file.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class ProblemFile:
         return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
 
     def require(self, command: str) -> Any:
-        """The section of the job; refused if the file is for another command."""
+        """The section with the job; an error if the file is for another command."""
         if self.job.command != command:
             message = f"is run by propopt {self.job.command}"
             raise self.source.error((self.job.key,), message)
@@ -338,7 +338,7 @@ class ProblemFile:
 
     @cached_property
     def subject(self) -> Subject:
-        """The subject that all jobs share; its model is fitted on demand."""
+        """The data and the function to explain; a model is fitted when it is needed."""
         with self.source.locating_errors():
             rows = self._rows()
         data, seed = self.schema.data, self.schema.seed
@@ -461,13 +461,13 @@ class ProblemFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines on an inferred task, and on an unusual format of the CSV."""
+        """Notes on an inferred task (such as regression) and an unusual CSV format."""
         data, task, table = self.schema.data, self._task, self._table
         words = "" if table is None else table.notes
         return words, "" if task is None else task.in_words(data.target)
 
     def function_of(self, table: Any, target: Any, data: Any) -> ModelFunction:
-        """The formula, or the model, fitted to a table if it is not yet.
+        """The function to explain: a formula, or a model that is fitted if necessary.
 
         Parameters
         ----------

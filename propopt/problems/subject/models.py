@@ -122,7 +122,7 @@ TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 
 
 class Code(Enum):
-    """Whether to import the Python objects that are named in a problem file.
+    """Permission to import the Python objects that a problem file names.
 
     An import runs code. So a file imports nothing unless the user allows it.
 

@@ -44,7 +44,7 @@ class TextStructure(Protocol):
     """A text model with an exact structure: a function of the words of any document."""
 
     def at(self, document: TextDocument, /) -> SetFunction | Reason:
-        """The exact function of a document's retained words, or the reason why not."""
+        """The output as an exact function of retained words, or the reason why not."""
 
 
 @final
