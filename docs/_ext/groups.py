@@ -56,10 +56,6 @@ GROUPS = {
         "How it is computed": "law n_samples precision max_evaluations max_enumerated "
         "rng progress",
     },
-    "propopt.plots.plot_trade_offs": {
-        "What is drawn": "frame x y nearest",
-        "How it is drawn": "scale ends labels units quantity ax",
-    },
     "propopt.problems.subject.subject.Subject": {
         "The rows": "points others columns target others_target sample_weight unscaled",
         "The model": "make make_learner seed",

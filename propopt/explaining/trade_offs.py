@@ -74,28 +74,9 @@ _WORDS: dict[Units, str] = {
 }
 
 
-def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
-    """The units of each loss in words, by name; empty if the target's are unknown."""
-    program = next((best.program for best in optimized if best.program), None)
-    estimates = (
-        loss.estimate
-        for loss in (() if program is None else program.losses)
-        if isinstance(loss, GradientMatching) and loss.estimate is not None
-    )
-    units = next((estimate.units for estimate in estimates), None)
-    if program is None or units is None:
-        return {}
-    quantity = quantity_of_target(program.losses)
-    words = _WORDS[units].format("output" if quantity is None else quantity.noun)
-    losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
-    return {loss.name: _powered(loss, words) for loss in losses}
-
-
 def _powered(loss: PropertyLoss, words: str) -> str:
     match loss.penalty:
-        case Squared():
-            return f"({words})²"
-        case GroupMax(degree=2):
+        case Squared() | GroupMax(degree=2):
             return f"({words})²"
         case Absolute() | GroupMax():
             return words
@@ -523,54 +504,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         shares = [loss / limit - 1.0 if limit else 0.0 for loss, limit in limits]
         return [(max(min(shares), 0.0), value, at_end)]
 
-    def nearest(self, method: str | None = None) -> Explanation:
-        """The baseline closest to the trade-off curve, by :meth:`distances`.
-
-        For one method with many settings, such as kernel widths of LIME, it is the
-        setting closest to the trade-off curve. No baseline lies below that curve.
-
-        Parameters
-        ----------
-        method : str, optional
-            Consider only baselines of this method.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such baseline, or none that can be compared.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
-        >>> others = {
-        ...     "half": np.eye(3) / 2,
-        ...     "none": np.zeros((3, 3)),
-        ...     "two": 2 * np.eye(3),
-        ... }
-        >>> curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, others)
-        >>> curve.nearest().method
-        'half'
-        """
-        index = self._nearest_index(method)
-        if index is None:
-            raise InvalidInput(
-                "nearest: no baseline"
-                + ("" if method is None else f" of the method {method!r}")
-                + " can be compared with the optima; distances() says why"
-            )
-        return self.baselines[index]
-
-    def _nearest_index(self, method: str | None) -> int | None:
-        """The index of the baseline with the least excess; None if none is compared."""
-        compared = [
-            (row["excess"], index)
-            for index, row in enumerate(map(self._distance, self.baselines))
-            if not np.isnan(row.get("excess", np.nan))
-            and method in (None, row["method"])
-        ]
-        return min(compared)[1] if compared else None
-
     def to_frame(self) -> pd.DataFrame:
         """All explanations as a table: one row each, with the columns of the CSV files.
 
@@ -692,6 +625,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     ) -> Any:
         """Draw loss ``y`` against loss ``x``, by default the first two losses.
 
+        The axes show shares, if the ends of the trade-off are available: the
+        faithfulness given up, and the part of the other loss that is left. They span
+        the front, and baselines up to twice as far; the legend counts those beyond. A
+        ring marks the optimum at the knee, and a filled marker the nearest baseline of
+        a method with several settings.
+
         Parameters
         ----------
         x, y : str, optional
@@ -699,39 +638,67 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         scale : {"linear", "log"}
-            The scale of both axes.
+            The scale of both axes. Logarithmic axes show losses, not shares, and omit
+            losses of zero.
 
         Returns
         -------
         matplotlib Axes
-            See :func:`propopt.plots.plot_trade_offs`.
+            The axes with the plot.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such loss or scale.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> curve = po.sweep(objective, {"sparsity": [0.2, 0.5, 1.0]})
+        >>> curve.plot().get_xlabel()
+        'faithfulness given up'
         """
-        from propopt.plots.trade_offs import plot_trade_offs
+        from propopt.plots.trade_offs import draw_trade_offs
 
         first, second, *_ = (*self.losses, *self.losses)
-        frame = self.to_frame()
-        return plot_trade_offs(
-            frame,
-            x or first,
-            y or second,
-            scale=scale,
-            ends=self.ends,
-            labels={name: self.reduction_label(name) for name in self.losses},
-            units=units_of_losses(self.optimized),
-            quantity=self.quantity,
-            nearest=self._nearest_of_families,
-            ax=ax,
-        )
+        names = x or first, y or second
+        for name in names:
+            _ = self._column(name)
+        return draw_trade_offs(self, *names, scale, ax)
 
     @property
-    def _nearest_of_families(self) -> list[int]:
-        """Table rows of the best baseline of each method with several settings."""
-        result = []
+    def nearest_rows(self) -> list[int]:
+        """Table rows with the least excess of each method with several settings."""
+        rows = []
         for method, count in Counter(b.method for b in self.baselines).items():
-            index = self._nearest_index(method) if count > 1 else None
-            if index is not None:
-                result.append(len(self.optimized) + index)
-        return result
+            excesses = [
+                (self._distance(one).get("excess", math.nan), index)
+                for index, one in enumerate(self.baselines, len(self.optimized))
+                if one.method == method and count > 1
+            ]
+            compared = [pair for pair in excesses if not math.isnan(pair[0])]
+            rows += [index for _, index in sorted(compared)[:1]]
+        return rows
+
+    @property
+    def loss_units(self) -> dict[str, str]:
+        """The units of each loss in words; empty if those of the target are unknown."""
+        program = next((best.program for best in self.optimized if best.program), None)
+        if program is None:
+            return {}
+        estimates = (
+            loss.estimate
+            for loss in program.losses
+            if isinstance(loss, GradientMatching) and loss.estimate is not None
+        )
+        units = next((estimate.units for estimate in estimates), None)
+        if units is None:
+            return {}
+        quantity = quantity_of_target(program.losses)
+        words = _WORDS[units].format("output" if quantity is None else quantity.noun)
+        losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
+        return {loss.name: _powered(loss, words) for loss in losses}
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -15,7 +15,7 @@ from propopt.plots.interactions import (
 )
 from propopt.plots.lime import lime_coefficients, lime_map, lime_path, lime_profile
 from propopt.plots.rows import plot_comparison, plot_row
-from propopt.plots.trade_offs import plot_agreement, plot_trade_offs
+from propopt.plots.trade_offs import plot_agreement
 
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "plot_heatmap",
     "plot_image_maps",
     "plot_row",
-    "plot_trade_offs",
 ]
 
 

@@ -16,7 +16,7 @@ from pandas.api.types import is_numeric_dtype
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Quantity, in_percent, matplotlib_text
+from propopt.base.text import in_percent, matplotlib_text
 from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
@@ -25,7 +25,6 @@ from propopt.plots.attributions import (
     legend_below,
     styled,
 )
-from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, common_quantity, explanations_of
 from propopt.tables.imported import AttributionsLike
 
@@ -40,106 +39,41 @@ _FEWEST = 3
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
-@suggests_arguments
-def plot_trade_offs(
-    frame: pd.DataFrame,
-    x: str,
-    y: str,
-    *,
-    scale: AxisScale = "linear",
-    ends: IdealNadir | None = None,
-    labels: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
-    quantity: Quantity | None = None,
-    nearest: Sequence[int] = (),
-    ax: Axes | None = None,
+def draw_trade_offs(
+    trade_offs: Any, x: str, y: str, scale: AxisScale, ax: Axes | None
 ) -> Axes:
-    """Draw the trade-off curve of two losses, with baselines for comparison.
+    """Draw one loss of trade-offs against another, with baselines for comparison.
 
-    With ``ends`` the axes show shares: the faithfulness given up, and the part of the
-    other loss that is left. Otherwise they show the losses. The axes span the front and
-    baselines up to twice as far; the legend counts baselines beyond. A ring marks the
-    optimum at the knee.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table of a sweep, from :meth:`propopt.TradeOffs.to_frame`.
-    x, y : str
-        Names of losses.
-    scale : {"linear", "log"}
-        The scale of both axes. Logarithmic axes show losses, not shares, and omit
-        losses of zero.
-    ends : IdealNadir, optional
-        Losses at both ends of the front: ``ends`` of :class:`propopt.TradeOffs`.
-    labels : mapping, optional
-        Descriptions of losses by name, for axes with shares.
-    units : mapping, optional
-        Units of losses by name, for axes with losses.
-    quantity : Quantity, optional
-        The explained output, for the title.
-    nearest : sequence of int
-        Row numbers of baselines with a filled marker, such as the nearest to the front
-        by :meth:`propopt.TradeOffs.nearest`.
-    ax : matplotlib Axes, optional
-        The axes to draw on; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
-    >>> curve = po.sweep(objective, {"sparsity": [0.2, 0.5, 1.0]})
-    >>> axes = po.plots.plot_trade_offs(
-    ...     curve.to_frame(), "gradient_matching", "sparsity", ends=curve.ends
-    ... )
-    >>> axes.get_xlabel()
-    'faithfulness given up'
+    TradeOffs stands above this room and calls it, so trade-offs are passed as Any.
     """
     if scale not in get_args(AxisScale):
         raise InvalidInput(f"scale: expected 'linear' or 'log', got {scale!r}")
-    columns = [c for c in map(str, frame) if c.startswith("loss.")]
-    for name in (x, y):
-        if f"loss.{name}" not in columns:
-            names = ", ".join(column.removeprefix("loss.") for column in columns)
-            raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
     axes = axes_or_new(ax, 6.0, 5.0)
-    table = frame.assign(
-        x=frame[f"loss.{x}"],
-        y=frame[f"loss.{y}"],
-        nearest=np.isin(np.arange(len(frame)), np.asarray(nearest, np.intp)),
-    )
-    is_optimized = table["method"] == _OPTIMIZED
-    in_shares = scale == "linear" and ends is not None
-    if ends is not None and in_shares:
-        shares = [
-            table[column].map(lambda loss, name=name: 1.0 - ends.share(name, loss))
-            for column, name in (("x", x), ("y", y))
-            if name in ends.at_target
-        ]
-        in_shares = len(shares) == 2 and all(
-            np.isfinite(part[is_optimized]).all() for part in shares
-        )
+    frame, n_optimized = trade_offs.to_frame(), len(trade_offs.optimized)
+    table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"], nearest=False)
+    table.loc[trade_offs.nearest_rows, "nearest"] = True
+    columns, in_shares = trade_offs.share_columns, False
+    if scale == "linear" and columns:
+        shares = 1.0 - frame[[columns[x], columns[y]]].to_numpy()
+        in_shares = bool(np.isfinite(shares[:n_optimized]).all())
         if in_shares:
-            table = table.assign(x=shares[0], y=shares[1])
-    front, others = table[is_optimized], table[~is_optimized]
+            table = table.assign(x=shares[:, 0], y=shares[:, 1])
+    front, others = table[:n_optimized], table[n_optimized:]
     windows = (
         _window(table["x"], front["x"], scale),
         _window(table["y"], front["y"], scale),
     )
-    if len(front):
+    if n_optimized:
         _draw_front(axes, front)
     for index, family in enumerate(_families(others)):
         _draw_family(axes, family, index, windows)
     knee = _knee(front)
     if knee is not None:
-        label = "knee"
-        if ends is not None and in_shares:
-            label = f"knee: {_share_label(x, knee['x'], ends)}, "
-            label += _share_label(y, knee["y"], ends)
+        parts = [
+            f"{in_percent(1.0 - knee[axis])} {columns[name].partition('.')[0]}"
+            for axis, name in (("x", x), ("y", y))
+            if in_shares
+        ]
         axes.scatter(
             knee["x"],
             knee["y"],
@@ -147,7 +81,7 @@ def plot_trade_offs(
             facecolors="none",
             edgecolors="0.15",
             linewidths=1.4,
-            label=label,
+            label=f"knee: {', '.join(parts)}" if parts else "knee",
             zorder=4,
         )
     axes.set(xscale=scale, yscale=scale, xlim=windows[0], ylim=windows[1])
@@ -155,17 +89,18 @@ def plot_trade_offs(
         (x, axes.xaxis, axes.set_xlabel),
         (y, axes.yaxis, axes.set_ylabel),
     ):
-        loss = f"{name.replace('_', ' ')} loss"
-        if ends is not None and in_shares:
+        label = f"{name.replace('_', ' ')} loss"
+        if in_shares:
             axis.set_major_formatter(PercentFormatter(1.0))
-            left = f"{(labels or {}).get(name, loss)} left"
-            loss = "faithfulness given up" if name in ends.faithful else left
-        elif unit := (units or {}).get(name, ""):
-            loss = f"{loss}, {unit}"
-        set_label(fill(matplotlib_text(loss), 60))
+            label = f"{trade_offs.reduction_label(name)} left"
+            if columns[name].startswith("retained"):
+                label = "faithfulness given up"
+        elif unit := trade_offs.loss_units.get(name):
+            label = f"{label}, {unit}"
+        set_label(fill(matplotlib_text(label), 60))
     styled(axes)
-    if quantity is not None:
-        title = f"explanations of the {matplotlib_text(quantity)}"
+    if trade_offs.quantity is not None:
+        title = f"explanations of the {matplotlib_text(trade_offs.quantity)}"
         axes.set_title(fill(title, 60), fontsize="medium")
     entries = axes.get_legend_handles_labels()[1]
     # long entries stand below each other
@@ -179,12 +114,6 @@ def plot_trade_offs(
 
 _LINES: Final = 4
 """The lines of a legend that fit below a figure of the default size."""
-
-
-def _share_label(name: str, lost: float, ends: IdealNadir) -> str:
-    """The share of a loss in words, such as ``"80.0 % retained"``."""
-    verb = "retained" if name in ends.faithful else "removed"
-    return f"{in_percent(1.0 - lost)} {verb}"
 
 
 def _knee(front: pd.DataFrame) -> pd.Series | None:

@@ -1,9 +1,9 @@
 """The front as a plot: families, knee, axes with shares, legend, units."""
 
+import dataclasses
 import io
 
 import numpy as np
-import pandas as pd
 import pytest
 from golden_chains import POINTS, G, objective
 from matplotlib import pyplot as plt
@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
-from propopt.plots import plot_trade_offs
 
 
 ROBUST = "pairwise_robustness"
@@ -20,8 +19,16 @@ WEIGHTS = np.logspace(-2, 2, 21)
 
 
 def rows(method, points, **parameters):
-    table = pd.DataFrame(points, columns=["loss.a", "loss.b"]).assign(method=method)
-    return table.assign(**{f"parameter.{k}": v for k, v in parameters.items()})
+    """Explanations with these losses a and b, and one of each list of parameters."""
+    return [
+        po.results.Explanation(
+            attributions=np.zeros((1, 1)),
+            method=method,
+            losses=dict(zip("ab", map(float, point), strict=True)),
+            parameters={name: values[k] for name, values in parameters.items()},
+        )
+        for k, point in enumerate(points)
+    ]
 
 
 FRONT = rows("optimized", [(4.0, 0.5), (0.0, 4.0), (1.0, 2.0)])
@@ -32,7 +39,7 @@ TWICE = rows(
     "lime",
     [(1, 3), (2, 3), (1, 4), (2, 4)],
     scale=[0.1, 0.2, 0.1, 0.2],
-    kernel_width=[None, None, 1.0, 1.0],
+    kernel_width=["none", "none", 1.0, 1.0],
 )
 
 
@@ -41,12 +48,18 @@ def picture(axes):
     return axes
 
 
+def table(*explanations):
+    """Trade-offs without the ends that shares need."""
+    optimized = tuple(x for x in explanations if x.method == "optimized")
+    baselines = tuple(x for x in explanations if x.method != "optimized")
+    losses = ("a", "b")
+    return po.TradeOffs(optimized=optimized, baselines=baselines, losses=losses)
+
+
 def drawn(*tables, x="a", y="b", **settings):
     axes = Figure().subplots()
-    frame = pd.concat(tables, ignore_index=True)
-    before = frame.copy()
-    assert plot_trade_offs(frame, x, y, ax=axes, **settings) is axes
-    pd.testing.assert_frame_equal(frame, before)
+    curve = table(*(one for rows_of in tables for one in rows_of))
+    assert curve.plot(x, y, ax=axes, **settings) is axes
     return picture(axes)
 
 
@@ -72,25 +85,21 @@ def test_the_front_is_drawn_in_order_and_beaten_optima_beside_it():
     assert others.get_xdata().tolist() == [1, 4]
 
 
-NEAREST = "smoothgrad: scale 0.1 is nearest"
-
-
 def test_families_run_along_their_number_and_limits_make_room_for_what_is_near():
     axes = drawn(FRONT, PLAIN, SMOOTH)
     off = "smoothgrad, 1 of 3 off the chart"
-    assert labels(axes) == ["optimized", "gradient", off, "knee"]
+    nearest = "smoothgrad: scale 0.2 is nearest"
+    assert labels(axes) == ["optimized", "gradient", off, nearest, "knee"]
     assert line(axes, off) == [[2, 3.5], [3, 3], [90, 1]]
     assert 4.0 < axes.get_xlim()[1] < 8.5
     assert 6.0 < axes.get_ylim()[1] < 8.5
     assert -0.5 < axes.get_xlim()[0] < 0.0
-    axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
-    assert line(axes, NEAREST) == [[2, 3.5]]
     # settings that are no numbers make families of their own
     output = "shap (units=output), off the chart"
     expected = ["optimized", "shap (units=gradient)", output, "knee"]
     assert labels(drawn(FRONT, SHAP)) == expected
     families = drawn(FRONT, TWICE).lines[2:]
-    assert [len(family.get_xdata()) for family in families] == [2, 2]
+    assert [len(family.get_xdata()) for family in families] == [2, 1, 2]
 
 
 def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
@@ -102,8 +111,10 @@ def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
         for c in (0.1, 0.6, 2.0)
     ]
     curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
-    assert curve.nearest("m").parameters["c"] == 0.6
-    assert "m: c 0.6 is nearest" in labels(curve.plot())
+    assert curve.distances()["excess"].idxmin() == 1
+    axes = curve.plot()
+    ((x, y),) = line(axes, "m: c 0.6 is nearest")
+    assert (x, y) == pytest.approx((0.4**2, 0.6))
 
 
 ZERO = rows("optimized", [(0.0, 0.0)])
@@ -114,17 +125,17 @@ def test_any_table_can_be_drawn():
     for tables in ([PLAIN], [SMOOTH], [ZERO], [ZERO, SMOOTH], [APART]):
         axes = drawn(*tables)
         assert np.isfinite([*axes.get_xlim(), *axes.get_ylim()]).all()
-        frame = pd.concat(tables)
-        inside = frame[frame["method"] == "optimized"]
-        assert (inside["loss.a"] <= axes.get_xlim()[1]).all()
-        assert (inside["loss.b"] <= axes.get_ylim()[1]).all()
+        for one in (x for rows_of in tables for x in rows_of):
+            if one.method == "optimized":
+                assert one.losses["a"] <= axes.get_xlim()[1]
+                assert one.losses["b"] <= axes.get_ylim()[1]
 
 
 def test_given_axes_leave_pyplot_alone_and_without_a_figure_is_made(monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: pytest.fail("plt.show was called"))
     drawn(FRONT)
     assert plt.get_fignums() == []
-    axes = plot_trade_offs(FRONT, "a", "b")
+    axes = table(*FRONT).plot()
     assert plt.get_fignums() == [axes.figure.number]
 
 
@@ -180,7 +191,8 @@ def test_axes_show_shares_where_the_ends_are_available():
 def test_axes_show_losses_where_no_share_is_defined():
     few = po.sweep(objective(), {ROBUST: [0.1, 1.0]})
     assert not any("knee" in text for text in labels(few.plot(ax=Figure().subplots())))
-    axes = drawn(curve().to_frame(), x="gradient_matching", y=ROBUST)
+    without_ends = dataclasses.replace(curve(), ends=None)
+    axes = without_ends.plot(ax=Figure().subplots())
     assert "knee" in labels(axes)
     assert axes.get_xlabel() == "gradient matching loss"
     flat = po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)

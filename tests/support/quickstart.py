@@ -39,8 +39,5 @@ slopes.stability()
 objective = po.GradientMatching(slopes.gradient) + 0.5 * po.PairwiseRobustness(near)
 assert po.solve(objective).gap < 1e-6
 assert po.solve(objective + 0.1 * po.Sparsity(), solver="conic").gap < 1e-3
-trade_offs = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})
-po.plots.plot_trade_offs(
-    trade_offs.to_frame(), x="gradient_matching", y="pairwise_robustness"
-)
+po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]}).plot()
 plt.close("all")
