@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import pickle
-import re
 import shutil
 import sys
 import tempfile
-import zipfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,8 +27,9 @@ from sklearn import config_context
 
 from propopt.base import resources
 from propopt.base.arrays import Array, Mask
-from propopt.base.errors import InvalidInput, Refused, WriteFailure
-from propopt.base.files import as_json, atomic_write, writable_folder
+from propopt.base.checkpoints import read_checkpoint, write_checkpoint
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.files import writable_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.interactions.learning import Predictor
 from propopt.interactions.refits import Refits
@@ -176,65 +174,49 @@ def fitted_parts(
 # ---- The identity of an ensemble: table, target, learner, scheme and seed
 
 
-Fingerprint: TypeAlias = Mapping[str, str]
-"""The text of each part if it is short, else a digest."""
+def problem_digest(refits: Refits, drawn: Mapping[str, object]) -> str:
+    """A digest of all that predictions of patches depend on; errors by their outputs.
 
-DIGEST: Final = "sha256:"
-"""Prefix of digests."""
+    Parameters
+    ----------
+    refits : Refits
+        The learner, the table (N, D), the target (N,) and the error.
+    drawn : mapping
+        The settings that patches are drawn by.
 
-
-def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
-    """Everything that predictions of patches depend on; errors by their outputs."""
+    Returns
+    -------
+    str
+        The same digest in all processes.
+    """
     packages = ("propopt", "numpy", "scikit-learn")
-    python = f"python {sys.version_info.major}.{sys.version_info.minor}"
-    classes, weights, n_rows = refits.classes, refits.sample_weight, refits.n_rows
+    classes, n_rows = refits.classes, refits.n_rows
     # the outputs that the error uses, of predictions that differ everywhere
     shape = (n_rows,) if classes is None else (n_rows, len(classes))
     probe: Any = np.arange(np.prod(shape)).reshape(shape) + 0.5
     frame = as_frame(refits.table, "X")
-    return {
-        "table": hash_of(refits.table if frame is None else frame.table),
-        "target": hash_of((refits.y, None if classes is None else classes.tolist())),
-        "sample_weight": "none" if weights is None else hash_of(weights),
-        "features": hash_of(refits.features.columns),
-        "error": hash_of(refits.error.relevant_outputs(probe, refits.y)),
-        "learner": _named(refits.estimator),
-        "learner's parameters": hash_of(refits.estimator),
-        "versions": ", ".join((python, *(f"{p} {version(p)}" for p in packages))),
-        **{part: str(value) for part, value in drawn.items()},
-    }
-
-
-def changed_parts(then: Mapping[str, Any], now: Fingerprint) -> list[str]:
-    """The parts that have changed, in words."""
-    words = []
-    key = "learner's parameters"  # the name "learner" may list a set in any order
-    same = key in now and then.get(key) == now[key]
-    for part, value in now.items():
-        old = then.get(part)
-        if old == value or (part == "learner" and same):
-            continue
-        if value.startswith(DIGEST):
-            words.append(f"the {part} is another")
-        else:
-            words.append(f"the {part} is {value} and was {old}")
-    return words
-
-
-def _named(learner: Any) -> str:
-    """For messages: a representation without memory addresses."""
-    with config_context(print_changed_only=True):
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(learner).split()))
+    return hash_of(
+        (
+            [sys.version_info[:2], *map(version, packages)],
+            refits.table if frame is None else frame.table,
+            (refits.y, None if classes is None else classes.tolist()),
+            refits.sample_weight,
+            refits.features.columns,
+            refits.error.relevant_outputs(probe, refits.y),
+            refits.estimator,
+            drawn,
+        )
+    )
 
 
 def hash_of(value: Any) -> str:
     """A digest of the content of a table or learner."""
     try:
-        return DIGEST + str(_Hasher(hash_name="sha256").hash(value))
+        return str(_Hasher(hash_name="sha256").hash(value))
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
-            f"folder: {type(value).__name__} has no digest ({error}), as one of "
-            "its parts cannot be pickled; choose a learner without it, or no folder"
+            f"folder: the learner or the table has no digest ({error}), as one of its "
+            "parts cannot be pickled; choose a learner without it, or no folder"
         ) from None
 
 
@@ -321,72 +303,29 @@ def require_disk(shape: Shape, folder: Path) -> None:
 # ---- Predictions saved in a folder, from which an interrupted run continues
 
 
-PROBLEM: Final = "problem.json"
-
 _PARTS: Final = "[0-9]*.npz"
 """Files of predictions, named by the number of the first patch."""
-_KIND: Final = {"format": "propopt minipatches", "version": 3}
 
 
-def save_part(folder: Path, first: int, part: Fitted) -> None:
-    """Save the outputs of some patches; the file is complete, or it is not written."""
-    try:
-        path, used = folder / f"{first:08d}.npz", np.array(sorted(part.used), int)
-        with atomic_write(path) as draft, draft.open("wb") as file:
-            np.savez(file, results=part.results, used=used)
-            file.flush()
-            os.fsync(file.fileno())  # returns once it is on disk
-    except WriteFailure as error:
-        raise WriteFailure(f"{error}; finished parts remain there") from error
-
-
-def saved_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
-    """Saved outputs of patches, part by part; damaged files are skipped."""
-    for path in sorted(folder.glob(_PARTS)):
-        try:
-            with path.open("rb") as file, np.load(file) as part:
-                first = int(path.stem)
-                results = part["results"][: max(0, shape[0] - first)]
-                used = frozenset(part["used"].tolist())
-        except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile):
-            continue
-        except (RuntimeError, MemoryError):  # a damaged header
-            continue
-        if results.shape[1:] == shape[1:]:
-            yield slice(first, first + len(results)), Fitted(results, used)
-
-
-def patch_folder(folder: str | Path, problem: Fingerprint, shape: Shape) -> Path:
-    """The folder of a problem, created if needed; the folder of another is refused."""
-    path = writable_folder(folder)
-    problem_path = path / PROBLEM
-    if problem_path.exists():
-        changed = changed_parts(_problem_in(problem_path), problem)
-        if changed:
-            raise InvalidInput(
-                f"folder: {path} holds another problem: {'; '.join(changed)}; give "
-                "another folder, or delete this one"
-            )
-    elif any(not file.name.startswith(".") for file in path.iterdir()):
-        raise InvalidInput(
-            f"folder: {path} holds other files and no {PROBLEM}; give an empty "
-            "one, or a new name"
-        )
-    else:
-        with atomic_write(problem_path) as draft:
-            draft.write_text(as_json({**_KIND, "problem": dict(problem)}), "utf-8")
+def patch_folder(folder: str | Path, problem: str, shape: Shape) -> Path:
+    """The folder of the problem with this digest, created if needed."""
+    path = writable_folder(writable_folder(folder) / problem[:16])
     require_disk(shape, path)
     return path
 
 
-def _problem_in(path: Path) -> dict[str, Any]:
-    try:
-        held = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError):
-        held = None
-    if not isinstance(held, dict) or {key: held.get(key) for key in _KIND} != _KIND:
-        raise InvalidInput(f"folder: {path} is not what minipatches write there")
-    problem = held.get("problem")
-    if not isinstance(problem, dict):
-        raise InvalidInput(f"folder: {path} has no entry 'problem'; delete the folder")
-    return problem
+def save_part(folder: Path, first: int, part: Fitted) -> None:
+    """Save the outputs of some patches; the file is complete, or it is not written."""
+    used = np.array(sorted(part.used), np.int64)
+    path = folder / f"{first:08d}.npz"
+    write_checkpoint(path, math.inf, results=part.results, used=used)
+
+
+def saved_parts(folder: Path, n_patches: int) -> Iterator[tuple[slice, Fitted]]:
+    """Saved outputs of the first patches, part by part; damaged files are skipped."""
+    for path in sorted(folder.glob(_PARTS)):
+        saved, first = read_checkpoint(path), int(path.stem)
+        if saved is not None and first < n_patches:
+            results = saved["results"][: n_patches - first]
+            used = frozenset(saved["used"].tolist())
+            yield slice(first, first + len(results)), Fitted(results, used)

@@ -25,9 +25,9 @@ from propopt.base.text import plural
 from propopt.interactions.features import Features, FeatureSets, subsets_of
 from propopt.interactions.fitting import (
     allocate_predictions,
-    fingerprint,
     fitted_parts,
     patch_folder,
+    problem_digest,
     save_part,
     saved_parts,
 )
@@ -377,9 +377,10 @@ class Minipatches:
         scores there (:meth:`ILOCO.target`).
     folder : path, optional
         Folder for predictions, written every two seconds, after 1, 3, 7, ... patches
-        and after each 200, so that an interrupted run continues from there. Learners
-        are identified by class, parameters, and names and code of functions. More
-        patches of the same problem reuse those in the folder.
+        and after each 200, so that an interrupted run continues from there. Each
+        problem has its subfolder. Learners are identified by class, parameters, and
+        names and code of functions. More patches of the same problem reuse those in
+        the folder.
 
     Raises
     ------
@@ -671,13 +672,13 @@ class Minipatches:
         predictors, used = list[Predictor](), list[tuple[int, frozenset[int]]]()
         hint, label = "Minipatches(folder=...) saves finished patches", "minipatches"
         if self.folder is not None:
-            folder = patch_folder(self.folder, fingerprint(refits, drawn), shape)
+            folder = patch_folder(self.folder, problem_digest(refits, drawn), shape)
             hint = (
                 f"finished patches are in {folder}, and the same call continues there"
             )
         predictions = allocate_predictions(shape, folder)
         for block, result_of_block in (
-            () if folder is None else saved_parts(folder, shape)
+            () if folder is None else saved_parts(folder, self.most)
         ):
             predictions[block], done[block] = result_of_block.results, True
             used.append((block.start, result_of_block.used))

@@ -82,9 +82,8 @@ def test_a_folder_changes_nothing_and_spares_fits_of_the_same_problem(place, mar
         model = fitted(many(n_patches, folder=place), X, Y, learner, **how)
         assert n_fits(marks) == n_new
         assert predictions(model).tobytes() == alone[:n_patches].tobytes()
-    parts = sorted(file.name for file in place.iterdir())
+    parts = sorted(file.name for file in place.glob("*/*"))
     assert parts[:3] == ["00000000.npz", "00000001.npz", "00000003.npz"]
-    assert parts[-1] == "problem.json"
 
 
 def test_an_interrupted_run_goes_on(place, marks):
@@ -92,9 +91,6 @@ def test_an_interrupted_run_goes_on(place, marks):
     with pytest.warns(InterruptedWarning, match=r"of 640 .*the same call continues"):
         half = fitted(many(640, folder=place), X, Y, learner)
     n_fits(marks)
-    # the learner has other parameters now, so that it is another problem
-    with pytest.raises(InvalidInput, match=r"learner is Once\(.*\) and was Once\("):
-        fitted(many(640, folder=place), X, Y, Once(str(marks)))
     # of which no file is left, so that fit number 600 is never reached
     again = fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
     assert n_fits(marks) == 640 - 575  # calls end at 1, 3, 7, ..., 63, 127, ..., 575
@@ -110,7 +106,7 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     run = python("-W", "ignore", "-c", KILLED, place, marks, ROOT / "tests" / "support")
     assert run.returncode == -signal.SIGKILL
     # a draft that a kill left is none of them
-    kept = sum(len(np.load(part)["results"]) for part in place.glob("[0-9]*.npz"))
+    kept = sum(len(np.load(part)["results"]) for part in place.glob("*/[0-9]*.npz"))
     assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
     for number in range(151):
@@ -137,49 +133,22 @@ def test_what_was_damaged_is_fitted_again(place, marks):
     learner = Once(str(marks))
     whole = predictions(fitted(many(folder=place), X, Y, learner))
     n_fits(marks)
-    part = place / "00000063.npz"
+    (folder,) = place.iterdir()
+    part = folder / "00000063.npz"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
     assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
     assert n_fits(marks) == 64
-    os.truncate(place / "00000191.npz", 2000)
-    (place / "00000255.npz").write_bytes(b"")
-    np.savez(place / "00000319.npz", results=np.zeros((64, 90, 2)), used=[0])
+    os.truncate(folder / "00000191.npz", 2000)
+    (folder / "00000255.npz").write_bytes(b"")
+    np.savez(folder / "00000319.npz", results=np.zeros((64, 90, 2)), used=[0])
     assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
     assert n_fits(marks) == 3 * 64
 
 
-def of_scheme(**changes):
+def with_scheme(**changes):
     return lambda s: fitted(replace(s, **changes), X, Y, Ridge())
-
-
-TABLE, LEARNER = "the table is another", "the learner is Ridge(alpha=2) and was"
-OTHERS = [
-    (lambda s: fitted(s, X + 1e-12, Y), [TABLE]),
-    (lambda s: fitted(s, X, 1.001 * Y), ["the target is another"]),
-    (lambda s: fitted(s, X[:, ::-1], -Y), ["the table is an", "the target is an"]),
-    (lambda s: fitted(s, X, Y, Ridge(2)), [LEARNER]),
-    (lambda s: fitted(s, X, Y, Ridge(), seed=1), ["the seed is 1 and was 0"]),
-    (lambda s: fitted(s, pd.DataFrame(X), Y), [TABLE]),
-    (lambda s: fitted(s, X, Y, Ridge(), sample_weight=ONES), ["weight is another"]),
-    (lambda s: fitted(s, X, Y, Ridge(), **PAIR), ["the features is another"]),
-    (of_scheme(rows=21), ["the rows of a patch is 21 and was 20"]),
-    (of_scheme(n_features=2), ["the features of a patch is 2 and was 3"]),
-    (of_scheme(columns="bernoulli"), ["the columns is bernoulli and was fixed"]),
-]
-ONES, PAIR = np.ones(90), {"groups": {"ab": [0, 1]}, "order": 1}
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize(("other", "words"), OTHERS)
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-def test_another_problem_is_refused_and_what_differs_is_named(place, other, words):
-    fitted(many(folder=place), X, Y, Ridge())
-    with pytest.raises(InvalidInput) as caught:
-        other(many(folder=place))
-    for own in (*words, f"{place} holds another problem", "give another folder, or de"):
-        assert own in str(caught.value)
 
 
 def brier(labels, probabilities):
@@ -187,23 +156,43 @@ def brier(labels, probabilities):
 
 
 def numbers(table):
-    return table.apply(lambda own: own.cat.codes if own.name == "kind" else own)
+    return table.apply(lambda one: one.cat.codes if one.name == "kind" else one)
 
 
-def test_errors_of_all_classes_and_tables_with_text_are_told_apart(place, tmp_path):
-    labels, learner = np.where(Y > 0, "yes", "no"), DecisionTreeClassifier()
-    fitted(many(folder=place), X, labels, learner)
-    with pytest.raises(InvalidInput, match="the error is another"):
-        fitted(many(folder=place), X, labels, learner, error=brier)
+def with_kinds(*kinds):
+    """A learner of a table with a category."""
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "x", "z"))
-    pipeline = make_pipeline(FunctionTransformer(numbers), Ridge())
-    scheme = many(150, folder=tmp_path / "frames")
-    fitted(scheme, frame, Y, pipeline, order=1)
-    fitted(scheme, frame.copy(), Y, pipeline, order=1)
-    other = frame.assign(kind=frame["kind"].cat.rename_categories({"z": "y"}))
-    with pytest.raises(InvalidInput, match="the table is another"):
-        fitted(scheme, other, Y, pipeline, order=1)
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, *kinds))
+    learner = make_pipeline(FunctionTransformer(numbers), Ridge())
+    return lambda s: fitted(s, frame, Y, learner, order=1)
+
+
+LABELS = np.where(Y > 0, "yes", "no")
+PROBLEMS = [
+    lambda s: fitted(s, X, Y, Ridge()),
+    lambda s: fitted(s, X + 1e-12, Y, Ridge()),
+    lambda s: fitted(s, X, 1.001 * Y, Ridge()),
+    lambda s: fitted(s, X, Y, Ridge(2)),
+    lambda s: fitted(s, X, Y, Ridge(), seed=1),
+    lambda s: fitted(s, pd.DataFrame(X), Y, Ridge()),
+    lambda s: fitted(s, X, Y, Ridge(), sample_weight=np.ones(90)),
+    lambda s: fitted(s, X, Y, Ridge(), groups={"ab": [0, 1]}, order=1),
+    with_scheme(rows=21),
+    with_scheme(n_features=2),
+    with_scheme(columns="bernoulli"),
+    lambda s: fitted(s, X, LABELS, DecisionTreeClassifier()),
+    lambda s: fitted(s, X, LABELS, DecisionTreeClassifier(), error=brier),
+    with_kinds("x", "z"),
+    with_kinds("x", "y"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+def test_each_problem_has_its_own_folder(place):
+    for count, problem in enumerate(PROBLEMS, start=1):
+        for _ in range(2):  # the second call finds the folder of the first
+            problem(many(150, folder=place))
+        assert len(list(place.iterdir())) == count
 
 
 def cycle():
@@ -251,7 +240,6 @@ sys.path[:0] = sys.argv[1:]
 from test_folder import SAME, hash_of
 print([hash_of(make()) for make in SAME])
 """
-HEADS = ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
 
 
 def test_learners_are_told_apart_by_what_they_are_made_of():
@@ -272,33 +260,18 @@ def test_learners_are_the_same_in_every_process(monkeypatch):
     assert said[0] == said[1]
 
 
-def test_folders_of_something_else_are_refused(place):
-    place.mkdir()
-    (place / "thesis.tex").touch()
-    head = '{"format": "propopt minipatches", "version": 3, "problem": 3}'
-    for text, told in [
-        (None, r"holds other files and no problem\.json"),
-        *((text, "is not what minipatches write there") for text in HEADS),
-        (head, "has no entry 'problem'"),
-    ]:
-        if text is not None:
-            (place / fitting.PROBLEM).write_text(text)
-        with pytest.raises(InvalidInput, match=told):
-            fitted(many(folder=place), X, Y)
-
-
 def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):
     write = np.savez
 
     def full(file, **arrays):
-        if len(list(place.glob("*.npz"))) > 8:
+        if len(list(place.glob("*/[0-9]*.npz"))) > 7:
             raise OSError(28, "No space left on device")
         write(file, **arrays)
 
     learner = Once(str(marks))
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez", full)
-        with pytest.raises(WriteFailure, match="No space left on device; finished"):
+        with pytest.raises(WriteFailure, match="No space left on device"):
             fitted(many(folder=place), X, Y, learner)
     n_fits(marks)
     fitted(many(folder=place), X, Y, learner)
