@@ -52,8 +52,9 @@ from propopt.losses.graphs.neighbours import RowMatches
 from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import OverPoints
 from propopt.proofs.certificate import Certificate
+from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
-from propopt.results.explanation import Explanation, Parameter
+from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts

@@ -67,8 +67,8 @@ from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import N_REFERENCE, Nearest, RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
-from propopt.proofs.optimum import is_sampled
-from propopt.results.explanation import Explanation, Parameter
+from propopt.proofs.optimum import Parameter, is_sampled
+from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.tables.frames import Labels

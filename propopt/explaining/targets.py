@@ -37,8 +37,9 @@ from propopt.losses import (
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, read_graph, share_across_patterns
+from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
-from propopt.results.explanation import Explanation, Parameter
+from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels

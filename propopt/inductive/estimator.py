@@ -34,7 +34,8 @@ from propopt.inductive.model import (
     read_weights,
     tuned,
 )
-from propopt.results.explanation import Explanation, Parameter
+from propopt.proofs.optimum import Parameter
+from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels, is_frame
 from propopt.tables.imported import aligned, read_attributions
 from propopt.tables.schema import ColumnScale

@@ -1,4 +1,4 @@
-"""The interface of an optimum, phrases for its gap and target error, and its checks.
+"""Optima with their fields, phrases for gap and target error, and checks of them.
 
 The gap bounds the distance of attributions from the optimum for the given target. The
 cost of the error of that target is shown with it everywhere.
@@ -7,100 +7,172 @@ cost of the error of that target is shown with it everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Basis
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, gap_cell, percent
-from propopt.losses import Objective, Program
-from propopt.losses.faithfulness import Units
+from propopt.base.text import Quantity, gap_cell, percent, value_in_words
+from propopt.losses import Objective, Program, PropertyLoss
+from propopt.losses.completeness import Constraint
+from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.target_error import TargetError
 from propopt.tables.frames import Labels
+from propopt.tables.imported import ExplanationFields
 
 
-class Optimum(Protocol):
-    """The attributes of an explanation that conclusions, cards and reports use.
+Parameter: TypeAlias = float | int | str | bool | None
 
-    W (N, D) with standard errors if estimated, the contributions or slopes (N, D) of
-    the target, losses, weights and multipliers by name (``rates`` are both);
-    ``target`` is the target error.
+
+class Optimum(Declared, ExplanationFields, ABC):
+    """Attributions W (N, D) with losses, certificate and target.
+
+    The fields of an explanation, whose parameters are described there, and numbers that
+    follow from them.
     """
 
+    attributions: Attributions = field("N D", nonempty=True, lazy=True)
+    method: str = field()
+    labels: Labels = field(default=Labels())
+    parameters: Mapping[str, Parameter] = field(
+        factory=dict, missing=True, infinite=True
+    )
+    weights: Mapping[str, float] = field(factory=dict, low=0.0)
+    losses: Mapping[str, float] = field(factory=dict)
+    certificate: Certificate | None = field(default=None)
+    multipliers: Mapping[str, float] = field(factory=dict, low=0.0, infinite=True)
+    standard_errors: Array | None = field(
+        "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
+    )
+    points: Points | None = field("N D", default=None, missing=True)
+    categories: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    gradient: Array | None = field("N D", default=None)
+    contributions: Array | None = field("N D", default=None)
+    base_value: Values | None = field("N", default=None, missing=True)
+    prediction: Values | None = field("N", default=None, missing=True)
+    effects: Mask | None = field("N D", default=None)
+    details: Mapping[str, NDArray[Any]] = field(factory=dict)
+    solver: str | None = field(default=None)
+    seconds: float = field(default=0.0, low=0.0)
+    units: Units = field(default="gradient")
+    evaluations: int = field(default=0, low=0)
+    target: TargetError | None = field(default=None, lazy=True)
+    quantity: Quantity | None = field(default=None)
+    background: str | None = field(default=None)
+    row_size: float | None = field(default=None, low=0.0)
+    metric: Values | None = field("D", default=None, low=0.0)
+    # shares of losses, for cards of loaded explanations without a program
+    recorded_shares: Mapping[str, float] = field(
+        factory=dict, missing=True, infinite=True
+    )
+    problem_data: Mapping[str, NDArray[Any]] = field(factory=dict)
+    program: Program | None = transient(default=None, lazy=True)
+    scaled_program: Program | None = transient(default=None, lazy=True)
+
     @property
-    def attributions(self) -> Attributions: ...
+    def shape(self) -> tuple[int, int]:
+        """The numbers N of rows and D of columns, without computing attributions."""
+        N, D = vars(self)["attributions"].shape
+        return N, D
+
     @property
-    def standard_errors(self) -> Array | None: ...
+    def objective(self) -> float | None:
+        """The weighted sum of the losses; None without an objective."""
+        if not self.weights or not self.weights.keys() <= self.losses.keys():
+            return None
+        return sum(self.weights[name] * self.losses[name] for name in self.weights)
+
     @property
-    def contributions(self) -> Array | None: ...
+    def completeness_gap(self) -> Values | None:
+        """The error Σ_d w_nd − (f(x_n) − base) of each row sum (N,), if known."""
+        if self.units != "output" or self.base_value is None or self.prediction is None:
+            return None
+        return self.attributions.sum(axis=1) - (self.prediction - self.base_value)
+
+    def value_of(self, n: int, j: int) -> str:
+        """The value of feature j in row n as text; empty if unknown.
+
+        Parameters
+        ----------
+        n : int
+            The position of the row.
+        j : int
+            The position of the feature.
+
+        Returns
+        -------
+        str
+            A number in the units of the data, or a category.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row or feature.
+        """
+        if self.points is None:
+            return ""
+        categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])
+        return value_in_words(float(self.points[n, j]), categories)
+
     @property
-    def gradient(self) -> Array | None: ...
+    def rates(self) -> dict[str, float]:
+        """The cost of a unit of each loss at this optimum: its weight or multiplier."""
+        return {**self.weights, **self.multipliers}
+
     @property
-    def points(self) -> Points | None: ...
+    def gap(self) -> float | None:
+        """The certified relative gap to the best possible; None without certificate."""
+        return None if self.certificate is None else self.certificate.gap
+
     @property
-    def base_value(self) -> Values | None: ...
+    def units_in_words(self) -> str:
+        """The units of attributions in words, with the explained quantity."""
+        deviations = self.parameters.get("scale") == "std"
+        scale = "standard deviation" if deviations else "given scale"
+        return units_in_words(self.units, self.quantity, scale)
+
     @property
-    def prediction(self) -> Values | None: ...
+    def target_error(self) -> float:
+        """The relative excess of the objective due to the target's error.
+
+        It is estimated, on the scale of :attr:`gap`; NaN if unknown.
+        """
+        return math.nan if self.target is None else self.target.relative
+
     @property
-    def completeness_gap(self) -> Values | None: ...
+    def scales(self) -> Array | None:
+        """The factor √ω of each column in the metric, (D,); None without a metric."""
+        return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
+
     @property
-    def details(self) -> Mapping[str, NDArray[Any]]: ...
-    @property
-    def target(self) -> TargetError | None: ...
-    @property
-    def target_error(self) -> float: ...
-    @property
-    def certificate(self) -> Certificate | None: ...
-    @property
-    def gap(self) -> float | None: ...
-    @property
-    def objective(self) -> float | None: ...
-    @property
-    def program(self) -> Program | None: ...
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def row_size(self) -> float | None: ...
-    @property
-    def scales(self) -> Array | None: ...
-    @property
-    def labels(self) -> Labels: ...
-    @property
-    def quantity(self) -> Quantity | None: ...
-    @property
-    def units(self) -> Units: ...
-    @property
-    def units_in_words(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def parameters(self) -> Mapping[str, float | int | str | bool | None]: ...
-    @property
-    def solver(self) -> str | None: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def evaluations(self) -> int: ...
-    @property
-    def weights(self) -> Mapping[str, float]: ...
-    @property
-    def losses(self) -> Mapping[str, float]: ...
-    @property
-    def loss_shares(self) -> Mapping[str, float]: ...
-    @property
-    def multipliers(self) -> Mapping[str, float]: ...
-    @property
-    def rates(self) -> dict[str, float]: ...
-    def measured(self, losses: Objective) -> Optimum: ...
-    def certified(self, objective: Objective) -> Optimum: ...
-    def value_of(self, n: int, j: int) -> str: ...
-    def to_frame(self) -> pd.DataFrame: ...
+    @abstractmethod
+    def loss_shares(self) -> dict[str, float]:
+        """Retained shares of faithfulness losses and removed shares of others."""
+
+    @abstractmethod
+    def measured(self, losses: Objective | PropertyLoss) -> Self:
+        """The same attributions with the values of more losses."""
+
+    @abstractmethod
+    def certified(
+        self,
+        objective: Objective | PropertyLoss,
+        *,
+        subject_to: Sequence[Constraint] = (),
+    ) -> Self:
+        """The same attributions with the certificate of an objective."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """The attributions as a DataFrame (N, D), with the names of the input."""
 
 
 # ---- Phrases for the proven gap and the error of the target

@@ -36,7 +36,7 @@ from propopt.base.text import (
     printable,
 )
 from propopt.losses.faithfulness import Units
-from propopt.results.explanation import Parameter
+from propopt.proofs.optimum import Parameter
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 

@@ -13,32 +13,32 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, read_count, read_only
-from propopt.base.declared import Lazy, field, transient
+from propopt.base.declared import Lazy
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity, value_in_words
+from propopt.base.text import Quantity
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, bounds_of
-from propopt.losses.faithfulness import Units, units_in_words
+from propopt.losses.faithfulness import Units
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.certifying import certify
 from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.near_optimal import OrderBy, with_certificate
 from propopt.proofs.nearby_optima import Solve
-from propopt.proofs.optimum import SATISFIED, refuse_contradiction
+from propopt.proofs.optimum import SATISFIED, Optimum, refuse_contradiction
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
-from propopt.proofs.target_error import TargetError, TargetErrorOperator
+from propopt.proofs.target_error import TargetErrorOperator
 from propopt.results.certain import NearOptimalConclusions, certain_of
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_document import (
@@ -50,7 +50,6 @@ from propopt.results.reasons import (
     N_REASONS,
     Reasons,
     Towards,
-    reasons_of,
 )
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
@@ -67,7 +66,6 @@ from propopt.tables.frames import (
 )
 from propopt.tables.imported import (
     AttributionsLike,
-    ExplanationFields,
     NoBaseValue,
     is_shap,
     read_attributions,
@@ -164,12 +162,9 @@ def is_lazy(explanation: Explanation) -> bool:
     return isinstance(vars(explanation)["attributions"], LazyAttributions)
 
 
-Parameter: TypeAlias = float | int | str | bool | None
-
-
 class Explanation(
     Result,
-    ExplanationFields,
+    Optimum,
     kind="propopt explanation",
     noun="a saved explanation",
     version=7,
@@ -257,44 +252,6 @@ class Explanation(
         With a ``metric``, the program of Z in its place, where W = Φ + Z diag(√ω).
     """
 
-    attributions: Attributions = field("N D", nonempty=True, lazy=True)
-    method: str = field()
-    labels: Labels = field(default=Labels())
-    parameters: Mapping[str, Parameter] = field(
-        factory=dict, missing=True, infinite=True
-    )
-    weights: Mapping[str, float] = field(factory=dict, low=0.0)
-    losses: Mapping[str, float] = field(factory=dict)
-    certificate: Certificate | None = field(default=None)
-    multipliers: Mapping[str, float] = field(factory=dict, low=0.0, infinite=True)
-    standard_errors: Array | None = field(
-        "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
-    )
-    points: Points | None = field("N D", default=None, missing=True)
-    categories: Mapping[str, tuple[str, ...]] = field(factory=dict)
-    gradient: Array | None = field("N D", default=None)
-    contributions: Array | None = field("N D", default=None)
-    base_value: Values | None = field("N", default=None, missing=True)
-    prediction: Values | None = field("N", default=None, missing=True)
-    effects: Mask | None = field("N D", default=None)
-    details: Mapping[str, NDArray[Any]] = field(factory=dict)
-    solver: str | None = field(default=None)
-    seconds: float = field(default=0.0, low=0.0)
-    units: Units = field(default="gradient")
-    evaluations: int = field(default=0, low=0)
-    target: TargetError | None = field(default=None, lazy=True)
-    quantity: Quantity | None = field(default=None)
-    background: str | None = field(default=None)
-    row_size: float | None = field(default=None, low=0.0)
-    metric: Values | None = field("D", default=None, low=0.0)
-    # shares of losses, for cards of loaded explanations without a program
-    recorded_shares: Mapping[str, float] = field(
-        factory=dict, missing=True, infinite=True
-    )
-    problem_data: Mapping[str, NDArray[Any]] = field(factory=dict)
-    program: Program | None = transient(default=None, lazy=True)
-    scaled_program: Program | None = transient(default=None, lazy=True)
-
     rows_are_named: ClassVar[bool] = True
     _words: ClassVar[NameKind | None] = "explanation"
 
@@ -339,76 +296,6 @@ class Explanation(
             fields.update(lazy.proved(value, fields["certificate"]))
         else:
             super().resolve(name, value)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers N of rows and D of columns, without computing attributions."""
-        N, D = vars(self)["attributions"].shape
-        return N, D
-
-    @property
-    def objective(self) -> float | None:
-        """The weighted sum of the losses; None without an objective."""
-        if not self.weights or not self.weights.keys() <= self.losses.keys():
-            return None
-        return sum(self.weights[name] * self.losses[name] for name in self.weights)
-
-    @property
-    def completeness_gap(self) -> Values | None:
-        """The error Σ_d w_nd − (f(x_n) − base) of each row sum (N,), if known."""
-        if self.units != "output" or self.base_value is None or self.prediction is None:
-            return None
-        return self.attributions.sum(axis=1) - (self.prediction - self.base_value)
-
-    def value_of(self, n: int, j: int) -> str:
-        """The value of feature j in row n as text; empty if unknown.
-
-        Parameters
-        ----------
-        n : int
-            The position of the row.
-        j : int
-            The position of the feature.
-
-        Returns
-        -------
-        str
-            A number in the units of the data, or a category.
-
-        Raises
-        ------
-        IndexError
-            If there is no such row or feature.
-        """
-        if self.points is None:
-            return ""
-        categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])
-        return value_in_words(float(self.points[n, j]), categories)
-
-    @property
-    def rates(self) -> dict[str, float]:
-        """The cost of a unit of each loss at this optimum: its weight or multiplier."""
-        return {**self.weights, **self.multipliers}
-
-    @property
-    def gap(self) -> float | None:
-        """The certified relative gap to the best possible; None without certificate."""
-        return None if self.certificate is None else self.certificate.gap
-
-    @property
-    def units_in_words(self) -> str:
-        """The units of attributions in words, with the explained quantity."""
-        deviations = self.parameters.get("scale") == "std"
-        scale = "standard deviation" if deviations else "given scale"
-        return units_in_words(self.units, self.quantity, scale)
-
-    @property
-    def target_error(self) -> float:
-        """The relative excess of the objective due to the target's error.
-
-        It is estimated, on the scale of :attr:`gap`; NaN if unknown.
-        """
-        return math.nan if self.target is None else self.target.relative
 
     def measured(self, losses: Objective | PropertyLoss) -> Explanation:
         """A copy of this explanation with the values of additional losses.
@@ -1054,9 +941,18 @@ class Explanation(
           1. x0: +2, clear
           2. x2: +0.5, clear
         """
-        settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
-        settings |= {"least_share": least_share, "delta": delta, "rows": rows}
-        return reasons_of(self, **settings)
+        N, positions = self.shape[0], None
+        if rows is not None:
+            positions = [self.labels.position(row, N) for row in rows]
+        return Reasons.of(
+            self,
+            k=k,
+            towards=towards,
+            groups=groups,
+            rows=positions,
+            least_share=least_share,
+            delta=delta,
+        )
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """How much faithfulness is retained, and how much of other losses is removed.
@@ -1180,11 +1076,6 @@ class Explanation(
                 f"{question}(objective=...)"
             )
         return None, self.program
-
-    @property
-    def scales(self) -> Array | None:
-        """The factor √ω of each column in the metric, (D,); None without a metric."""
-        return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def document(self) -> Document:
         """Summarise the largest features, the certificate and similar rows."""

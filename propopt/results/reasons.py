@@ -193,9 +193,20 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         Raises
         ------
         InvalidInput
-            If ``delta`` is negative, or ``groups`` are not disjoint, nonempty lists of
-            features.
+            If attributions are slopes, ``delta`` is negative, or ``groups`` are not
+            disjoint, nonempty lists of features.
         """
+        read_option(towards, Towards, "towards")
+        if best.units != "output":
+            raise InvalidInput(
+                "reasons: expected contributions, got slopes; "
+                "po.explain(model, X, data=X) gives contributions"
+            )
+        if not 0.0 <= least_share < 1.0:
+            raise InvalidInput(
+                f"least_share: expected a share from 0 to below 1, got {least_share!r}"
+            )
+        k = read_count(k, "k")
         clear = clear_of(best, delta=delta, by="value", groups=groups)
         W, labels, (N, D) = best.attributions, best.labels, best.shape
         sums, names = np.eye(D), labels.feature_names(D)
@@ -241,7 +252,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             more=(every - count)[requested],
             unit=clear.unit,
             source=_source(best),
-            least_share=least_share,
+            least_share=float(least_share),
             meaning=clear.meaning,
             notes=(*_origin(best), *clear.notes),
             predictions=_log_odds(best, n),
@@ -492,40 +503,6 @@ def ordinal(rank: int) -> str:
 
 
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
-
-
-def reasons_of(
-    best: Optimum,
-    *,
-    k: int,
-    towards: Towards,
-    groups: Mapping[str, Sequence[str]] | None,
-    rows: Sequence[Hashable] | None,
-    least_share: float,
-    delta: float | None,
-) -> Reasons:
-    """See :meth:`propopt.results.Explanation.reasons`."""
-    read_option(towards, Towards, "towards")
-    if best.units != "output":
-        raise InvalidInput(
-            "reasons: expected contributions, got slopes; "
-            "po.explain(model, X, data=X) gives contributions"
-        )
-    if not 0.0 <= least_share < 1.0:
-        raise InvalidInput(
-            f"least_share: expected a share from 0 to below 1, got {least_share!r}"
-        )
-    N = best.shape[0]
-    positions = None if rows is None else [best.labels.position(row, N) for row in rows]
-    return Reasons.of(
-        best,
-        k=read_count(k, "k"),
-        towards=towards,
-        groups=groups,
-        rows=positions,
-        least_share=float(least_share),
-        delta=delta,
-    )
 
 
 def _ranks(

@@ -48,7 +48,8 @@ from propopt.base.text import enumerated
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.proofs.ideal_nadir import IdealNadir
-from propopt.results.explanation import Explanation, Parameter
+from propopt.proofs.optimum import Parameter
+from propopt.results.explanation import Explanation
 from propopt.solvers.conic import Conic
 from propopt.solvers.solver import Solution, Solver, innermost
 from propopt.solvers.task import Task

@@ -34,7 +34,8 @@ from propopt.functions.cost import Cost, cost_of
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.losses.faithfulness import Units
-from propopt.results.explanation import Explanation, Parameter
+from propopt.proofs.optimum import Parameter
+from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
 

@@ -40,7 +40,7 @@ from propopt.lime.sampled_limits import (
 )
 from propopt.lime.text.sampled_words import TextSubject
 from propopt.lime.text.word_limits import TextLaw
-from propopt.results.explanation import Parameter
+from propopt.proofs.optimum import Parameter
 
 
 LEAST_STEP: Final = 0.02

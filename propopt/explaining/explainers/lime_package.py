@@ -25,7 +25,7 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.results.explanation import Parameter
+from propopt.proofs.optimum import Parameter
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed

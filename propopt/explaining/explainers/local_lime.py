@@ -27,7 +27,7 @@ from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.sampled_limits import around_rows
 from propopt.lime.text.word_limits import TextLaw
 from propopt.losses.faithfulness import Units
-from propopt.results.explanation import Parameter
+from propopt.proofs.optimum import Parameter
 
 
 def local_fit(

@@ -37,7 +37,7 @@ from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
 from propopt.lime.text.word_limits import checked_subsets
 from propopt.losses.faithfulness import Units
-from propopt.results.explanation import Parameter
+from propopt.proofs.optimum import Parameter
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
