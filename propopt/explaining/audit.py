@@ -206,13 +206,19 @@ def _judged(e: AuditEvidence, diagnosis: Diagnosis, x: AuditFinding) -> AuditFin
     """A share of differences from exact values, with the verdict on it."""
     if not e.is_exact:
         return replace(x, verdict="undetermined", advice="", basis="estimated")
-    if x.number == 0.0:
-        return replace(x, verdict="right", advice="")
+    verdict = _verdict(e, diagnosis, x.number == 0.0)
+    return replace(x, verdict=verdict, advice=x.advice if verdict == "wrong" else "")
+
+
+def _verdict(e: AuditEvidence, diagnosis: Diagnosis, is_right: bool) -> Verdict:
+    """The verdict on values that are, or are not, the exact or the best possible."""
+    if is_right:
+        return "right"
+    if not e.is_exact:
+        return "undetermined"  # sampled values are at a distance from exact ones too
     if diagnosis.is_wrong:
-        return x
-    has_source = diagnosis.has_source
-    verdict: Verdict = "depends on settings" if has_source else "undetermined"
-    return replace(x, verdict=verdict, advice="")
+        return "wrong"
+    return "depends on settings" if diagnosis.has_source else "undetermined"
 
 
 def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
@@ -302,7 +308,7 @@ def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding
             )
             closer += f"{words}."
     best = times <= _MIN_FACTOR, gain <= _MIN_GAIN
-    verdicts = [_of_front(e, diagnosis, x) for x in best]
+    verdicts = [_verdict(e, diagnosis, x) for x in best]
     advice = ""
     is_open = verdicts[0] == "wrong" and not diagnosis.is_wrong
     if is_open and closest > 1e-12 * distance:
@@ -319,17 +325,6 @@ def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding
     )
     unit = "share of the squared distance from exact values"
     yield AuditFinding(*("more_faithful", closer, gain, unit, verdicts[1]), basis=basis)
-
-
-def _of_front(e: AuditEvidence, diagnosis: Diagnosis, is_best: bool) -> Verdict:
-    """The verdict on values that are, or are not, the best possible."""
-    if is_best:
-        return "right"
-    if not e.is_exact:
-        return "undetermined"  # sampled values are at a distance from exact ones too
-    if diagnosis.is_wrong:
-        return "wrong"
-    return "depends on settings" if diagnosis.has_source else "undetermined"
 
 
 def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:

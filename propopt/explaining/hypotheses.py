@@ -9,9 +9,8 @@ undetermined, with the likely causes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -50,11 +49,8 @@ class Diagnosis:
         return self.verdict == "wrong"
 
 
-Test: TypeAlias = Callable[[AuditEvidence], Diagnosis | None]
-"""Returns the diagnosis if a hypothesis holds."""
-
-SourceTest: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
-"""The same for values that come from a source and were changed afterwards."""
+Test: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
+"""Returns the diagnosis if a hypothesis holds for values that come from a source."""
 
 CLEARLY: Final = 0.9  # share of rows or values above which a pattern is no accident
 MIN_ROWS: Final = 5  # number of rows from which row sums alone show a factor
@@ -110,7 +106,7 @@ def exact_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     """Every number agrees with a source."""
     if (np.abs(e.W - source.values) > e.tolerance).any():
         return None
-    return _agreement(e, source, "exact values")
+    return _agreement(e, source)
 
 
 def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -120,15 +116,15 @@ def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
         return None
     if float(np.linalg.norm(difference)) > 0.5 * float(np.linalg.norm(S)):
         return None
-    diagnosis = _agreement(e, source, "rounding", f", rounded to {e.digits}")
-    return replace(diagnosis, cause="rounding")
+    rounded = _agreement(e, source, f", rounded to {e.digits}")
+    return replace(rounded, cause="rounding")
 
 
 def _agreement(
-    e: AuditEvidence, source: ReferenceHypothesis, cause: str, how: str = ""
+    e: AuditEvidence, source: ReferenceHypothesis, how: str = ""
 ) -> Diagnosis:
     """The diagnosis for values that agree with a source in every number."""
-    evidence, step = "", ""
+    cause, evidence, step = "exact values", "", ""
     if source.words == PATHS:
         cause, evidence = "path-dependent", "They are right, but for another question."
         step = "Report them as path-dependent, or take audit.exact."
@@ -145,7 +141,7 @@ def _agreement(
     )
 
 
-def other_background(e: AuditEvidence) -> Diagnosis | None:
+def other_background(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """Values agree with a mixture of single-row values, and all rows add up."""
     mixture = e.mixture
     if mixture is None or mixture.left > MAX_MIXTURE_ERROR or not e.adds_up.all():
@@ -165,7 +161,7 @@ def other_background(e: AuditEvidence) -> Diagnosis | None:
     )
 
 
-def optimized(e: AuditEvidence) -> Diagnosis | None:
+def optimized(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """An explanation of propopt, which changed exact values on purpose."""
     exact = e.imported.exact
     if exact is None:
@@ -188,7 +184,7 @@ def optimized(e: AuditEvidence) -> Diagnosis | None:
     )
 
 
-def lime_weights(e: AuditEvidence) -> Diagnosis | None:
+def lime_weights(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """Weights of LIME, which are no Shapley values and need not add up."""
     if not e.imported.source.startswith("lists of LIME"):
         return None
@@ -204,7 +200,7 @@ def lime_weights(e: AuditEvidence) -> Diagnosis | None:
 # ---- Shown by the sums of rows: another class, another unit, a factor
 
 
-def other_class(e: AuditEvidence) -> Diagnosis | None:
+def other_class(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """Rows add up to the prediction for another class."""
     if e.adds_up.mean() > MAJORITY:
         return None
@@ -219,7 +215,7 @@ def other_class(e: AuditEvidence) -> Diagnosis | None:
     return None
 
 
-def constant_factor(e: AuditEvidence) -> Diagnosis | None:
+def constant_factor(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """Σ w = a f + c in most rows, for any background."""
     if e.adds_up.mean() > MAJORITY:
         return None
@@ -548,12 +544,17 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
 # ---- The order of the hypotheses, and the sources that each is tested with
 
 
-ListSources: TypeAlias = Callable[[AuditEvidence], Iterator[ReferenceHypothesis]]
+ListSources: TypeAlias = Callable[[AuditEvidence], Iterable[ReferenceHypothesis]]
 
 
-def references(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
+def given_source(e: AuditEvidence) -> Iterable[ReferenceHypothesis]:
+    """The given background alone, for tests that need no source."""
+    return e.references[:1]
+
+
+def references(e: AuditEvidence) -> Iterable[ReferenceHypothesis]:
     """The sources that have a name."""
-    yield from e.references
+    return e.references
 
 
 def fitted_mixture(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
@@ -588,33 +589,18 @@ def _mixture_source(
         )
 
 
-def _first(
-    sources: ListSources, tests: SourceTest, e: AuditEvidence
-) -> Diagnosis | None:
-    """The diagnosis for the first source with which a test holds."""
-    diagnoses = (tests(e, source) for source in sources(e))
-    return next((one for one in diagnoses if one is not None), None)
-
-
-def _with(sources: ListSources, *tests: SourceTest) -> list[Test]:
-    return [partial(_first, sources, test) for test in tests]
-
-
-HYPOTHESES: Final[tuple[Test, ...]] = (
-    optimized,
-    lime_weights,
-    *_with(references, exact_values, rounded_values),
-    other_class,
-    constant_factor,
-    *_with(references, scaled_rows, absolute_values, moved_columns, moved_rows),
-    *_with(references, turned_signs, summed_columns, single_slips),
-    other_background,
-    *_with(fitted_mixture, moved_rows, turned_signs, single_slips),
-    *_with(mixture_of_sorted_columns, moved_columns),
-    *_with(references, sampled_values, other_model),
-    undetermined,
+HYPOTHESES: Final[tuple[tuple[ListSources, *tuple[Test, ...]], ...]] = (
+    (given_source, optimized, lime_weights),
+    (references, exact_values, rounded_values),
+    (given_source, other_class, constant_factor),
+    (references, scaled_rows, absolute_values, moved_columns, moved_rows),
+    (references, turned_signs, summed_columns, single_slips),
+    (given_source, other_background),
+    (fitted_mixture, moved_rows, turned_signs, single_slips),
+    (mixture_of_sorted_columns, moved_columns),
+    (references, sampled_values, other_model),
 )
-"""In the order in which they are tested; the first that holds is the diagnosis."""
+"""Sources, and the tests that each is tried with; the first that holds is named."""
 
 
 def diagnose(e: AuditEvidence) -> Diagnosis:
@@ -628,5 +614,9 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
             "for linear and kernel models, and for the log-odds of tree ensembles.",
             verdict="undetermined",
         )
-    diagnoses = (test(e) for test in HYPOTHESES)
-    return next(one for one in diagnoses if one is not None)
+    for sources, *tests in HYPOTHESES:
+        for test in tests:
+            for source in sources(e):
+                if (diagnosis := test(e, source)) is not None:
+                    return diagnosis
+    return undetermined(e)
