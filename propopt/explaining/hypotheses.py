@@ -176,8 +176,8 @@ def optimized(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
         headline="They are optimized contributions of propopt",
         evidence=f"They differ from the exact values by {share} % of their size. "
         f"The exact values: {start.headline[0].lower()}{start.headline[1:]}.",
-        next_step="Call them optimized contributions, not SHAP values; .contributions "
-        "of the explanation has the exact values.",
+        next_step="Call them optimized contributions, not SHAP values; the exact "
+        "values are in explanation.contributions.",
         verdict="undetermined" if start.values is None else "depends on settings",
         values=e.W,
         source="optimized contributions",

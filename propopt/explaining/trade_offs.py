@@ -337,14 +337,14 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(3))
         >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
         >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
-        >>> curve.shares_in_words()
-        '78 % as faithful, squared differences between neighbours 73 % smaller'
+        >>> curve.shares_in_words().split(", ")[0]
+        '78 % as faithful as the target'
         """
         chosen = self.knee() if best is None else best
         shares = {} if self.ends is None else self.ends.shares(chosen.losses)
         faithful = () if self.ends is None else self.ends.faithful
         return ", ".join(
-            f"{100.0 * share:.0f} % as faithful"
+            f"{100.0 * share:.0f} % as faithful as the target"
             if name in faithful
             else f"{self.reduction_label(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()

@@ -1139,7 +1139,7 @@ class LimeExplanation(
                 return f"LIME has no coefficients for {whom}: {record.reason}"
             whom += f" ({record.intercept:.4g} without its words)"
         else:
-            whom = f"{row_label(record.label)} ({record.mean:.4g} on average around it)"
+            whom = f"{row_label(record.label)} ({record.mean:.4g} on average nearby)"
         quantity, value = self.quantity, f"{record.value:.4g}"
         if quantity is not None and quantity == Quantity(model=quantity.model):
             return f"Why the model predicts {value} for {whom}"

@@ -287,8 +287,9 @@ class NearOptimalConclusions(
             words = plural(len(others), "other")
             rest = f"{words}, on average certain in {average} of rows"
         proved = (
-            "proved for every explanation with an objective above the minimum by at "
-            f"most the cost of moving one row of attributions by {self.budget:.3g}"
+            "proved for all explanations that exceed the minimal objective by at most "
+            "the loss of faithfulness from moving one row of attributions by "
+            f"{self.budget:.3g}"
         )
         head = ("feature", "certain", "positive", "negative", "budget")
         lines = [
@@ -298,8 +299,8 @@ class NearOptimalConclusions(
         return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
-            subtitle="share of rows in which all near-optimal explanations agree on "
-            "the sign; median budget at which another sign is possible",
+            subtitle="share of rows in which near-optimal explanations agree on the "
+            "sign; median distance (budget) at which another sign is possible",
             blocks=[Table.of(head, lines, rest)],
             trust=[Finding(proved, "proved"), *self.notes],
             settings={

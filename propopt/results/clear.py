@@ -138,8 +138,8 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     def meaning(self) -> str:
         """The condition under which a sign or rank is clear, in words."""
         also = f", and is the same in {self.ends}" if self.ends else ""
-        start = "stays if the attributions of its row change by up to "
-        return f"{start}{self.delta:.2g} {self.unit}{also}"
+        start = "stays if the attributions of its row move by a distance of up to "
+        return f"{start}{self.delta:.2g} ({self.unit}){also}"
 
     def to_frame(self) -> pd.DataFrame:
         """Summarise the clear signs of each feature, one table row each.
@@ -218,7 +218,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
             title=f"{rounded_percent(self.share)} of signs are clear"
             f"{for_quantity(self.quantity)}, over {plural(N, 'row')}",
             subtitle="share of rows in which the sign of a feature is clear, and in "
-            f"which the feature is clearly first by {self.by}",
+            f"which it clearly has the largest {self.by}",
             blocks=[Table.of(head, lines, rest)],
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={
@@ -378,7 +378,7 @@ def ends_in_words(best: Optimum) -> str:
         return "" if best.gradient is None else f"the {precision} slopes"
     if best.contributions is None:
         return ""
-    return f"the {precision} contributions and at twice the move away from them"
+    return f"the {precision} contributions and in values twice as far from them"
 
 
 def _sampling(best: Optimum) -> tuple[Array, Finding]:

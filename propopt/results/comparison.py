@@ -447,7 +447,9 @@ class Comparison(
         order, level = self._order.tolist(), self.level
         flagged = [j for j in order if self.distance_flagged[j]]
         if level is None:
-            words = "No refits were given: columns are ranked, and no change is tested."
+            words = (
+                "No refits were given: columns are ranked, not tested against chance."
+            )
             yield Finding(words, "not said")
             words = f"{' and '.join(self.names)} are the same in every column."
             if self.distances.any():
@@ -644,7 +646,7 @@ class Comparison(
     def _trust(self, first: Finding) -> Iterator[Finding]:
         """The basis of the findings, and how often chance raises an alarm."""
         if self.prices is not None:
-            words = "the least cost of equal explanations for both is proved"
+            words = "the least cost of one explanation for both versions is proved"
             yield Finding(words, "proved")
         if self.level is None:
             words = "with refits, each change is tested against chance"

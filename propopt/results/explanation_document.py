@@ -147,16 +147,16 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     first = without_ties(phi)
     same_largest = float(first[np.arange(len(W)), np.abs(W).argmax(axis=1)].mean())
     where = f"in {percent(same_largest)} % of rows" if len(W) > 1 else "here"
-    top = f"The largest column is the same as for the {kind} values {where}"
+    top = f"The largest feature is that of the {kind} contributions {where}"
     if len(W) == 1 and not same_largest:
-        top = f"The largest column differs from that of the {kind} values"
+        top = f"The largest feature is not that of the {kind} contributions"
     large = np.abs(phi) > _LARGE * np.abs(phi).max(axis=1).mean()
     turned = int((large & (np.sign(W) != np.sign(phi))).sum())
-    signs = f"{turned:,} of {int(large.sum()):,} large values change their sign"
+    signs = f"{turned:,} of {int(large.sum()):,} large values have another sign"
     moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
     yield Finding(
-        f"{top}; {signs if turned else 'no large value changes its sign'}. Values "
-        f"change by {percent(moved)} % on average."
+        f"{top}; {signs if turned else 'no large value has another sign'}. Values "
+        f"differ from the {kind} ones by {percent(moved)} % on average."
     )
 
 
@@ -302,7 +302,8 @@ def _survive(explanation: Optimum, delta: float) -> str:
     unit = "slopes"
     if explanation.units == "output":
         unit = unit_of(explanation.quantity)
-    return f"stay if the attributions of their row change by up to {delta:.2g} {unit}"
+    distance = f"a distance of up to {delta:.2g} ({unit})"
+    return f"stay if the attributions of their row move by {distance}"
 
 
 def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:

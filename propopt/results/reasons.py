@@ -454,8 +454,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
         return Document(
             title=f"Reasons for {self._side}: {self._finding}",
-            subtitle=f"contributions in this direction, in {self.unit}, largest first"
-            f"{most}; share of clear ones among the rows with such a reason",
+            subtitle=f"contributions to {self._side}, in {self.unit}, largest first"
+            f"{most}; clear: share of the rows with a reason of this rank",
             blocks=blocks if N > 1 else [*map(Finding, self.words)],
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={

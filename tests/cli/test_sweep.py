@@ -30,7 +30,7 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
     ]
     front = po.TradeOffs.load(out / "cubic.npz")
     assert lines[5] == front.document().title
-    assert lines[5].startswith("At the knee: 74 % as faithful, ")
+    assert lines[5].startswith("At the knee: 74 % as faithful as the target, ")
     assert lines[6] == "3 optimized explanations, 3 baselines"
     assert lines[7] == "largest gap 0, proved · target exact"
     nearest = [line for line in lines if line.startswith("closest baseline at these")]

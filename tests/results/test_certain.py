@@ -212,7 +212,7 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     best = po.solve(po.GradientMatching(wide) + robust)
     head, unit, names, first, *lines = str(best.certain()).splitlines()
     assert head == "100 % of 24 signs are certain, over 2 rows"
-    assert "budget at which another sign is possible" in unit
+    assert "(budget) at which another sign is possible" in unit
     assert names.split() == ["feature", "certain", "positive", "negative", "budget"]
     assert first.split()[:7] == ["x11", "100", "%", "100", "%", "0", "%"]
     assert lines[9] == "2 others, on average certain in 100 % of rows"

@@ -283,9 +283,9 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     best = cancer(40)
     clear = best.clear()
     assert clear.meaning == (
-        f"stays if the attributions of its row change by up to {clear.delta:.2g} "
-        "log-odds, and is the same in the exact contributions and at twice the move "
-        "away from them"
+        "stays if the attributions of its row move by a distance of up to "
+        f"{clear.delta:.2g} (log-odds), and is the same in the exact contributions "
+        "and in values twice as far from them"
     )
     card = str(clear)
     assert f"clear: {clear.meaning} the target is computed exactly" in " ".join(
@@ -295,7 +295,7 @@ def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_pat
     assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
     said = best.document().settings["clear signs"]
     assert said.startswith(f"{100 * clear.share:.0f} % stay if the attributions")
-    assert f"by up to {clear.delta:.2g} log-odds" in said
+    assert f"of up to {clear.delta:.2g} (log-odds)" in said
     best.save(tmp_path / "best")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert str(loaded.clear()) == card

@@ -293,7 +293,7 @@ class LimeDiagnosis(
         notes = _by_rule(self.notes)
         if notes:
             each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
-            yield f"notes, which hardly mislead: {each}"
+            yield f"minor notes, which seldom mislead: {each}"
         quiet = {item.rule for item in self.quiet}
         if quiet:
             other = "other " if self.reported else ""

@@ -298,7 +298,7 @@ def test_without_ends_or_variation_there_are_no_shares(tmp_path):
     assert table[f"removed.{ROBUST}"].isna().all()
     trade_offs.save(tmp_path / "flat")
     loaded = po.TradeOffs.load(tmp_path / "flat.npz")
-    assert str(loaded).startswith("At the knee: 100 % as faithful\n")
+    assert str(loaded).startswith("At the knee: 100 % as faithful as the target\n")
 
 
 def test_baselines_between_sampled_weights_are_compared_with_the_curve(rng):

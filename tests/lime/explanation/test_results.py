@@ -269,7 +269,7 @@ def test_what_is_exact_and_what_is_estimated_stands_in_text_card_and_table(lime)
     first, *_, last = str(lime).split("\n")
     assert first == (
         f"Why the model predicts {lime.values[0]:.4g} for row 0 "
-        f"({lime.mean[0]:.4g} on average around it)"
+        f"({lime.mean[0]:.4g} on average nearby)"
     )
     assert last.startswith("exact: no samples, no seed · ranges: where 95 % of single")
 
