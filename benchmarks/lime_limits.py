@@ -15,7 +15,7 @@ import propopt as po
 from benchmarks.peers import batched_bins
 from benchmarks.timing import OURS, Method, Row, race
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.paths import bandwidth_path, sign_changes
+from propopt.lime.paths import RowLimits, bandwidth_path, sign_changes
 
 
 N_SAMPLES = 5000
@@ -79,7 +79,7 @@ def lime_limits(quick: bool) -> list[Row]:
             Method(
                 name=OURS,
                 role="propopt",
-                run=partial(bandwidth_path, exact, X[0], widths),
+                run=partial(bandwidth_path, RowLimits(exact, X[0]), widths),
                 note="exact, the trees read before",
             ),
             Method(
@@ -93,7 +93,11 @@ def lime_limits(quick: bool) -> list[Row]:
         ),
         *race(
             f"widths at which coefficients of one row are 0: {FOREST}",
-            Method(name=OURS, role="propopt", run=partial(sign_changes, exact, X[0])),
+            Method(
+                name=OURS,
+                role="propopt",
+                run=partial(sign_changes, RowLimits(exact, X[0])),
+            ),
             Method(
                 name="a grid of 5,000 widths by our own limits",
                 role="other",

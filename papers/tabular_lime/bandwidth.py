@@ -24,7 +24,7 @@ from papers.tabular_lime.wine import WineMachine
 from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.finite_samples import expected
-from propopt.lime.paths import SignChanges, sign_changes
+from propopt.lime.paths import RowLimits, SignChanges, sign_changes
 
 
 _WIDTHS: Final = np.linspace(0.001, 4.0, 50)
@@ -136,7 +136,7 @@ def width_curves(n_samples: int, n_runs: int) -> WidthCurves:
         expected=_in_mean(at_widths, value, n_samples),
         means=estimates.mean(axis=1)[:, 1:],
         spreads=estimates.std(axis=1, ddof=1)[:, 1:],
-        changes=sign_changes(exact, row),
+        changes=sign_changes(RowLimits(exact, row)),
         mean_roots={n: _mean_root(exact, row, value, n) for n in (1000, 5000)},
         labels=exact.law.labels.feature_names(len(row)),
         n_runs=n_runs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,22 +31,27 @@ from propopt.base.html import marked_html
 from propopt.base.text import Quantity, plural, printable
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
-from propopt.lime.diagnosis.evidence import MANY_WORDS, RowsEvidence, TextEvidence
+from propopt.lime.diagnosis.evidence import (
+    Evidence,
+    RowsEvidence,
+    TextEvidence,
+)
 from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES
 from propopt.lime.exact_limits import Limits
 from propopt.lime.finite_samples import (
     RunScatter,
-    SingleRun,
     expected,
-    expected_run,
     required_samples,
-    single_run,
-    single_text_run,
 )
-from propopt.lime.paths import BandwidthPath, bandwidth_path, word_path
+from propopt.lime.paths import (
+    BandwidthPath,
+    RowLimits,
+    WordLimits,
+    bandwidth_path,
+)
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
 from propopt.lime.sampled_limits import LimeSubject
-from propopt.lime.text.sampled_words import SampledWords, TextSubject
+from propopt.lime.text.sampled_words import TextSubject
 from propopt.results.result import Result
 from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
@@ -575,14 +580,13 @@ class LimeExplanation(
         """The noise of single runs of n samples, computed when first needed."""
         if self.scatter is not None:
             return self.scatter
-        n = self.n_samples
+        n, cases = self.n_samples, self.evidence(self.n_samples, "noise")
         if self.documents:
-            means, deviations = self._document_runs(n)
             unknown = np.full(len(self.values), np.nan)
-            return RunScatter(deviations, unknown, n, means=means, n_draws=0)
-        subject = self.require_table("noise")
-        deviations = self.run_of(n).standard_deviations.ravel()
-        return RunScatter(deviations, subject.variance(), n)
+            means = _of_runs(cases, lambda case: case.finite.coefficients)
+            return RunScatter(_deviations(cases), unknown, n, means, n_draws=0)
+        variance = self.require_table("noise").variance()
+        return RunScatter(_deviations(cases), variance, n)
 
     @property
     def _available_runs(self) -> RunScatter | None:
@@ -591,69 +595,77 @@ class LimeExplanation(
         return runs
 
     @cached_property
-    def _run_cache(self) -> dict[int, SingleRun]:
-        """Runs by their number of samples."""
+    def _evidence_cache(self) -> dict[int, tuple[Evidence, ...]]:
+        """Evidence by the number of samples of runs."""
         return {}
 
-    def run_of(self, n_samples: int) -> SingleRun:
-        """The mean and covariance of the coefficients of one run, for rows of a table.
+    def evidence(self, n_samples: int, label: str = "evidence") -> tuple[Evidence, ...]:
+        """The evidence of all rows of a table together, or of each document.
 
         Parameters
         ----------
         n_samples : int
-            The samples of the run.
+            The samples of one run.
+        label : str
+            What needs the model, for the message of an explanation that was loaded.
 
         Returns
         -------
-        SingleRun
-            Mean coefficients (N, D) and their covariances.
+        tuple of Evidence
+            One for a table, or one for each of N documents.
         """
-        if n_samples in self._run_cache:
-            return self._run_cache[n_samples]
-        subject = self.require_table("a run with another number of samples")
-        self._run_cache[n_samples] = run = single_run(
-            subject.evaluate,
-            subject.law,
-            subject.points,
-            self.limits,
-            self.values if self.first_row else None,
-            n_samples,
-            self.ridge,
-            self.first_row,
-            rng=np.random.default_rng(subject.draws.seed),
-            common=subject.common,
-        )
-        return run
+        if n_samples in self._evidence_cache:
+            return self._evidence_cache[n_samples]
+        subject = self.require_subject(label)
+        if isinstance(subject, TextSubject):
+            vectorisers, law = subject.function.vectorisers, subject.law
+            cases: list[Evidence] = [
+                TextEvidence(
+                    means=means,
+                    law=law,
+                    document=document,
+                    vectorisers=vectorisers,
+                    **self._block(n_samples, document.words, slice(n, n + 1), beta),
+                )
+                for n, (document, beta, means) in enumerate(
+                    zip(self.documents, self.coefficients, subject.means, strict=True)
+                )
+            ]
+        else:
+            names, beta = self.labels.feature_names(self.shape[1]), self.coefficients
+            rows = self._block(n_samples, names, slice(None), beta)
+            scatter = partial(getattr, self, "runs")
+            cases = [
+                RowsEvidence(
+                    subject=subject, limits=self.limits, scatter=scatter, **rows
+                )
+            ]
+        self._evidence_cache[n_samples] = tuple(cases)
+        return tuple(cases)
 
-    def _document_run(self, n: int, n_samples: int) -> tuple[Array, Array]:
-        """Means and deviations of a run on one document, (d,); NaN if not computed."""
-        record, subject = self.records[n], self.require_subject("noise")
-        d = len(record.names)
-        assert isinstance(subject, TextSubject), "see documents"
-        means = subject.means[n]
-        if means is None or d > MANY_WORDS:
-            return np.full(d, np.nan), np.full(d, np.nan)
-        # sampled words are evaluated at their samples alone
-        draws = means.draws if isinstance(means, SampledWords) else None
-        function: Any = means
-        run = single_text_run(
-            function, subject.law, record.value, n_samples, draws=draws
-        )
-        return run.coefficients[0], run.standard_deviations[0]
-
-    def _document_runs(self, n_samples: int) -> tuple[Array, Array]:
-        """Means and deviations of runs on all documents, (M,) each."""
-        runs = [self._document_run(n, n_samples) for n in range(len(self.values))]
-        means, deviations = (np.concatenate(part) for part in zip(*runs, strict=True))
-        return means, deviations
+    def _block(
+        self, n_samples: int, names: tuple[str, ...], rows: slice, beta: Array
+    ) -> dict[str, Any]:
+        """The evidence of some rows with the same features, as arrays."""
+        coefficients = np.atleast_2d(beta)
+        return {
+            "n_samples": n_samples,
+            "ridge": self.ridge,
+            "first_row": self.first_row,
+            "names": names,
+            "beta": coefficients,
+            "is_exact": all(s.startswith(EXACT) for s in self.sources[rows]),
+            "effective_share": self.effective_share[rows],
+            "values": self.values[rows],
+            "at_row": self.intercept[rows] + coefficients.sum(axis=1),
+        }
 
     def _flat_noise(self, n_samples: int | None) -> Array:
         n = self._read_samples(n_samples)
         if n == self.n_samples:
             return self.runs.deviations
-        if self.documents:
-            return self._document_runs(n)[1]
-        return self.run_of(n).standard_deviations.ravel()
+        label = "noise" if self.documents else "a run with another number of samples"
+        return _deviations(self.evidence(n, label))
 
     def _flat_means(self, n_samples: int | None) -> Array:
         n = self._read_samples(n_samples)
@@ -662,14 +674,12 @@ class LimeExplanation(
             return fit.coefficients.ravel()
         if n == self.n_samples and self.runs.means is not None:
             return self.runs.means
-        subject = self.require_subject("expected")
-        assert isinstance(subject, TextSubject), "see documents"
         return np.concatenate(
             [
-                record.coefficients
-                if means is None
-                else expected_run(means, subject.law, record.value, n).coefficients[0]
-                for means, record in zip(subject.means, self.records, strict=True)
+                case.finite.coefficients[0] if record.has_coefficients else case.beta[0]
+                for case, record in zip(
+                    self.evidence(n, "expected"), self.records, strict=True
+                )
             ]
         )
 
@@ -828,10 +838,11 @@ class LimeExplanation(
             means, width = subject.means[n], subject.law.bandwidth
             if means is None:
                 raise Refused(f"path: {self.reasons[n]}")
-            return word_path(means, widths, width if np.isfinite(width) else 1.0)
+            limits = WordLimits(means, width if np.isfinite(width) else 1.0)
+            return bandwidth_path(limits, widths)
         if subject.exact is None:
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
-        return bandwidth_path(subject.exact, subject.points[n], widths)
+        return bandwidth_path(RowLimits(subject.exact, subject.points[n]), widths)
 
     # ---- diagnosis
 
@@ -878,43 +889,35 @@ class LimeExplanation(
             If the explanation was loaded, and has no model; or if LIME has no
             coefficients for any of the documents.
         """
-        subject, n = self.require_subject("diagnose"), self._read_samples(n_samples)
+        self.require_subject("diagnose")
+        n = self._read_samples(n_samples)
         if rows is not None:
             return self.of_rows(rows).diagnose(n, progress=progress)
-        labels = self.labels
-        if isinstance(subject, TextSubject):
+        cases, labels = self.evidence(n, "diagnose"), self.labels
+        table = cases[0]
+        if isinstance(table, RowsEvidence):
+            with table.announced(progress):
+                findings = run_rules(
+                    LIME_RULES, lambda rule: rule.findings(table), progress
+                )
+        else:
+            texts = {
+                k: case
+                for k, case in enumerate(cases)
+                if isinstance(case, TextEvidence) and case.means is not None
+            }
+            if not texts:
+                raise Refused("diagnose: LIME has no coefficients for these documents")
             labels = Labels(labels.points, self.vocabulary)
-            cases = self._text_cases(subject, n)
             columns = {word: j for j, word in enumerate(self.vocabulary)}
 
             def column(row: int, j: int) -> int:
                 return columns[self.words[row][j]]
 
             findings = run_rules(
-                TEXT_RULES, lambda rule: rule.in_documents(cases, column), progress
+                TEXT_RULES, lambda rule: rule.in_documents(texts, column), progress
             )
-        else:
-            evidence = evidence_of(self, subject, n)
-            with evidence.announced(progress):
-                findings = run_rules(
-                    LIME_RULES, lambda rule: rule.findings(evidence), progress
-                )
         return LimeDiagnosis.of_findings(findings, self.shape, labels, n, self.source)
-
-    def _text_cases(
-        self, subject: TextSubject, n_samples: int
-    ) -> dict[int, TextEvidence]:
-        """The evidence of each document with coefficients, by its position."""
-        vectorisers = subject.function.vectorisers
-        pairs = enumerate(zip(self.records, subject.means, strict=True))
-        cases = {
-            n: TextEvidence.of(record, means, subject.law, vectorisers, n_samples)
-            for n, (record, means) in pairs
-            if means is not None
-        }
-        if not cases:
-            raise Refused("diagnose: LIME has no coefficients for these documents")
-        return cases
 
     # ---- as a table, as lists, as one line and as a document
 
@@ -1160,7 +1163,9 @@ class LimeExplanation(
         if self.documents and runs is None:
             if self.subject is None:
                 return np.full((len(self.records[n].names), 2), np.nan)
-            return normal_interval(*self._document_run(n, self.n_samples))
+            case = self.evidence(self.n_samples, "noise")[n]
+            means = _of_runs([case], lambda case: case.finite.coefficients)
+            return normal_interval(means, _deviations([case]))
         means = self.expected()[n]
         deviations = np.full(len(means), np.nan)
         if runs is not None or self.shape[0] <= MOST_ROWS_SAMPLED:
@@ -1203,26 +1208,15 @@ def normal_interval(
     return np.stack([middle - reach, middle + reach], axis=-1)
 
 
-def evidence_of(
-    lime: LimeExplanation, subject: LimeSubject, n_samples: int
-) -> RowsEvidence:
-    """The evidence that the rules of diagnosis use, for rows of a table."""
-    columns, exact = np.arange(lime.shape[1]), subject.exact
-    used = columns if exact is None else exact.function.columns
-    return RowsEvidence(
-        n_samples=n_samples,
-        names=lime.labels.feature_names(len(columns)),
-        beta=lime.coefficients,
-        is_exact=lime.flat_errors is None,
-        depends=np.broadcast_to(np.isin(columns, used), lime.shape),
-        effective_share=lime.effective_share,
-        subject=subject,
-        limits=lime.limits,
-        values=lime.values,
-        ridge=lime.ridge,
-        first_row=lime.first_row,
-        run_of=lime.run_of,
-        scatter=lambda: lime.runs,
-        at_row=lime.at_row,
-        width=subject.law.kernel_width,
-    )
+def _deviations(cases: Sequence[Evidence]) -> Array:
+    """The standard deviations of one run for all features, (M,)."""
+    return _of_runs(cases, lambda case: case.run.standard_deviations)
+
+
+def _of_runs(cases: Sequence[Evidence], numbers: Callable[[Evidence], Array]) -> Array:
+    """Numbers of runs for all features, (M,); NaN where runs are not computed."""
+    parts = [
+        numbers(case) if case.has_run else np.full(case.beta.shape, np.nan)
+        for case in cases
+    ]
+    return np.concatenate([part.ravel() for part in parts])

@@ -23,7 +23,7 @@ from propopt.lime.sampled_limits import (
     stratified_uniforms,
     values_around,
 )
-from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
+from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import (
     SetFunction,
@@ -263,22 +263,17 @@ def single_run(
     evaluate: Callable[[Points], Values],
     law: LimeLaw,
     points: Points,  # shape (n, D)
-    limits: Limits,
-    values: Values | None,  # shape (n,)
-    n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
+    fit: FiniteFit,
     *,
     n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:
-    """The mean and covariance of the coefficients of one run with n samples.
+    """The mean and covariance of the coefficients of one run around each row.
 
     Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row itself
     has no variance. E π² h = C(ν/√2) E h, sampled under the law of the width ν/√2.
     """
-    fit = expected(limits, values, n_samples, ridge, first_row)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
     size = read_count(n_draws, "n_draws")
@@ -490,33 +485,20 @@ def _pulls(bits: ExchangeableBits, penalty: float, log_weights: Values) -> Value
 
 
 def expected_run(
-    function: SizeMeans | WordCoefficients,
+    function: SizeMeans,
     law: TextLaw,
     value: float | None,
     n_samples: int,
     ridge: float = 1.0,
     first_row: bool = True,
-    *,
-    leverage: bool = True,
 ) -> FiniteFit:
     """The mean of runs of the package ``lime`` on a text, with n samples.
 
-    It solves the normal equations of :class:`FiniteFit` with effective weights; without
-    ``leverage`` it holds only for n much larger than d.
+    It solves the normal equations of :class:`FiniteFit` with effective weights.
     """
-    if isinstance(function, WordCoefficients):
-        limits, logs = function, law.log_weights(function.coefficients.shape[1])
-    else:
-        value = float(function.mean_by_size()[-1]) if value is None else value
-        logs = law.log_weights(function.n_words)
-        if leverage:
-            d = function.n_words
-            logs = effective_log_weights(law, d, n_samples, ridge, first_row)
-        limits = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
-    if first_row and value is None:
-        raise InvalidInput(
-            "values: expected f of the text, as it is a sample, got None"
-        )
+    value = float(function.mean_by_size()[-1]) if value is None else value
+    logs = effective_log_weights(law, function.n_words, n_samples, ridge, first_row)
+    limits = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
     bits = ExchangeableBits(logs[None] - np.log(len(logs) - 1.0))
     return FiniteFit(
         limits.coefficients,
@@ -539,11 +521,7 @@ _ONE: Final = np.zeros(1, np.intp)
 
 def single_text_run(
     function: SetFunction,
-    law: TextLaw,
-    value: float | None,
-    n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
+    fit: FiniteFit,
     *,
     draws: WordDraws | None = None,
     n_draws: int = RUN_DRAWS,
@@ -554,7 +532,6 @@ def single_text_run(
     itself, so that it holds for few samples too.
     """
     d = function.n_words
-    fit = expected_run(function, law, value, n_samples, ridge, first_row)
     label = f"covariances of {d + 1} coefficients"
     require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
     assert isinstance(fit.bits, ExchangeableBits)
@@ -575,7 +552,7 @@ def single_text_run(
             z, f = sets[None, block].astype(float), values[None, block]
             second += second_moments(fit, _ONE, z, f, shares[None, block])[0]
     run = run_of(fit, second[None], np.array([log_squares]))
-    whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
+    whole, penalty = _whole_run(logs, fit.n_samples, fit.ridge, bool(fit.row))
     counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
     run.covariance[0] += _scatter_of_fit(whole, penalty, counts, run.covariance[0])
     return run

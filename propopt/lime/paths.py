@@ -59,7 +59,8 @@ class WidthCurve:
     """
 
     widths: Callable[[Values, Values], Values]  # ν at u (n,), given u and 1 − u
-    at: Callable[[Values], Array]  # from widths (n,) to coefficients there, (n, D)
+    # from widths (n,) to the limits there, with coefficients (n, D)
+    at: Callable[[Values], Limits | WordCoefficients]
     rounding: Callable[[Values], Array]  # the bounds of their rounding errors
     start: float = 0.0  # the smallest u
     # of β times positive factors as a polynomial in u; None if it is no polynomial
@@ -69,7 +70,7 @@ class WidthCurve:
     def values(self, u: Values, rest: Values) -> Array:
         """The values β times factors at u (n,), with ``rest`` = 1 − u, (n, D)."""
         widths = self.widths(u, rest)
-        return self.at(widths) * self.factors(widths)
+        return self.at(widths).coefficients * self.factors(widths)
 
     def bounded(self, u: Values, rest: Values) -> Bounded:
         """The values, and the bounds of their rounding errors."""
@@ -84,62 +85,81 @@ def rational_widths(scale: float, u: Values, rest: Values) -> Values:
     return np.asarray(scale * widths)
 
 
-def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
-    """The coefficients of a sum of products, as a curve over widths."""
-    products = exact.function
-    of_sizes = replace(products, values=np.abs(products.values))
+@final
+@dataclass(frozen=True, eq=False)
+class RowLimits:
+    """The exact limits of one row of a table at any kernel width."""
 
-    def rounding(widths: Values) -> Array:
-        parts = []
-        for block in exact.blocks(len(widths)):
-            block_widths = widths[block]
-            means = exact.factor_means(repeated(point, len(block_widths)), block_widths)
+    exact: ExactLimits
+    point: Array  # (D,): the row
+
+    @property
+    def width(self) -> float:
+        """The kernel width of the law."""
+        return self.exact.law.kernel_width
+
+    def at(self, widths: Values) -> Limits:
+        """The limits at kernel widths (n,)."""
+        return self.exact.of(self._repeated(widths), widths)
+
+    def _repeated(self, widths: Values) -> Points:
+        return np.broadcast_to(self.point, (len(widths), len(self.point)))
+
+    def _rounding(self, widths: Values) -> Array:
+        """The bounds of rounding errors from the sizes of all terms, (n, D)."""
+        parts, products = [], self.exact.function
+        of_sizes = replace(products, values=np.abs(products.values))
+        for block in self.exact.blocks(len(widths)):
+            some = widths[block]
+            means = self.exact.factor_means(self._repeated(some), some)
             # sizes of the terms of means and contrasts
             one, zero = np.abs(means.one), np.abs(means.zero)
             sizes = means.mixed(one, zero), means.contrast(one, -zero)
             parts.append(of_sizes.contrasts(*sizes)[1])
         return ROUNDING * np.concatenate(parts)
 
-    def at(widths: Values) -> Array:
-        return exact.of(repeated(point, len(widths)), widths).coefficients
-
-    columns = binned_columns(exact.law)
-    used = np.isin(np.arange(len(point)), exact.function.columns)
-    used_columns = [
-        c for c, u in zip(columns, used, strict=True) if u and c is not None
-    ]
-    if len(used_columns) == 0 or len(used_columns) < used.sum():
-        widths = partial(rational_widths, exact.law.kernel_width)
-        return WidthCurve(widths=widths, at=at, rounding=rounding, start=_FIRST)
-    # the share of the row's bin in each column; 1 if weights do not depend on bits
-    shares = np.array(
-        [
-            1.0 if column is None else column.shares[column.bin_index(point[[j]])[0]]
-            for j, column in enumerate(columns)
+    @property
+    def curve(self) -> WidthCurve:
+        """The coefficients as functions of u, polynomials for weights by bits."""
+        columns, products = binned_columns(self.exact.law), self.exact.function
+        used = np.isin(np.arange(len(self.point)), products.columns)
+        used_columns = [
+            c for c, u in zip(columns, used, strict=True) if u and c is not None
         ]
-    )
-    share, n_used = float(shares[used].mean()), int(used.sum())
-    if np.ptp(shares[used]) <= _EQUAL_SHARES and 0.0 < share < 1.0:
-        shares = np.full(len(shares), share)
-        n_used = int(products.lengths.max(initial=1))
-    else:
-        share = float(np.clip(share, 0.01, 0.99))
-    # the share itself for columns that f does not depend on
-    w = np.where(used, shares, share)
+        if len(used_columns) == 0 or len(used_columns) < used.sum():
+            widths = partial(rational_widths, self.width)
+            return WidthCurve(
+                widths=widths, at=self.at, rounding=self._rounding, start=_FIRST
+            )
+        # the share of the row's bin in each column; 1 if weights do not depend on bits
+        shares = np.array(
+            [
+                1.0 if column is None else column.shares[column.bin_index(x[None])[0]]
+                for column, x in zip(columns, self.point, strict=True)
+            ]
+        )
+        share, n_used = float(shares[used].mean()), int(used.sum())
+        if np.ptp(shares[used]) <= _EQUAL_SHARES and 0.0 < share < 1.0:
+            shares = np.full(len(shares), share)
+            n_used = int(products.lengths.max(initial=1))
+        else:
+            share = float(np.clip(share, 0.01, 0.99))
+        # the share itself for columns that f does not depend on
+        w = np.where(used, shares, share)
 
-    def factors(widths: Values) -> Array:
-        # Π_{k≠j} c_k / c, of shares w_k
-        eps = np.exp(-0.5 / widths**2)[:, None]
-        ratios = (w + (1.0 - w) * eps) / (share + (1.0 - share) * eps)
-        return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
+        def factors(widths: Values) -> Array:
+            # Π_{k≠j} c_k / c, of shares w_k
+            eps = np.exp(-0.5 / widths**2)[:, None]
+            ratios = (w + (1.0 - w) * eps) / (share + (1.0 - share) * eps)
+            return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
 
-    return WidthCurve(
-        widths=partial(_bit_widths, share),
-        at=at,
-        rounding=rounding,
-        degree=n_used - 1,
-        factors=factors,
-    )
+        return WidthCurve(
+            widths=partial(_bit_widths, share),
+            at=self.at,
+            rounding=self._rounding,
+            degree=n_used - 1,
+            factors=factors,
+        )
 
 
 def _bit_widths(share: float, u: Values, rest: Values) -> Values:
@@ -155,11 +175,6 @@ def _bit_widths(share: float, u: Values, rest: Values) -> Values:
     with np.errstate(divide="ignore"):
         widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
     return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
-
-
-def repeated(point: Array, n: int) -> Points:
-    """The row repeated n times, (n, D)."""
-    return np.broadcast_to(point, (n, len(point)))
 
 
 # ---- Functions of one variable in (0, 1) as piecewise polynomials
@@ -348,9 +363,10 @@ class SignChanges:
         return self.columns[column]
 
 
-def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
-    """All kernel widths in (0, ∞) at which the coefficients of a row (D,) are zero."""
-    return roots_of(_curve_of_row(exact, point), len(point))
+def sign_changes(limits: RowLimits | WordLimits) -> SignChanges:
+    """All kernel widths in (0, ∞) at which coefficients of a row or text are zero."""
+    curve = limits.curve
+    return roots_of(curve, curve.at(np.ones(1)).coefficients.shape[1])
 
 
 def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
@@ -428,7 +444,7 @@ class BandwidthPath:
     widths: Values  # (M,): ν, increasing
     coefficients: Array  # (M, D): β_j
     intercept: Values  # (M,): β_0
-    curve: Callable[[], WidthCurve]  # coefficients at any width
+    limits: RowLimits | WordLimits  # at any width
     # (M, D): of estimated coefficients; None if they are exact
     standard_errors: Array | None = None
 
@@ -442,38 +458,17 @@ class BandwidthPath:
     @cached_property
     def sign_changes(self) -> SignChanges:
         """All widths in (0, ∞), also outside the path, with a coefficient of zero."""
-        return roots_of(self.curve(), self.coefficients.shape[1])
-
-
-def _path(
-    at: Callable[[Values], Limits | WordCoefficients],
-    curve: Callable[[], WidthCurve],
-    grid: Values,
-) -> BandwidthPath:
-    limits = at(grid)
-    errors = limits.standard_errors
-    return BandwidthPath(grid, limits.coefficients, limits.intercept, curve, errors)
+        return roots_of(self.limits.curve, self.coefficients.shape[1])
 
 
 def bandwidth_path(
-    exact: ExactLimits, point: ArrayLike, widths: ArrayLike | None = None
+    limits: RowLimits | WordLimits, widths: ArrayLike | None = None
 ) -> BandwidthPath:
-    """The exact coefficients of one row (D,) at many kernel widths (M,)."""
-    row = np.asarray(point, np.float64)
-    grid = read_widths(widths, exact.law.kernel_width)
-
-    def at(widths: Values) -> Limits:
-        return exact.of(repeated(row, len(widths)), widths)
-
-    return _path(at, partial(_curve_of_row, exact, row), grid)
-
-
-def word_path(
-    means: WordMeans, bandwidths: ArrayLike | None = None, default: float = 0.25
-) -> BandwidthPath:
-    """The coefficients of the words of one document at many bandwidths (M,)."""
-    grid = read_widths(bandwidths, default)
-    return _path(partial(limits_of, means), partial(_curve_of_words, means), grid)
+    """The coefficients of one row or document at many kernel widths (M,)."""
+    grid = read_widths(widths, limits.width)
+    result = limits.at(grid)
+    errors = result.standard_errors
+    return BandwidthPath(grid, result.coefficients, result.intercept, limits, errors)
 
 
 def read_widths(widths: ArrayLike | None, center: float) -> Values:
@@ -634,22 +629,30 @@ _NEGLIGIBLE: Final = 40.0
 """Weights below exp(−40) do not count, as in the limit ν → 0."""
 
 
-def _curve_of_words(means: SizeMeans) -> WidthCurve:
-    """The coefficients β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
-    tabled, d = TabledMeans(means), means.n_words
-    limits = WordRegression(tabled)
-    gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
-    smallest = abs(gap) / (2.0 * _NEGLIGIBLE)
+@final
+@dataclass(frozen=True, eq=False)
+class WordLimits:
+    """The limits of one document at any bandwidth, with errors if they are sampled."""
 
-    def at(widths: Values) -> Array:
-        return limits.at(widths).coefficients
+    means: WordMeans
+    width: float = _SCALE  # the bandwidth in the middle of paths
 
-    return WidthCurve(
-        widths=partial(rational_widths, _SCALE),
-        at=at,
-        rounding=partial(_rounding, tabled),
-        start=smallest / (smallest + _SCALE**2),
-    )
+    def at(self, widths: Values) -> WordCoefficients:
+        """The limits at bandwidths (n,)."""
+        return limits_of(self.means, widths)
+
+    @property
+    def curve(self) -> WidthCurve:
+        """The coefficients as functions of u = ν² / (ν² + s²) in (0, 1)."""
+        tabled, d = TabledMeans(self.means), self.means.n_words
+        gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
+        smallest = abs(gap) / (2.0 * _NEGLIGIBLE)
+        return WidthCurve(
+            widths=partial(rational_widths, _SCALE),
+            at=WordRegression(tabled).at,
+            rounding=partial(_rounding, tabled),
+            start=smallest / (smallest + _SCALE**2),
+        )
 
 
 def _rounding(function: TabledMeans, widths: Values) -> Array:

@@ -40,7 +40,6 @@ from propopt.cli import main
 from propopt.laws import shapley_draws
 from propopt.lime import sampled_limits
 from propopt.lime.diagnosis import evidence
-from propopt.lime.explanation import evidence_of
 from propopt.losses.graphs import features, grid
 from propopt.problems import problem as problem_module
 
@@ -417,7 +416,7 @@ def variances():
 
 def scatter_in_cells():
     lime = po.lime.limits(TREE, ROWS, data=X)
-    return [evidence_of(lime, lime.subject, 1000).cell_sd(np.arange(7))]
+    return [lime.evidence(1000)[0].cell_sd(np.arange(7))]
 
 
 CASES = {

@@ -24,7 +24,12 @@ from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.finite_samples import FiniteFit, expected, expected_run
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.sampled_limits import estimate_limits
-from propopt.lime.text.word_limits import TextLaw, checked_subsets, enumerated_words
+from propopt.lime.text.word_limits import (
+    TextLaw,
+    WordRegression,
+    checked_subsets,
+    enumerated_words,
+)
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans
@@ -134,6 +139,26 @@ def runs_of_row(
     return runs_and_theory(run, n_runs, theories, law.names)
 
 
+def first_order(
+    function: SizeMeans,
+    law: TextLaw,
+    n_samples: int,
+    ridge: float = 1.0,
+    first_row: bool = True,
+) -> FiniteFit:
+    """The mean of runs without the leverage of samples: for n much larger than d."""
+    limits = WordRegression(function).at(np.array([law.bandwidth]))
+    bits = law.bits(function.n_words)
+    return FiniteFit(
+        limits.coefficients,
+        limits.intercept + bits.share * limits.coefficients.sum(axis=1),
+        bits,
+        function.mean_by_size()[-1:] if first_row else None,
+        n_samples,
+        ridge,
+    )
+
+
 def runs_of_text(
     function: TextFunction,
     text: str,
@@ -159,17 +184,10 @@ def runs_of_text(
             seed,
         )
 
-    def theory(
-        ridge: float = 1.0, first_row: bool = True, leverage: bool = True
-    ) -> FiniteFit:
-        return expected_run(
-            sets, law, None, n_samples, ridge, first_row, leverage=leverage
-        )
-
     theories = {
-        "expected": theory(),
-        "leverage": theory(leverage=False),
-        "row": theory(first_row=False, leverage=False),
-        "ridge": theory(ridge=0.0, first_row=False, leverage=False),
+        "expected": expected_run(sets, law, None, n_samples),
+        "leverage": first_order(sets, law, n_samples),
+        "row": first_order(sets, law, n_samples, first_row=False),
+        "ridge": first_order(sets, law, n_samples, ridge=0.0, first_row=False),
     }
     return runs_and_theory(run, n_runs, theories, document.words)

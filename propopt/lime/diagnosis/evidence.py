@@ -25,6 +25,7 @@ from propopt.lime.finite_samples import (
     SingleRun,
     expected,
     expected_run,
+    single_run,
     single_text_run,
     used_words,
 )
@@ -33,14 +34,13 @@ from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
-from propopt.lime.records import LimeRecord
 from propopt.lime.sampled_limits import (
     CommonDraws,
     LimeSubject,
     announced_cost,
     evaluated,
 )
-from propopt.lime.text.sampled_words import SampledWords, WordMeans, limits_of
+from propopt.lime.text.sampled_words import SampledWords, WordMeans
 from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import TextDocument
@@ -64,7 +64,7 @@ _DEVIATIONS: Final = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
-    """The numbers that rules use, for rows of a table or one document."""
+    """The numbers of rows of a table or one document, and runs of n samples on them."""
 
     noun: ClassVar[str]  # "column" or "word"
     wider: ClassVar[str]  # the remedy where few samples have weight
@@ -72,25 +72,44 @@ class Evidence(ABC):
     gap_unit: ClassVar[str]  # the unit of gaps between f and the surrogate
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
+    ridge: float  # of one run
+    first_row: bool  # whether the row itself is a sample of a run
     names: tuple[str, ...]  # (D,): of columns or words
     beta: Attributions  # (N, D): coefficients
     is_exact: bool  # whether their only error is rounding
-    depends: Mask  # (N, D): whether f depends on the column
     effective_share: Values  # (N,): (E π)² / E π²
     values: Values  # (N,): f
     at_row: Values  # (N,): the surrogate there
-    width: float  # of the kernel, ν
-    ridge: float  # of one run
 
     @property
     @abstractmethod
-    def run(self) -> SingleRun:
-        """The mean and the covariance of one run; refused for estimated limits."""
+    def width(self) -> float:
+        """The width of the kernel, ν."""
+
+    @property
+    @abstractmethod
+    def depends(self) -> Mask:
+        """Whether f depends on the column, (N, D)."""
 
     @property
     @abstractmethod
     def finite(self) -> FiniteFit:
         """The mean of many runs of n samples."""
+
+    @property
+    @abstractmethod
+    def run(self) -> SingleRun:
+        """The mean and the covariance of one run."""
+
+    @property
+    def has_run(self) -> bool:
+        """Whether runs are computed: not without coefficients or for many words."""
+        return True
+
+    @property
+    def run_of_limits(self) -> SingleRun:
+        """The run, refused where its noise cannot be compared with coefficients."""
+        return self.run
 
     @abstractmethod
     def signs(self) -> SignsAround | Reason:
@@ -148,8 +167,6 @@ class RowsEvidence(Evidence):
 
     subject: LimeSubject  # the model and the law of an explanation
     limits: Limits
-    first_row: bool  # whether the row itself is a sample of a run
-    run_of: Callable[[int], SingleRun]
     scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
 
     @property
@@ -163,13 +180,26 @@ class RowsEvidence(Evidence):
         return self.subject.points
 
     @property
-    def run(self) -> SingleRun:
-        return self.run_of(self.n_samples)
+    def width(self) -> float:
+        return self.law.kernel_width
+
+    @cached_property
+    def depends(self) -> Mask:
+        columns, exact = np.arange(self.beta.shape[1]), self.subject.exact
+        used = columns if exact is None else exact.function.columns
+        return np.broadcast_to(np.isin(columns, used), self.beta.shape)
 
     @cached_property
     def finite(self) -> FiniteFit:
-        first = self.values if self.first_row else None
-        return expected(self.limits, first, self.n_samples, self.ridge, self.first_row)
+        how = self.n_samples, self.ridge, self.first_row
+        return expected(self.limits, self.values, *how)
+
+    @cached_property
+    def run(self) -> SingleRun:
+        subject = self.subject
+        rng = np.random.default_rng(subject.draws.seed)
+        around = subject.evaluate, self.law, self.points, self.finite
+        return single_run(*around, rng=rng, common=subject.common)
 
     def signs(self) -> SignsAround | Reason:
         exact = self.subject.exact
@@ -341,9 +371,6 @@ class WordFeatures:
         return cls(used, n_sharing, tuple(features), tuple(crossing))
 
 
-PACKAGE_RIDGE: Final = 1.0
-"""The ridge of the package ``lime``."""
-
 MANY_WORDS: Final = 500
 """Longer documents have neither runs nor paths in tables, cards and rules."""
 
@@ -362,76 +389,75 @@ class TextEvidence(Evidence):
     gap_unit: ClassVar[str] = "times the largest coefficient"
     least_ratio: ClassVar[float] = 1e-9  # the median has no distance from itself
 
-    means: WordMeans  # means by number of words, which give limits at any bandwidth
+    # means by number of words, which give limits at any bandwidth; None if LIME has no
+    # coefficients
+    means: WordMeans | None
     law: TextLaw  # how words are deleted
-    features: WordFeatures | None  # None if the model has no known vectoriser
+    document: TextDocument
+    vectorisers: Sequence[Any]  # of the model; none if they are unknown
 
-    @classmethod
-    def of(
-        cls,
-        record: LimeRecord,
-        means: WordMeans,
-        law: TextLaw,
-        vectorisers: Sequence[Any],
-        n_samples: int,
-    ) -> TextEvidence:
-        """The evidence from a record, before anything else is computed."""
-        d, features = len(record.names), None
-        used = np.ones(d, bool)
-        if not isinstance(means, SampledWords):
-            used = np.isin(np.arange(d), used_words(means))
-        if vectorisers and record.document is not None:
-            features = WordFeatures.of(vectorisers, record.document)
-            used &= features.used
-        return cls(
-            means=means,
-            law=law,
-            features=features,
-            n_samples=n_samples,
-            names=record.names,
-            beta=record.coefficients[None],
-            is_exact=record.is_exact,
-            depends=used[None],
-            effective_share=np.array([record.effective_share]),
-            values=np.array([record.value]),
-            at_row=np.array([record.at_row]),
-            width=law.bandwidth,
-            ridge=PACKAGE_RIDGE,
-        )
+    @property
+    def width(self) -> float:
+        return self.law.bandwidth
+
+    @cached_property
+    def features(self) -> WordFeatures | None:
+        """The features that words feed; None if the model has no known vectoriser."""
+        if not self.vectorisers:
+            return None
+        return WordFeatures.of(self.vectorisers, self.document)
+
+    @cached_property
+    def depends(self) -> Mask:
+        used = np.isin(np.arange(len(self.names)), used_words(self._means))
+        if self.features is not None:
+            used &= self.features.used
+        return used[None]
 
     @cached_property
     def contrast(self) -> Array:
         """The distance of coefficients from the median of all words, (1, d)."""
         return np.abs(self.beta - np.median(self.beta))
 
+    @property
+    def has_run(self) -> bool:
+        return self.means is not None and len(self.names) <= MANY_WORDS
+
+    @property
+    def _means(self) -> Any:
+        """The means, of a document with coefficients."""
+        assert self.means is not None, "see has_run"
+        return self.means
+
+    @cached_property
+    def finite(self) -> FiniteFit:
+        how = self.n_samples, self.ridge, self.first_row
+        return expected_run(self._means, self.law, float(self.values[0]), *how)
+
+    @cached_property
+    def run(self) -> SingleRun:
+        means = self._means
+        # sampled words are evaluated at their samples alone
+        draws = means.draws if isinstance(means, SampledWords) else None
+        return single_text_run(means, self.finite, draws=draws)
+
+    @property
+    def run_of_limits(self) -> SingleRun:
+        self._refuse_many_words()
+        if not self.is_exact:
+            raise Refused(ESTIMATED.reason)
+        return self.run
+
     def _refuse_many_words(self) -> None:
         """Refuse runs and paths of long documents, which take too long."""
         if len(self.names) > MANY_WORDS:
             raise Refused(f"there are more than {MANY_WORDS} words")
 
-    @cached_property
-    def run(self) -> SingleRun:
-        self._refuse_many_words()
-        if isinstance(self.means, SampledWords):
-            raise Refused(ESTIMATED.reason)
-        value, n = float(self.values[0]), self.n_samples
-        return single_text_run(self.means, self.law, value, n, self.ridge)
-
-    @cached_property
-    def finite(self) -> FiniteFit:
-        means: Any = self.means
-        if isinstance(means, SampledWords):
-            means = limits_of(means, np.array([self.width]))
-        value, n = float(self.values[0]), self.n_samples
-        return expected_run(means, self.law, value, n, self.ridge)
-
     def signs(self) -> SignsAround | Reason:
         self._refuse_many_words()
         if not np.isfinite(self.width):
             return Reason("there are no weights")
-        if isinstance(self.means, SampledWords):
-            return ESTIMATED
-        return signs_of_words(self.means, self.width)
+        return signs_of_words(self._means, self.width) if self.is_exact else ESTIMATED
 
     @property
     def gap_size(self) -> Values:

@@ -507,7 +507,7 @@ MOST_NAMED: Final = 3
 @rule("noise", below=2.0, weight=0.85)
 def noisy_coefficient(case: Evidence) -> RuleOutcome:
     """Measure |β_j|, or its distance from the median word, in deviations of a run."""
-    sd, contrast = case.run.standard_deviations, case.contrast
+    sd, contrast = case.run_of_limits.standard_deviations, case.contrast
     ratio = np.full(sd.shape, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
 
@@ -530,7 +530,7 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
 @rule("unstable ranking", below=0.9, weight=0.42, per="row")
 def unstable_ranking(case: Evidence) -> RuleOutcome | Reason:
     """Measure the probability that a run names the largest coefficients."""
-    run = case.run
+    run = case.run_of_limits
     if case.beta.shape[1] <= MOST_NAMED:
         return Reason(f"there are no more than {MOST_NAMED} {case.noun}s")
     chances = ranking_chances(run, case.beta, MOST_NAMED)

@@ -18,7 +18,6 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, limits
 from propopt.lime.diagnosis.evidence import RuleOutcome
 from propopt.lime.diagnosis.rules import LIME_RULES
-from propopt.lime.explanation import evidence_of
 
 
 def found(diagnosis, rule, column=None):
@@ -296,7 +295,7 @@ def test_low_fidelity_is_told_in_shares_and_in_deviations_of_f():
 
 def interactions(model, X, row, law=None):
     lime = explained(model, row, X, law)
-    return evidence_of(lime, lime.subject, 1000).interactions[0]
+    return lime.evidence(1000)[0].interactions[0]
 
 
 def test_the_share_of_interactions_is_that_of_the_analysis_of_variance():

@@ -19,7 +19,7 @@ from propopt.lime.exact_limits import (
 )
 from propopt.lime.fidelity import effective_share, exact_variance, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.paths import bandwidth_path
+from propopt.lime.paths import RowLimits, bandwidth_path
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
@@ -76,7 +76,8 @@ def test_all_is_a_sum_over_cells(name, width):
     values, exact = f.value(samples), ExactLimits(f, law)
     limits, beta = exact.of(ROW), by_quadrature(f, law, width)
     np.testing.assert_allclose(with_intercept(limits), beta, rtol=0, atol=1e-9)
-    path = bandwidth_path(ExactLimits(f, fixture.law(None, UNEQUAL)), POINT, [width, 9])
+    row = RowLimits(ExactLimits(f, fixture.law(None, UNEQUAL)), POINT)
+    path = bandwidth_path(row, [width, 9])
     result = [path.intercept[0], *path.coefficients[0]]
     np.testing.assert_allclose(result, beta, rtol=0, atol=1e-9)
     total = np.cov(values, aweights=weights, ddof=0)

@@ -132,10 +132,6 @@ def test_columns_that_only_the_row_tells_apart_and_columns_that_never_change():
         (lambda x: expected(x, None, 100), "expected f at the rows"),
         (lambda x: expected(x, np.ones(1), 1), "n_samples"),
         (lambda x: expected(x, np.ones(1), 100, ridge=-1.0), "ridge"),
-        (
-            lambda x: single_run(BUMP.value, fixture.law(1.0), ROW, x, None, 100),
-            "expected f at the rows",
-        ),
     ],
 )
 def test_settings_out_of_range_are_refused(call, match):
@@ -145,7 +141,8 @@ def test_settings_out_of_range_are_refused(call, match):
 
 def run_of(function, law, n_samples, row=ROW, **settings):
     limits, values = ExactLimits(function, law).of(row), function.value(row)
-    return single_run(function.value, law, row, limits, values, n_samples, **settings)
+    fit = expected(limits, values, n_samples, **settings)
+    return single_run(function.value, law, row, fit)
 
 
 def scatters_as_told(runs, covariance, truth):

@@ -13,6 +13,7 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.paths import (
+    RowLimits,
     adaptive,
     bandwidth_path,
     sign_changes,
@@ -29,21 +30,21 @@ ROOT = np.sqrt(-0.5 / np.log(-TILDE[0] / (TILDE[1] + TILDE[2])))
 
 def test_widths_are_sorted_and_by_default_around_that_of_the_law():
     exact = ExactLimits(fixture.FUNCTIONS["box"], fixture.law(2.0))
-    path = bandwidth_path(exact, POINT)
+    path = bandwidth_path(RowLimits(exact, POINT))
     assert len(path.widths) == 50
     np.testing.assert_allclose(path.widths[[0, -1]], [0.2, 20.0])
     assert (np.diff(path.widths) > 0).all()
-    given = bandwidth_path(exact, POINT, [3.0, 1.0])
+    given = bandwidth_path(RowLimits(exact, POINT), [3.0, 1.0])
     np.testing.assert_array_equal(given.widths, [1.0, 3.0])
     assert repr(given) == "BandwidthPath(2 widths from 1 to 3, 3 columns)"
     for widths in ([0.0, 1.0], [-1.0], [np.nan], [], [[1.0]]):
         with pytest.raises(InvalidInput, match="widths"):
-            bandwidth_path(exact, POINT, widths)
+            bandwidth_path(RowLimits(exact, POINT), widths)
 
 
 def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     exact = ExactLimits(PRODUCT, fixture.law())
-    result = sign_changes(exact, POINT)
+    result = sign_changes(RowLimits(exact, POINT))
     np.testing.assert_allclose(result[1].widths, [ROOT], rtol=1e-10)
     np.testing.assert_array_equal(result[1].signs, [-1, 1])
     # the mean of x_2 has no root: its bin and the others have the same sign
@@ -53,11 +54,13 @@ def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     # of a column that is not used nothing is anything but zero
     assert result[2].zero
     # a path knows them also outside its widths
-    path = bandwidth_path(exact, POINT, [1.0, 2.0])
+    path = bandwidth_path(RowLimits(exact, POINT), [1.0, 2.0])
     assert len(path.sign_changes[1].widths) == 1
     assert path.sign_changes is path.sign_changes
     # and a neighbourhood has the roots of its law
-    glime = sign_changes(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
+    glime = sign_changes(
+        RowLimits(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
+    )
     np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
     assert glime.complete
 
@@ -71,7 +74,7 @@ def test_what_is_zero_everywhere():
         (fixture.LINEAR, fixture.law(shares=shares), [False, True, False]),
         (constant, fixture.law(), [True] * 3),
     ):
-        result = sign_changes(ExactLimits(f, law), POINT)
+        result = sign_changes(RowLimits(ExactLimits(f, law), POINT))
         assert [column.zero for column in result.columns] == expected
 
 
@@ -79,12 +82,12 @@ def test_several_roots_of_one_product_and_what_only_touches():
     # β_4 = (F1 − F0) T_1² T_2 of the columns 1, 1', 2, all of which have roots
     point = np.array([-2.0, -2.0, -2.0, 2.0])
     f = powers([1.0], [[0, 1, 2, 3]], n_columns=4)
-    result = sign_changes(ExactLimits(f, fixture.law(n_columns=4)), point)
+    result = sign_changes(RowLimits(ExactLimits(f, fixture.law(n_columns=4)), point))
     # a triple root crosses, a double one touches
     np.testing.assert_allclose(result[3].widths, [ROOT], rtol=1e-9)
     assert result[3].crosses.tolist() == [True]
     three = ExactLimits(powers([1.0], [[0, 1, 2]]), fixture.law())
-    touching = sign_changes(three, point[[0, 1, 3]])[2]
+    touching = sign_changes(RowLimits(three, point[[0, 1, 3]]))[2]
     np.testing.assert_allclose(touching.widths, [ROOT], rtol=1e-4)
     assert touching.crosses.tolist() == [False]
     assert len(touching.signs) == 1
@@ -96,7 +99,7 @@ def test_a_coefficient_that_dips_below_zero_has_two_roots_and_above_none():
     for offset, count in [(-1e-6, 2), (1e-6, 0)]:
         f = powers([1.0, offset], [[0, 1, 2], [2, -1, -1]])
         exact = ExactLimits(f, fixture.law())
-        roots = sign_changes(exact, point)[2]
+        roots = sign_changes(RowLimits(exact, point))[2]
         assert len(roots.crossings) == count
         if count:
             rows = np.repeat(point[None], len(roots.widths), axis=0)
@@ -126,7 +129,10 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
     law = fixture.law(shares=shares, n_columns=4)
     exact = ExactLimits(random_sum(seed, 4, 12, length), law)
     point = np.random.default_rng(seed + 1).uniform(-3, 3, 4)
-    result, widths = sign_changes(exact, point), np.geomspace(0.05, 60.0, 500)
+    result, widths = (
+        sign_changes(RowLimits(exact, point)),
+        np.geomspace(0.05, 60.0, 500),
+    )
     assert result.complete
     values = exact.of(np.repeat(point[None], 500, axis=0), widths).coefficients
     for column, signs in zip(result.columns, np.sign(values.T), strict=True):
@@ -143,7 +149,9 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
 def test_the_degree_is_that_of_the_longest_product_or_of_all_columns():
     f = random_sum(0, 3, 6, 2)
     for shares, degree in ((None, 1), (UNEQUAL, 2)):
-        result = sign_changes(ExactLimits(f, fixture.law(shares=shares)), POINT)
+        result = sign_changes(
+            RowLimits(ExactLimits(f, fixture.law(shares=shares)), POINT)
+        )
         assert f"degree at most {degree}" in result.statement
         assert result.complete
 
@@ -152,7 +160,9 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
     # B5 of the linear paper: bins of a standard normal, f linear
     point = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
     f = SumOfProducts.additive(0.0, np.ones(8), Powers.first(np.arange(8)), 8)
-    result = sign_changes(ExactLimits(f, GaussianLaw.of(np.zeros(8), 1.0, 1.0)), point)
+    result = sign_changes(
+        RowLimits(ExactLimits(f, GaussianLaw.of(np.zeros(8), 1.0, 1.0)), point)
+    )
     assert not result.complete
     assert "rounding" in result.statement
     edges = np.array([-np.inf, -0.6744897501960817, 0.0, 0.6744897501960817, np.inf])
@@ -205,7 +215,7 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     roots, turned = found.roots, found.turned
     n_roots = 0
     for n, point in enumerate(points):
-        for j, result in enumerate(sign_changes(exact, point).columns):
+        for j, result in enumerate(sign_changes(RowLimits(exact, point)).columns):
             own = result.crossings
             near = own[np.argsort(np.abs(np.log(own / width)))][:1]
             if len(near) == 0 or near[0] < width / 8.0:

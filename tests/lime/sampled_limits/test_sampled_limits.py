@@ -15,7 +15,7 @@ from propopt.base.resources import DrawPlan
 from propopt.functions import Power
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw, sampled_limits
 from propopt.lime.exact_limits import ExactLimits, bin_profiles
-from propopt.lime.finite_samples import single_run
+from propopt.lime.finite_samples import expected, single_run
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.structures.products.families import Pieces
 
@@ -164,9 +164,10 @@ def test_shared_means_variances_and_deviations_are_those_of_each_row(lime):
     # 5 standard errors of a variance from 8192 draws of kurtosis 3
     variances = common.variances(points, widths)
     assert variances == pytest.approx(lime.runs.variance, rel=5.0 * np.sqrt(2.0 / 4096))
-    args = subject.evaluate, subject.law, points, lime.limits, lime.values
+    fit = expected(lime.limits, lime.values, 5000)
+    args = subject.evaluate, subject.law, points, fit
     shared, own = (
-        single_run(*args, 5000, **more).standard_deviations
+        single_run(*args, **more).standard_deviations
         for more in ({"common": common}, {})
     )
     assert not np.array_equal(shared, own)

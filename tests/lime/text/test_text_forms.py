@@ -7,7 +7,7 @@ import pytest
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExchangeableBits, Limits
-from propopt.lime.paths import TabledMeans, word_path
+from propopt.lime.paths import TabledMeans, WordLimits, bandwidth_path
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks
@@ -52,9 +52,9 @@ def test_odd_bandwidths_and_too_few_words():
     with pytest.raises(InvalidInput, match="at least 2"):
         TextLaw().bits(1)
     with pytest.raises(InvalidInput, match="widths"):
-        word_path(tree(29), [0.1, -1.0])
+        bandwidth_path(WordLimits(tree(29)), [0.1, -1.0])
     with pytest.raises(InvalidInput, match="two distinct words"):
-        word_path(Conjunctions.of([1.0], [[0]], [[]], 1))
+        bandwidth_path(WordLimits(Conjunctions.of([1.0], [[0]], [[]], 1)))
     assert TextLaw(np.float32(np.inf)) == TextLaw(np.inf)
     # what is left of weights at the largest and at the smallest
     for bandwidth in (1e60, 1e100, np.inf):
@@ -166,16 +166,16 @@ def sign_at(roots, width):
 def test_published_coefficients_of_a_product_and_a_sign_between_them():
     widths = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35]
     known = [0.924, 0.826, 0.749, 0.690, 0.646, 0.590]
-    path = word_path(product_less(0.0), widths).coefficients[:, 0]
+    path = bandwidth_path(WordLimits(product_less(0.0)), widths).coefficients[:, 0]
     np.testing.assert_allclose(path, known, rtol=0, atol=6e-4)
     assert at(product_less(0.0), np.inf)[0, 1] == pytest.approx(0.497, abs=6e-4)
-    roots = word_path(product_less(0.7)).sign_changes[0]
+    roots = bandwidth_path(WordLimits(product_less(0.7))).sign_changes[0]
     assert roots.widths == pytest.approx([0.1906], abs=5e-4)
     np.testing.assert_array_equal(roots.signs, [1, -1])
     assert abs(at(product_less(0.7), *roots.widths)[0, 1]) < 1e-13
     # words that are zero everywhere
     f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 30)
-    changes = word_path(f).sign_changes
+    changes = bandwidth_path(WordLimits(f)).sign_changes
     zero = [column.zero for column in changes.columns[:5]]
     assert zero == [False, True, True, False, True]
     assert [sign_at(changes[j], 0.2) for j in (0, 1, 3)] == [1, 0, -1]
@@ -187,7 +187,7 @@ def test_signs_between_roots_are_those_on_a_fine_grid(d):
     for seed in range(6):
         f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
         result = at(f, *grid)[:, 1:]
-        for j, roots in enumerate(word_path(f).sign_changes.columns):
+        for j, roots in enumerate(bandwidth_path(WordLimits(f)).sign_changes.columns):
             far = np.abs(result[:, j]) > 1e-9
             signs = np.array([sign_at(roots, nu) for nu in grid])
             np.testing.assert_array_equal(signs[far], np.sign(result[far, j]))
@@ -207,12 +207,12 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     np.testing.assert_allclose(zero[1:], known, rtol=0, atol=1e-13)
     assert zero[0] == pytest.approx(means[6] - 6 * (means[6] - means[5]))
     # random f, d = 7, ν = .01: five digits
-    path = word_path(f, [0.01, 0.3]).coefficients[0]
+    path = bandwidth_path(WordLimits(f), [0.01, 0.3]).coefficients[0]
     np.testing.assert_allclose(path, known, rtol=0, atol=1e-5)
     small = at(tree(4), 1e-100)[0]
     np.testing.assert_allclose(small, [0.0, *[1 / 3] * 4], rtol=0, atol=1e-14)
     # tiny bandwidths erase interactions
-    path = word_path(tree(29), [0.005, 0.01, 0.05, 0.25]).coefficients
+    path = bandwidth_path(WordLimits(tree(29)), [0.005, 0.01, 0.05, 0.25]).coefficients
     np.testing.assert_allclose(path[0], 0.004926, rtol=0, atol=5e-7)
     np.testing.assert_allclose(path[1:, 0], [0.0062, 0.166, 0.558], rtol=0, atol=5e-4)
     assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
@@ -269,5 +269,7 @@ def test_so_many_bandwidths_cost_some_dozens_of_means_and_paths_two_calls():
         WordRegression(tabled).at(np.geomspace(0.01, 10.0, 1000))
     assert 40 < f.n_weights < 100
     f = Counted(product_less(0.7))
-    assert word_path(f).sign_changes[0].widths == pytest.approx([0.1906], abs=5e-4)
+    assert bandwidth_path(WordLimits(f)).sign_changes[0].widths == pytest.approx(
+        [0.1906], abs=5e-4
+    )
     assert f.n_calls == 2

@@ -22,7 +22,7 @@ from propopt.base.text import Reason
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
 from propopt.lime.diagnosis.evidence import WordFeatures
-from propopt.lime.finite_samples import single_text_run
+from propopt.lime.finite_samples import expected_run, single_text_run
 from propopt.lime.text.sampled_words import SizePlan, estimate_words
 from propopt.lime.text.word_limits import (
     WordRegression,
@@ -456,7 +456,8 @@ def test_noise_and_ranks():
     assert quiet(many, "unstable ranking").number > 0.99
     beta = limits_of(food, TREE).coefficients[0]
     f = Enumerated.of(lambda z: z[:, 0] | z[:, 1] & z[:, 2], 13)
-    sd = single_text_run(f, TextLaw(), 1.0, 40).standard_deviations[0]
+    fit = expected_run(f, TextLaw(), 1.0, 40)
+    sd = single_text_run(f, fit).standard_deviations[0]
     ratios = np.abs(beta - np.median(beta)) / sd
     for item in few.of("noise"):
         assert item.number == pytest.approx(ratios[item.column], rel=1e-6)

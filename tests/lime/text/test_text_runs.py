@@ -5,7 +5,7 @@ from time import process_time
 import numpy as np
 import pytest
 from normal_samples import least_squares, with_intercept
-from package_runs import runs_of_text
+from package_runs import first_order, runs_of_text
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -38,7 +38,17 @@ def tree(d):
 
 def mean(*arguments, **settings):
     """Intercept and coefficients of a run, in the mean."""
-    return with_intercept(expected_run(*arguments, **settings))
+    return with_intercept(fit_of(*arguments, **settings))
+
+
+def fit_of(function, law=LAW, n=5000, ridge=1.0, first_row=True):
+    return expected_run(function, law, None, n, ridge, first_row)
+
+
+def run_of(function, law=LAW, n=5000, ridge=1.0, first_row=True, **how):
+    """One run, its mean and its covariance."""
+    fit = fit_of(function, law, n, ridge, first_row)
+    return single_text_run(function, fit, **how)
 
 
 def deviations(run):
@@ -74,7 +84,7 @@ def test_means_solve_the_mean_normal_equations(ridge, first_row):
         law = TextLaw(nu)
         masks, _, weights = weights_of_sets(7, law.log_weights(7), 60, first_row)
         truth = least_squares(masks, weights, ANY.value(masks), ridge)
-        first = mean(ANY, law, None, 60, ridge, first_row, leverage=False)
+        first = with_intercept(first_order(ANY, law, 60, ridge, first_row))
         np.testing.assert_allclose(first, truth, rtol=0, atol=1e-10)
     # effective weights are a fixed point: π̃ = π / (1 + π q), q the mean over sets of
     # one size of Zᵀ A⁻¹ Z
@@ -89,17 +99,14 @@ def test_means_solve_the_mean_normal_equations(ridge, first_row):
     pi = np.exp(LAW.log_weights(7)[:7])
     np.testing.assert_allclose(np.exp(logs[:7]), pi / (1 + pi * mean_q), rtol=1e-10)
     truth = least_squares(masks, weights, ANY.value(masks), ridge)
-    full = mean(ANY, LAW, None, 20, ridge, first_row)
+    full = mean(ANY, LAW, 20, ridge, first_row)
     np.testing.assert_allclose(full, truth, rtol=0, atol=1e-9)
 
 
-def test_many_samples_give_the_limit_and_limits_the_first_order():
+def test_many_samples_give_the_limit():
     limit = WordRegression(tree(29)).at(np.array([0.25]))
-    many = mean(tree(29), LAW, None, 10**9)
+    many = mean(tree(29), LAW, 10**9)
     np.testing.assert_allclose(many, with_intercept(limit), rtol=0, atol=1e-6)
-    result = mean(limit, LAW, 1.0, 50)
-    truth = mean(tree(29), LAW, None, 50, leverage=False)
-    np.testing.assert_allclose(result, truth, rtol=0, atol=1e-12)
 
 
 def test_published_numbers_of_the_package():
@@ -110,12 +117,12 @@ def test_published_numbers_of_the_package():
         (0.25, 500, 1, 0.5455, 0.5452, 0.002),
         (0.25, 50, 1, 0.4555, 0.382, 0.002),
     ):
-        result = mean(tree(29), TextLaw(nu), None, n, leverage=False)[place]
+        result = with_intercept(first_order(tree(29), TextLaw(nu), n))[place]
         assert result == pytest.approx(first, abs=5e-5)
-        result = mean(tree(29), TextLaw(nu), None, n)[place]
+        result = mean(tree(29), TextLaw(nu), n)[place]
         assert result == pytest.approx(full, abs=atol)
     known = [0.0112, 0.0134, 0.0089, 0.0089, 0.0091]
-    result = deviations(single_text_run(tree(29), LAW, None, 5000))[:5]
+    result = deviations(run_of(tree(29)))[:5]
     np.testing.assert_allclose(result, known, rtol=0, atol=6e-5)
 
 
@@ -130,28 +137,29 @@ CASES = {  # n, ridge, the document itself among the samples, ν, runs
 @pytest.mark.parametrize("case", CASES)
 def test_means_and_deviations_of_runs_of_few_samples(case):
     n, ridge, first_row, nu, n_runs = CASES[case]
-    settings = TextLaw(nu), None, n, ridge, first_row
+    settings = TextLaw(nu), n, ridge, first_row
     result = runs(tree(20), TextLaw(nu), n, n_runs, ridge, first_row)
     # 20 coefficients and an intercept: |z| > 4.5 of any is a false alarm in 1 of 7000
     # tests; what is left over of leverage is below 2 % of the largest coefficient
     scatter = result.std(axis=0, ddof=1)
-    full, first = (mean(tree(20), *settings, leverage=k) for k in (True, False))
+    full = mean(tree(20), *settings)
+    first = with_intercept(first_order(tree(20), *settings))
     allowed = 4.5 * scatter / np.sqrt(n_runs) + 0.02 * np.abs(full[1:]).max()
     off, first_off = (np.abs(result.mean(axis=0) - told) for told in (full, first))
     assert (off < allowed).all()
     assert off[1] < 0.25 * first_off[1]
     # a deviation is known to 1 / √(2 R) or somewhat more: 4.5 of these and 6 % of what
     # is left over; a false alarm in 1 of 1000 tests
-    told = deviations(single_text_run(tree(20), *settings))
+    told = deviations(run_of(tree(20), *settings))
     assert np.abs(told / scatter - 1.0).max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
 def test_words_of_no_use_may_be_told_apart_or_not(ridge, first_row):
     # the same tree, of which nothing is known but its values: all 2^9 sets are summed
-    args = (TextLaw(0.2), None, 40, ridge, first_row)
+    args = (TextLaw(0.2), 40, ridge, first_row)
     blind = Enumerated(tree(9).value(all_sets(9)))
-    one, other = (single_text_run(f, *args).covariance for f in (tree(9), blind))
+    one, other = (run_of(f, *args).covariance for f in (tree(9), blind))
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
@@ -175,11 +183,11 @@ class Hidden:
 
 
 def test_draws_tell_what_sums_say():
-    known = deviations(single_text_run(tree(14), LAW, None, 500))
+    known = deviations(run_of(tree(14), n=500))
     bits, _ = LAW.draw(14, 20_000, np.random.default_rng(1))
     # 20,000 draws tell deviations to 1 %: 6 % is beyond any false alarm
     for how in ({"n_draws": 20_000}, {"draws": (bits, tree(14).value(bits))}):
-        drawn = single_text_run(Hidden(tree(14)), LAW, None, 500, **how)
+        drawn = run_of(Hidden(tree(14)), n=500, **how)
         np.testing.assert_allclose(deviations(drawn), known, rtol=0.06)
 
 
@@ -187,22 +195,22 @@ def test_every_set_once_tells_the_sums_exactly():
     # of the sizes 0 and d there is one set each, and these count too
     every = (np.arange(2**6)[:, None] >> np.arange(6)) % 2 == 1
     f = Conjunctions.of([1.0, 0.5], [[0, 1, 2, 3, 4, 5], [2]], [[], []], 6)
-    known = single_text_run(f, LAW, None, 500)
-    drawn = single_text_run(f, LAW, None, 500, draws=(every, f.value(every)))
+    known = run_of(f, n=500)
+    drawn = run_of(f, n=500, draws=(every, f.value(every)))
     np.testing.assert_allclose(deviations(drawn), deviations(known), rtol=1e-9)
 
 
 def test_samples_for_a_precision_rankings_and_what_does_not_scatter():
-    run = single_text_run(tree(29), LAW, None, 5000)
+    run = run_of(tree(29))
     n = int(required_samples(5000, run.standard_deviations, 0.005).max())
-    precise = single_text_run(tree(29), LAW, None, n).standard_deviations
+    precise = run_of(tree(29), n=n).standard_deviations
     assert precise.max() == pytest.approx(0.005, rel=0.02)
     limits = WordRegression(tree(29)).at(np.array([0.25])).coefficients
     assert ranking_chances(run, limits, top=3)[0] == 1.0
     # two words are alike, so that it is a coin which of them is the second
     assert ranking_chances(run, limits, top=2)[0] == pytest.approx(0.5, abs=0.04)
     f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 20)
-    assert deviations(single_text_run(f, LAW, None, 100, ridge=0.0)).max() < 1e-7
+    assert deviations(run_of(f, n=100, ridge=0.0)).max() < 1e-7
 
 
 @pytest.mark.parametrize("bandwidth", [1e-4, 1e-3, 5e-3])
@@ -210,12 +218,12 @@ def test_samples_for_a_precision_rankings_and_what_does_not_scatter():
 def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
     """Weights of exp(−1000) are zero in a run of the package, and so is its scatter."""
     f = Conjunctions.of([2.0, 1.0], [[0], [1]], [[], [0]], d)
-    run = single_text_run(f, TextLaw(bandwidth), None, 5000)
+    run = run_of(f, TextLaw(bandwidth))
     np.testing.assert_allclose(run.coefficients, 0.0, atol=1e-15)
     np.testing.assert_allclose(run.intercept, 2.0, rtol=1e-12)
     np.testing.assert_allclose(run.standard_deviations, 0.0, atol=1e-15)
     # of many words too nothing is left but the document
-    assert mean(tree(29), TextLaw(bandwidth), None, 5000).sum() == pytest.approx(
+    assert mean(tree(29), TextLaw(bandwidth), 5000).sum() == pytest.approx(
         1.0, abs=1e-3
     )
 
@@ -252,7 +260,7 @@ def test_as_few_samples_as_words():
     assert [np.sqrt((z**2).mean()) > 1.8 for z in (result.z, without)] == [False, True]
     assert result.to_frame().loc["food", "leverage"] == pytest.approx(-0.074, abs=0.002)
     # deviations of 200 runs are known to 5 %
-    told = deviations(single_text_run(IN_PLACE, LAW, 1.0, 50))
+    told = deviations(run_of(IN_PLACE, n=50))
     np.testing.assert_allclose(told, result.runs.std(axis=0, ddof=1), rtol=0.25)
 
 
@@ -280,13 +288,11 @@ def test_models_that_are_read_and_models_by_all_their_texts():
     assert np.abs(runs_of_text(f, "a b c", 10, 300).z).max() < 9.0
 
 
-LIMITS = WordRegression(tree(5)).at(np.ones(1))
 ONE_WORD = Conjunctions.of([1.0], [[0]], [[]], 1)
 REFUSED = {
-    "more than 30": lambda: mean(tree(29), LAW, None, 30, ridge=0.0),
-    "n_samples": lambda: mean(tree(29), LAW, None, 1),
-    "ridge": lambda: mean(tree(29), LAW, None, 50, ridge=-1.0),
-    "values": lambda: mean(LIMITS, LAW, None, 50),
+    "more than 30": lambda: mean(tree(29), LAW, 30, ridge=0.0),
+    "n_samples": lambda: mean(tree(29), LAW, 1),
+    "ridge": lambda: mean(tree(29), LAW, 50, ridge=-1.0),
     "two distinct words": lambda: WordRegression(
         Conjunctions.of([1.0], [[0]], [[]], 1)
     ),
@@ -332,7 +338,7 @@ def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
     text = text_of(30, 1)
     f = po.wrap(tfidf, output="log_odds", data=[text])
     function = f.subsets(f.text_schema.documents[0])
-    run = single_text_run(function, TextLaw(bandwidth), None, 5000)
+    run = run_of(function, TextLaw(bandwidth))
     average = runs_of_text(f, text, 8, 5000, bandwidth).mean
     z = (average - with_intercept(run)) / (deviations(run) / np.sqrt(8))
     assert np.abs(z).max() < 5.0
