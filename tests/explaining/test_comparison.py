@@ -3,10 +3,12 @@
 import dataclasses
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 from scipy import integrate, stats
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
@@ -482,134 +484,37 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     assert rest == f"3 columns {quiet} unchanged."
 
 
-# ---- what is refused, and whose it is
+# ---- what is refused, and of which version
 
 
 def explained(model, data, rows, kind="contributions"):
     return po.explain(model, data[rows], data=data, kind=kind, robustness=1.0)
 
 
-def lost(f):
+class Lost(NamedTuple):
     """The new model of a table without a column, and that table."""
-    X = f["X"].drop(columns="x3")
-    return LinearRegression().fit(X, f["y"]), X
+
+    model: LinearRegression
+    X: pd.DataFrame
 
 
-AFTER = r"^after \(the new version\): "
-NO_BASE = {"base_value": None, "prediction": None}
-
-REFUSALS = [
-    (lambda f: po.compare(f["m"], lost(f)[0], f["X"]), f"{AFTER}.*without 'x3'"),
-    (lambda f: po.compare(lost(f)[0], f["m"], f["X"]), r"^before \(.*without 'x3'"),
-    (
-        lambda f: po.compare(f["a"], explained(*lost(f), slice(9))),
-        f"{AFTER}.* 9 rows of 4 columns, .* 9 of 5 .it lacks 'x3'.",
-    ),
-    (
-        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(1, 10))),
-        f"{AFTER}it: its rows are not those of the old version: "
-        "0 missing, 9 unexpected",
-    ),
-    (
-        lambda f: po.compare(f["a"], explained(f["m"], f["X"] + 1, slice(9))),
-        f"{AFTER}row 0 has x0 = .*, and in the old version ",
-    ),
-    (
-        lambda f: po.compare(f["a"], explained(f["m"], f["X"][:99], slice(9))),
-        f"{AFTER}it has another base: .*explain both with the same data=",
-    ),
-    (
-        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(9), "slopes")),
-        f"{AFTER}it is in units 'scaled', and the old version in 'output'",
-    ),
-    (
-        lambda f: po.compare(f["a"], dataclasses.replace(f["a"], **NO_BASE)),
-        f"{AFTER}it has no base value",
-    ),
-    (lambda f: po.compare(f["m"], f["a"], f["X"]), "^before: it is a model, "),
-    (
-        lambda f: po.compare(f["m"], po.Explainer(f["m"], f["X"]).fit(), f["X"]),
-        f"{AFTER}.*explainer.explain",
-    ),
-    (lambda f: po.compare(f["a"], f["a"], f["X"]), "^X: has no effect with expl"),
-    (lambda f: po.compare(f["m"]), "^after: expected the new version"),
-    (
-        lambda f: po.compare(*log_odds_and_probability(f), f["X"]),
-        f"{AFTER}it gives the probability of class True, and .* log-odds of class True",
-    ),
-    (
-        lambda f: po.null_models.NullModels("split_half_refits", [f["m"]] * 18),
-        "at least 20 models on halves",
-    ),
-    (
-        lambda f: po.null_models.NullModels("bootstrap_refits", [f["m"]] * 4),
-        "at least 5 models, .*got 4",
-    ),
-    (
-        lambda f: po.null_models.NullModels("folds", f["m"]),
-        "^kind: expected one of split_half_refits, ",
-    ),
-    (
-        lambda f: po.null_models.split_half_refits(f["m"], f["X"], f["y"][:9]),
-        "as many of both, got 300",
-    ),
-    (
-        lambda f: po.null_models.seed_refits(f["m"], f["X"], f["y"]),
-        "LinearRegression has no random",
-    ),
-    (
-        lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(f["m"])),
-        "^level: all models of the bootstrap_refits give the same attributions",
-    ),
-    (
-        lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(3)),
-        "^level: model 1 of the bootstrap_refits: model: ",
-    ),
-    (lambda f: po.compare(f["m"], rows=[f["X"]]), "^rows: expected two groups"),
-    (
-        lambda f: po.compare(f["m"], rows=[f["X"], f["X"]], n_permutations=18),
-        "^n_permutations: expected at least 19, .* got 18",
-    ),
-    (
-        lambda f: po.compare(f["m"], rows=[f["X"], f["X"][:1]]),
-        "at least two rows in each",
-    ),
-    (
-        lambda f: po.compare(f["m"], rows=[f["X"], f["X"].to_numpy()]),
-        "^rows: one group has names of columns",
-    ),
-    (
-        lambda f: po.compare(f["m"], rows=[f["X"], lost(f)[1]]),
-        "^rows: column 'x3' is in one group only",
-    ),
-    (
-        lambda f: po.compare(f["m"], f["m"], rows=[f["X"], f["X"]]),
-        "^after: has no effect with rows",
-    ),
-]
-
-
-def bootstrapped(model):
-    return po.null_models.NullModels("bootstrap_refits", [model] * 5)
-
-
-def of_cities(f):
-    """Functions that know other categories."""
-    tables = [f["X"].assign(city=city) for city in ("a", "b")]
-    return [po.wrap(lambda X: X["x0"].to_numpy(), data=table) for table in tables]
-
-
-def log_odds_and_probability(f):
-    model = LogisticRegression().fit(f["X"], f["y"] > 0)
-    return [po.wrap(model, output=x, data=f["X"]) for x in ("log_odds", "probability")]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSALS)
-def test_what_is_refused_says_whose_it_is(call, message, old):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "comparison"))
+def test_a_refusal_names_the_version(line, message, old):
     model, X, y = old
-    given = {"m": model, "X": X, "y": y, "a": explained(model, X, slice(9))}
+    less = X.drop(columns="x3")
+    names = {
+        **globals(),
+        "m": model,
+        "X": X,
+        "y": y,
+        "a": explained(model, X, slice(9)),
+        "LOST": Lost(LinearRegression().fit(less, y), less),
+        "BOTH": LogisticRegression().fit(X, y > 0),
+        "compare": po.compare,
+        "NullModels": po.null_models.NullModels,
+    }
     with pytest.raises(InvalidInput, match=message):
-        call(given)
+        eval(line, names)
 
 
 # ---- the counts of the benchmark, which sentences and the page repeat

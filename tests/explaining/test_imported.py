@@ -1,10 +1,11 @@
 """Attributions from anywhere come in the order of the table, or are refused."""
 
-import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -218,56 +219,20 @@ def test_shap_and_lime_themselves_are_read():
     assert both.base is not None
 
 
-def bytes_of(folder, content, name="own.csv"):
-    (folder / name).write_bytes(content)
-    return folder / name
+def stored(content, name="own.csv"):
+    Path(name).write_bytes(content)
+    return name
 
 
-REFUSED = {
-    "other_names": (lambda _: table().rename(columns={"Age": "age"}), "columns are n"),
-    "other_rows": (lambda _: table().set_axis(list("abcd")), "its rows are not"),
-    "twice": (lambda f: bytes_of(f, b"Age,Age\n1,2\n"), "two columns have one name"),
-    "text": (lambda f: bytes_of(f, b"Age,Use\n1,much\n"), "'Use' holds text"),
-    "no_csv": (lambda f: bytes_of(f, b'Age,"\n\xff\n'), "is no CSV table"),
-    "no_file": (lambda f: f / "none.csv", "there is no file"),
-    "kind": (
-        lambda f: bytes_of(f, b"", "own.pkl"),
-        r"a .csv or .npz file, got own.pkl",
-    ),
-    "pickle": (lambda f: archived(f, values=np.array([{}])), "is no archive of arrays"),
-    "no_zip": (lambda f: bytes_of(f, b"PK", "own.npz"), "is no archive of arrays"),
-    "no_values": (lambda f: archived(f, W=W), "expected one array 'values', got 'W'"),
-    "axes": (
-        lambda _: np.zeros((4, 3, 4)),
-        "its outputs on the second axis or on the last",
-    ),
-    "class": (
-        lambda _: np.stack([W] * 3, axis=2),
-        "3 outputs, and the explained one is unknown",
-    ),
-    "shape": (lambda _: W[:, :2], "expected 4 rows × 3 columns, as X has, got 4 × 2"),
-    "missing": (lambda _: np.where(W > 0, W, np.nan), "not finite"),
-    "slopes": (
-        lambda _: po.results.Explanation(attributions=W, method="mine"),
-        "expected parts of the output, got change of",
-    ),
-    "bases": (
-        lambda _: table(base_value=BASE, expected_value=BASE),
-        "both columns of a base",
-    ),
-    "condition": (lambda _: [[("Height > 3", 1.0)]] * 4, "names no column of X"),
-    "two_columns": (
-        lambda _: [[("Age > 3 and Use > 2", 1.0)]] * 4,
-        "names 'Age', 'Use'",
-    ),
-}
+def read(source):
+    return read_parts(source, NAMED, W.shape, position=7)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_meant_is_refused(name, tmp_path):
-    make, told = REFUSED[name]
-    with pytest.raises(InvalidInput, match=re.escape(told) + "|" + told):
-        read_parts(make(tmp_path), NAMED, W.shape, position=7)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "imported"))
+def test_what_cannot_be_meant_is_refused(line, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=message):
+        eval(line)
 
 
 X = pd.DataFrame(np.random.default_rng(1).normal(size=(4, 3)), columns=NAMES)
