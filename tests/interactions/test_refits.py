@@ -27,8 +27,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import AdditiveErrorWarning, InvalidInput
-from propopt.interactions import ILOCO, DataSplit, Minipatches, row_errors
+from propopt.interactions import ILOCO, DataSplit, Minipatches
 from propopt.interactions.features import Features
+from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, read_error
 from propopt.tables.schema import TableSchema
 
 
@@ -277,21 +278,21 @@ def of_shares(error):
 
 def test_formulas_of_errors():
     apart = TRUE[:, None] - KNOWN[:, :, 0]
-    assert_allclose(row_errors.SQUARED.compute(TRUE, KNOWN), apart**2, rtol=1e-15)
-    assert_allclose(row_errors.ABSOLUTE.compute(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
-    assert_allclose(of_shares(row_errors.PROBABILITY), OF_PLACES, rtol=1e-15)
+    assert_allclose(SQUARED.compute(TRUE, KNOWN), apart**2, rtol=1e-15)
+    assert_allclose(ABSOLUTE.compute(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
+    assert_allclose(of_shares(PROBABILITY), OF_PLACES, rtol=1e-15)
     # of two classes it is the distance to the probability of one
     p, y = RNG.uniform(size=6), np.array([0, 1, 1, 0, 1, 0])
-    known = row_errors.PROBABILITY.relevant_outputs(np.column_stack([1 - p, p]), y)
+    known = PROBABILITY.relevant_outputs(np.column_stack([1 - p, p]), y)
     assert_allclose(
-        row_errors.PROBABILITY.compute(y, known[:, None])[:, 0],
+        PROBABILITY.compute(y, known[:, None])[:, 0],
         np.abs(y - p),
         rtol=1e-15,
     )
-    assert row_errors.read_error("auto", None) == row_errors.SQUARED
-    assert row_errors.read_error("auto", LABELS) == row_errors.PROBABILITY
+    assert read_error("auto", None) == SQUARED
+    assert read_error("auto", LABELS) == PROBABILITY
     with pytest.warns(AdditiveErrorWarning, match=r"0\.077 for.*0\.38"):
-        row_errors.read_error("absolute", None)
+        read_error("absolute", None)
     for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
         assert said == f"{np.sqrt(2 / np.pi) * roots:.2g}"
@@ -302,7 +303,7 @@ def test_errors_of_users_get_what_they_need():
         assert p.shape == (len(y), 3)
         return 1 - p[np.arange(len(y)), np.searchsorted(ABC, y)]
 
-    error = row_errors.read_error(wrong, ABC)
+    error = read_error(wrong, ABC)
     assert_allclose(of_shares(error), OF_PLACES, rtol=1e-15)
     assert error.name == "wrong"
 
@@ -368,13 +369,13 @@ def of_weights(learner, weights):
 
 
 def of_user(function):
-    return lambda: row_errors.read_error(function, None).compute(TRUE, KNOWN)
+    return lambda: read_error(function, None).compute(TRUE, KNOWN)
 
 
 NEAR = KNeighborsRegressor()
 ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
-of, of_error = partial(partial, read), partial(partial, row_errors.read_error)
+of, of_error = partial(partial, read), partial(partial, read_error)
 of_groups = partial(partial, Features.of, ["age", "size"])
 WITHOUT_PROBABILITIES = (
     r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(Linear"
