@@ -59,7 +59,7 @@ def test_files_and_print_hold_what_the_library_finds(forest):
     assert stored["findings"] == counts
     for told in (
         *(f"\n\n{to_text(saved.document(row))}\n" for row in rows.index),
-        *(f"\n  {rule}: " for rule in counts),
+        *(f"\n{rule} (" for rule in counts),
         "Worst finding: ",
         "exact: no samples, no seed · ranges: where 95 % of single runs",
         "petal length (cm)",

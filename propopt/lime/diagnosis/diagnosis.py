@@ -13,8 +13,9 @@ from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
-from propopt.base.text import plural, printable
+from propopt.base.text import enumerated, plural, printable
 from propopt.lime.diagnosis.evidence import NOTE, AnyEvidence, LimeFinding, Rule
+from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -23,11 +24,14 @@ from propopt.tables.frames import Labels
 
 
 _HEAD: Final = (
-    "rule, and its worst case",
-    "statistic",
-    "limit",
+    "rule",
+    "what is measured",
+    "worst",
+    "a finding if",
     "severity (0 to 1)",
 )
+
+_RULES: Final = {rule.name: rule for rule in (*LIME_RULES, *TEXT_RULES)}
 
 
 def row_label(name: Hashable) -> str:
@@ -212,8 +216,10 @@ class LimeDiagnosis(
         rules = plural(len({item.rule for item in self._items}), "rule")
         table = [
             [
-                f"{rule}: {self._summary(items)}",
-                *(f"{x:.3g}" for x in (items[0].number, items[0].threshold)),
+                rule,
+                _RULES[rule].measure,
+                f"{items[0].number:.3g}",
+                _RULES[rule].criterion,
                 f"{items[0].severity:.2g}",
             ]
             for rule, items in groups.items()
@@ -228,13 +234,20 @@ class LimeDiagnosis(
             blocks=[
                 *([Table.of(_HEAD, table)] if table else ()),
                 *(
-                    Finding(f"{rule}: {items[0].sentence}. Remedy: {items[0].remedy}.")
+                    Finding(
+                        f"{rule} ({self._summary(items)}): {items[0].sentence}. "
+                        f"Remedy: {items[0].remedy}."
+                    )
                     for rule, items in groups.items()
                 ),
                 *map(Finding, self._other_rules()),
             ],
             trust=[
-                Finding(f"coefficients {self.source}"),
+                Finding(f"coefficients: {self._sources}"),
+                Finding(
+                    "noise, ranks, ridge and weights: of one run of LIME with "
+                    f"{self.n_samples:,} samples"
+                ),
                 Finding(
                     f"{rules} of diagnosis: each compares a number with a threshold"
                 ),
@@ -259,14 +272,21 @@ class LimeDiagnosis(
         return f"Worst finding: {worst.rule}, in {where}"
 
     def _title(self) -> str:
-        """The size of the explanation, its source, and the number of findings."""
+        """The size of the explanation, and the number of findings."""
         N, D = self.shape
         return (
-            f"{plural(N, 'row')}, {plural(D, 'feature')}; coefficients {self.source}, "
-            f"runs of {self.n_samples:,} samples: "
+            f"{plural(N, 'row')}, {plural(D, 'feature')}: "
             f"{plural(len(self.findings), 'finding')} by "
             f"{plural(len(self.rules), 'rule')}"
         )
+
+    @property
+    def _sources(self) -> str:
+        """The source of coefficients; only its kinds if rows have several."""
+        kinds = [part.partition(" (")[0] for part in self.source.split(" and ")]
+        if len(kinds) == 1:
+            return self.source
+        return enumerated([*dict.fromkeys(kinds)], "and")
 
     def _summary(self, items: tuple[LimeFinding, ...]) -> str:
         """The row and column of the worst finding, and the number of others."""
@@ -304,9 +324,10 @@ class LimeDiagnosis(
         for item in self.quiet:
             if np.isnan(item.number):
                 continue
-            where = self._location(item)
+            where, rule = self._location(item), _RULES[item.rule]
             where = f" ({where})" if where else ""
-            yield (item.rule, f"{item.sentence}{where}, threshold {item.threshold:.3g}")
+            words = f"{rule.measure}; a finding if {rule.criterion}"
+            yield item.rule, f"{item.sentence}{where}: {words}"
 
 
 def _by_rule(items: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:

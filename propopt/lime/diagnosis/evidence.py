@@ -521,6 +521,7 @@ class Rule(Generic[AnyEvidence]):
     """A rule of diagnosis: a measurement with a threshold and a severity."""
 
     name: str  # in tables
+    measure: str  # what its number is, in words
     threshold: float  # beyond it a number is a finding
     below: bool = False  # whether numbers below the threshold are findings
     # the severity if everything is at stake, 0 to 1, and if nothing is
@@ -530,6 +531,11 @@ class Rule(Generic[AnyEvidence]):
     per_column: bool = True
     # measures; returns the reason if the rule does not apply
     check: Callable[[AnyEvidence], RuleOutcome | Reason]
+
+    @property
+    def criterion(self) -> str:
+        """The numbers that are findings, in words."""
+        return f"{'below' if self.below else 'above'} {self.threshold:.3g}"
 
     def findings(self, case: AnyEvidence) -> Iterator[LimeFinding]:
         """All findings of the rule; or one that says that it is quiet."""
@@ -640,6 +646,7 @@ class Rule(Generic[AnyEvidence]):
 
 def rule(
     name: str,
+    measure: str,
     *,
     above: float = np.inf,
     below: float = -np.inf,
@@ -650,6 +657,7 @@ def rule(
     """Decorate a measurement as a rule with a threshold and a severity."""
     return lambda check: Rule(
         name=name,
+        measure=measure,
         threshold=below if below > -np.inf else above,
         below=below > -np.inf,
         weight=weight,

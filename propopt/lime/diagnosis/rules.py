@@ -40,7 +40,7 @@ _FLAT: Final = 0.1
 """f is flat in a cell if its standard deviation is below this part of |β_j|."""
 
 
-@rule("alignment artifact", above=0.8, weight=0.95)
+@rule("alignment artifact", "share from outside the row's bins", above=0.8, weight=0.95)
 def alignment(case: RowsEvidence) -> RuleOutcome | Reason:
     """Measure Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, the share from outside the row's bins.
 
@@ -93,7 +93,13 @@ _ERRORS: Final = 3.0
 """Standard errors of estimates that count; errors of exact numbers are bounds."""
 
 
-@rule("sign against the profile", below=0.0, weight=1.0, least=0.96)
+@rule(
+    "sign against the profile",
+    "coefficient / rise of the profile",
+    below=0.0,
+    weight=1.0,
+    least=0.96,
+)
 def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
     """Measure β_j over the rise of a monotone profile: negative if signs differ."""
     if None in binned_columns(case.law):
@@ -142,7 +148,12 @@ def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
     return RuleOutcome(numbers, case.sizes, sentence, remedy, fields)
 
 
-@rule("cancellation by binning", below=SMALL_SHARE, weight=0.95)
+@rule(
+    "cancellation by binning",
+    "|coefficient| / range of the profile",
+    below=SMALL_SHARE,
+    weight=0.95,
+)
 def cancellation(case: RowsEvidence) -> RuleOutcome:
     """Measure |β_j| over the range of the profile."""
     ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h in case.profiles]
@@ -189,7 +200,13 @@ FLOOR: Final = 0.1
 """Shifts are compared with at least this part of the largest coefficient of the row."""
 
 
-@rule("weight collapse: ridge", below=0.95, weight=0.85, per="all")
+@rule(
+    "weight collapse: ridge",
+    "share that the ridge retains",
+    below=0.95,
+    weight=0.85,
+    per="all",
+)
 def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
     """Measure the smallest part of a coefficient that the ridge retains."""
     if case.ridge == 0.0:
@@ -207,7 +224,12 @@ def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
     return RuleOutcome(number, case.sizes.max(), sentence, case.wider)
 
 
-@rule("weight collapse: first row", above=0.1, weight=0.85)
+@rule(
+    "weight collapse: first row",
+    "shift by the row / |coefficient|",
+    above=0.1,
+    weight=0.85,
+)
 def row_collapse(case: RowsEvidence) -> RuleOutcome | Reason:
     """Measure the shift of β_j by the row itself as a sample, over |β_j|."""
     if not case.first_row:
@@ -227,7 +249,13 @@ def row_collapse(case: RowsEvidence) -> RuleOutcome | Reason:
     return RuleOutcome(ratio, stakes, sentence, case.wider, fields)
 
 
-@rule("weight collapse: samples", below=1.0, weight=0.85, per="all")
+@rule(
+    "weight collapse: samples",
+    "effective samples / (10 × coefficients)",
+    below=1.0,
+    weight=0.85,
+    per="all",
+)
 def sample_collapse(case: Evidence) -> RuleOutcome:
     """Measure n (E π)² / E π² over ten times the number of fitted coefficients."""
     n_fitted = case.beta.shape[1] + 1
@@ -242,7 +270,9 @@ def sample_collapse(case: Evidence) -> RuleOutcome:
 # ---- Edge proximity: a small step changes the explanation
 
 
-@rule("edge proximity", below=0.05, weight=0.35)
+@rule(
+    "edge proximity", "distance to the edge / width of the bin", below=0.05, weight=0.35
+)
 def edge_proximity(case: RowsEvidence) -> RuleOutcome:
     """Measure the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
@@ -299,7 +329,12 @@ def _alone(case: RowsEvidence, close: Mask, edges: Array, beyond: Array) -> Mask
 # ---- Bandwidth fragility: another kernel width reverses the sign of the coefficient
 
 
-@rule("bandwidth fragility", below=1.0, weight=0.9)
+@rule(
+    "bandwidth fragility",
+    "octaves from the width to a change of sign",
+    below=1.0,
+    weight=0.9,
+)
 def fragile_sign(case: Evidence) -> RuleOutcome | Reason:
     """Measure |log2(root / width)|: 1 for a root at half or twice the width."""
     signs = case.signs()
@@ -371,7 +406,12 @@ def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
     return result
 
 
-@rule("switched off", below=0.1, weight=0.95)
+@rule(
+    "switched off",
+    "step of the weighted samples / largest step",
+    below=0.1,
+    weight=0.95,
+)
 def switched_off(case: RowsEvidence) -> RuleOutcome:
     """Measure |θ| / σ̃ over its largest possible value, with θ = −α (1 − α) g."""
     gain, step = _gains(case), np.full(case.beta.shape, np.nan)
@@ -393,7 +433,7 @@ def switched_off(case: RowsEvidence) -> RuleOutcome:
     return RuleOutcome(step, 1.0, sentence, remedy, fields)
 
 
-@rule("sign opposite to gradient", below=0.0, weight=0.9)
+@rule("sign opposite to gradient", "factor on a slope", below=0.0, weight=0.9)
 def opposite_sign(case: RowsEvidence) -> RuleOutcome:
     """Measure the gain, by which a slope is multiplied."""
     gain = _gains(case)
@@ -407,7 +447,12 @@ def opposite_sign(case: RowsEvidence) -> RuleOutcome:
     return RuleOutcome(gain, case.sizes, sentence, remedy, fields)
 
 
-@rule("no samples outside the bin", below=_LEAST_OUTSIDE, weight=0.85)
+@rule(
+    "no samples outside the bin",
+    "weight of samples outside the bin",
+    below=_LEAST_OUTSIDE,
+    weight=0.85,
+)
 def none_outside(case: RowsEvidence) -> RuleOutcome:
     """Measure the weight of the samples of a run outside the bin."""
     _normal(case)  # refused where samples are not normal
@@ -431,7 +476,7 @@ def none_outside(case: RowsEvidence) -> RuleOutcome:
 _REMEDY: Final = "look at interactions, which main effects of bins cannot represent"
 
 
-@rule("low fidelity: r2", below=0.5, weight=0.8, per="row")
+@rule("low fidelity: r2", "R² of the surrogate", below=0.5, weight=0.8, per="row")
 def low_r2(case: RowsEvidence) -> RuleOutcome:
     """Measure the share of Var_Q f that the surrogate explains."""
     r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
@@ -446,7 +491,13 @@ def low_r2(case: RowsEvidence) -> RuleOutcome:
     return RuleOutcome(r2, stakes, sentence, _REMEDY, fields)
 
 
-@rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
+@rule(
+    "low fidelity: local gap",
+    "|output − sum of coefficients| / their scale",
+    above=0.5,
+    weight=0.7,
+    per="row",
+)
 def local_gap(case: Evidence) -> RuleOutcome:
     """Measure |f − Σ β| at the row in deviations of f, or in the largest |β|."""
     gap, size = np.abs(case.values - case.at_row), case.gap_size
@@ -470,7 +521,13 @@ _ALL_ROWS: Final = (
 )
 
 
-@rule("sampling mismatch: correlation", above=0.8, weight=0.4, per="all")
+@rule(
+    "sampling mismatch: correlation",
+    "largest correlation of two columns",
+    above=0.8,
+    weight=0.4,
+    per="all",
+)
 def correlated_columns(case: RowsEvidence) -> RuleOutcome | Reason:
     """Measure the largest |correlation| of two columns in the data."""
     if not case.subject.has_table:
@@ -504,7 +561,7 @@ MOST_NAMED: Final = 3
 """The number of largest coefficients that a run should name."""
 
 
-@rule("noise", below=2.0, weight=0.85)
+@rule("noise", "|coefficient| / sd of one run", below=2.0, weight=0.85)
 def noisy_coefficient(case: Evidence) -> RuleOutcome:
     """Measure |β_j|, or its distance from the median word, in deviations of a run."""
     sd, contrast = case.run_of_limits.standard_deviations, case.contrast
@@ -527,7 +584,13 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
     return RuleOutcome(ratio, stakes, case.noisy, remedy, fields)
 
 
-@rule("unstable ranking", below=0.9, weight=0.42, per="row")
+@rule(
+    "unstable ranking",
+    "probability that a run names the top 3",
+    below=0.9,
+    weight=0.42,
+    per="row",
+)
 def unstable_ranking(case: Evidence) -> RuleOutcome | Reason:
     """Measure the probability that a run names the largest coefficients."""
     run = case.run_of_limits
@@ -556,7 +619,13 @@ _ALL: Final = 0.1
 """With this part of the variance of f in interactions, the width decides."""
 
 
-@rule("non-local weights", above=0.95, weight=0.43, per="all")
+@rule(
+    "non-local weights",
+    "effective share of the samples",
+    above=0.95,
+    weight=0.43,
+    per="all",
+)
 def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
     """Measure the median of (E π)² / E π², which depends on law, width and D."""
     share = case.effective_share
@@ -577,7 +646,13 @@ def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
 # ---- Words: too few samples to distinguish them, or features that differ from words
 
 
-@rule("leaving one out", above=0.8, weight=0.9, per="all")
+@rule(
+    "leaving one out",
+    "weight share of texts without one word",
+    above=0.8,
+    weight=0.9,
+    per="all",
+)
 def leaving_one_out(case: TextEvidence) -> RuleOutcome | Reason:
     """Measure the share of the weight of texts without one word."""
     if len(case.names) == 2:
@@ -597,7 +672,9 @@ _NO_VECTORISER: Final = "the model has no known vectoriser"
 _MODEL_WORDS: Final = "take the words of the vectoriser, words='model'"
 
 
-@rule("words that are one feature", above=1.0, weight=0.9)
+@rule(
+    "words that are one feature", "words that feed one feature", above=1.0, weight=0.9
+)
 def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
     """Measure the number of words that feed one feature with this one."""
     if case.features is None:
@@ -627,7 +704,13 @@ def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
     )
 
 
-@rule("features of several words", above=0.0, weight=0.5, per="row")
+@rule(
+    "features of several words",
+    "vectorisers with such features",
+    above=0.0,
+    weight=0.5,
+    per="row",
+)
 def crossing_features(case: TextEvidence) -> RuleOutcome | Reason:
     """Measure the number of vectorisers with such features."""
     if case.features is None:
@@ -640,7 +723,12 @@ def crossing_features(case: TextEvidence) -> RuleOutcome | Reason:
     return RuleOutcome(float(len(crossing)), 1.0, "; ".join(crossing), remedy)
 
 
-@rule("ignored words with coefficients", above=0.1, weight=0.9)
+@rule(
+    "ignored words with coefficients",
+    "|coefficient| / largest coefficient",
+    above=0.1,
+    weight=0.9,
+)
 def ignored_words(case: TextEvidence) -> RuleOutcome:
     """Measure |β_j| over the largest of the document."""
     count = np.count_nonzero(~case.depends)
