@@ -38,10 +38,13 @@ from propopt.losses.faithfulness import units_of_target
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task
-from propopt.solvers.complete import CompletenessReduction
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.reductions import ShiftReduction, TransposeReduction
+from propopt.solvers.reductions import (
+    CompletenessReduction,
+    ShiftReduction,
+    TransposeReduction,
+)
 from propopt.tables.imported import AttributionsLike
 
 

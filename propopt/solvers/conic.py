@@ -30,7 +30,7 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import is_completeness
-from propopt.solvers.complete import undetermined_refusal
+from propopt.solvers.minimum_norm import undetermined_refusal
 from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 

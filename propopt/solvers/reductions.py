@@ -1,4 +1,4 @@
-"""Reductions to other coordinates: centred, shifted, transposed, restricted.
+"""Reductions to other coordinates, in which a program is easier to solve.
 
 Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
 optimum for the targets T is M plus the optimum for T − A' M. With M close to the
@@ -8,6 +8,13 @@ Few points with very many features, such as images: points and features exchange
 V = Wᵀ, a loss over the points of W is one over the features of V and the other way
 round, and sums of squares or of absolute values are what they were. Solvers that need
 an eigenbasis over features (D³ time, D² memory) then need one over points.
+
+Rows with given sums leave W = V + z uᵀ (:mod:`propopt.losses.completeness`), and the
+program of V has no constraint: curves and sweeps cost the same as without sums. Where a
+loss over features depends on u, ``splitting`` takes the program with its constraint.
+
+Losses over single entries are losses over the points of a smaller program, with an
+entry for each point (:mod:`propopt.losses.restricted`).
 """
 
 from __future__ import annotations
@@ -24,6 +31,7 @@ from propopt.base.errors import Infeasible
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss
+from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -34,7 +42,14 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.losses.restricted import Restriction, Shift, zeros
+from propopt.losses.restricted import (
+    Restriction,
+    Shift,
+    Support,
+    entries_refusal,
+    is_completeness,
+    zeros,
+)
 from propopt.proofs.curvature import bounds_refusal
 from propopt.solvers.solver import (
     Prepared,
@@ -221,6 +236,51 @@ def _transposed(solution: Solution) -> Solution:
     return replace(solution, W=np.ascontiguousarray(solution.W.T), duals=duals)
 
 
+# ---- Rows with given sums: the program in the remaining coordinates
+
+
+@final
+@dataclass(frozen=True)
+class CompletenessReduction(Reduction):
+    """Solve the program that a :class:`Completeness` constraint leaves.
+
+    Duals belong to the program of V, as does the certificate.
+    """
+
+    how = "complete"
+
+    def reduced(self, program: Program) -> Program | Reason:
+        totals = Totals.of(program.bounds)
+        if totals is None:
+            return Reason("no constraint fixes row sums")
+        reduced = totals.program(program)
+        for loss in reduced.all_losses:
+            sees_totals = isinstance(loss.map, OverFeatures) and loss.has_target
+            if isinstance(loss.map, OffAxis) or sees_totals:
+                return Reason(
+                    f"{loss.name} has no closed form where rows have given sums"
+                )
+        return reduced
+
+    def prepare(self, program: Program) -> Prepared:
+        totals = Totals.of(program.bounds)
+        inner = self.inner(program)
+        assert totals is not None, "see take"
+        reduced = totals.program(program)
+        is_sum = [is_completeness(bound) for bound in program.bounds]
+        return PreparedReduction.of(
+            inner,
+            lambda start: replace(start, W=totals.coordinates(start.W)),
+            lambda solution: replace(
+                solution,
+                W=totals.expanded(solution.W),
+                multipliers=restored_multipliers(solution.multipliers, is_sum),
+            ),
+            reduced,
+            np.array([totals.loss(loss).constant for loss in program.losses]),
+        )
+
+
 # ---- Limits of zero: the program in the remaining coordinates
 
 
@@ -286,3 +346,35 @@ def _prepared_alone(program: Program, only: Attributions) -> Prepared:
         return Solution(W=only.copy(), multipliers=prices)
 
     return PreparedFunction(solve)
+
+
+# ---- Losses of single entries and their differences: entries become points
+
+
+@final
+@dataclass(frozen=True)
+class EntryReduction(Reduction):
+    """Solve the program with entries in place of points."""
+
+    how = "of entries"
+
+    def reduced(self, program: Program) -> Program | Reason:
+        reason = entries_refusal(program.all_losses)
+        return _support(program).program(program) if reason is None else Reason(reason)
+
+    def prepare(self, program: Program) -> Prepared:
+        support, losses = _support(program), program.losses
+
+        def into(start: Solution) -> Solution:
+            duals = support.duals(losses, start.duals)
+            return replace(start, W=support.values(start.W), duals=duals)
+
+        def out(solution: Solution) -> Solution:
+            duals = support.duals(losses, solution.duals, back=True)
+            return replace(solution, W=support.expanded(solution.W), duals=duals)
+
+        return PreparedReduction.of(self.inner(program), into, out)
+
+
+def _support(program: Program) -> Support:
+    return Support.of(program.all_losses, program.shape)

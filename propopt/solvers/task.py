@@ -34,7 +34,6 @@ from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
 from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
 from propopt.results.explanation import Explanation, LazyAttributions
-from propopt.solvers.complete import CompletenessReduction, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves import (
     Diagonal,
@@ -45,11 +44,13 @@ from propopt.solvers.curves import (
     energy_on_curve,
 )
 from propopt.solvers.edge_newton import edge_weights
-from propopt.solvers.entries import ConstrainedEntryCg, EntryReduction
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso import Lasso
-from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.normal_equations import ConstrainedEntryCg, NormalEquations
 from propopt.solvers.reductions import (
+    CompletenessReduction,
+    EntryReduction,
     ShiftReduction,
     TransposeReduction,
     ZeroBoundReduction,
@@ -141,10 +142,9 @@ class Auto(Dispatcher):
 
 def _first(program: Program) -> Solver | Reason:
     """The first solver of the table that takes the program, or the last reason."""
-    for of_entries in (EntryReduction(Auto()), ConstrainedEntryCg()):
-        choice = of_entries.take(program)
-        if isinstance(choice, Solver):
-            return choice
+    choice = EntryReduction(Auto()).take(program)
+    if isinstance(choice, Solver):
+        return choice
     n_points, n_features = program.shape
     if n_features > max(MANY_FEATURES, WIDE * n_points):
         choice = TransposeReduction(Auto()).take(program)
@@ -163,6 +163,7 @@ _PREFERENCE: tuple[Solver, ...] = (
     Lasso(),
     Splitting(),
     NormalEquations(),
+    ConstrainedEntryCg(),
     Conic(),
 )
 _NAMED: tuple[Solver, ...] = (
@@ -253,7 +254,7 @@ def _without_totals(
     """The solver of the program that given row sums leave, else of the program."""
     if not any(map(is_completeness, program.bounds)):
         return take(program)
-    reduced = without_totals(program)
+    reduced = CompletenessReduction(None).reduced(program)
     if isinstance(reduced, Reason):
         return take(program)
     inner = _without_zeros(reduced, take)

@@ -10,7 +10,7 @@ from catalogue import gaussian_kernel
 import propopt as po
 from propopt.losses import Program
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.solvers import Solution, complete
+from propopt.solvers import Solution, minimum_norm
 from propopt.solvers.lasso import Lasso
 from propopt.solvers.normal_equations import NormalEquations
 
@@ -182,7 +182,7 @@ TAKEN = {
 @pytest.mark.parametrize("limit", [0, 10_000])
 @pytest.mark.parametrize("name", [*UNDETERMINED, *TAKEN])
 def test_what_is_undetermined_is_refused(name, limit, monkeypatch):
-    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(minimum_norm, "DENSE_LIMIT", limit)
     assert TWO_PARTS.n_components == 2
     program = Program(tuple((UNDETERMINED | TAKEN)[name]))
     refusal = NormalEquations().refusal(program)

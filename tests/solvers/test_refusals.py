@@ -12,7 +12,6 @@ import propopt as po
 from propopt.base.errors import PropoptError
 from propopt.solvers import (
     curves,
-    entries,
     factored,
     lasso,
     reductions,
@@ -22,7 +21,7 @@ from propopt.solvers import (
 from propopt.solvers import normal_equations as squares
 
 
-SOLVERS = (reductions, curves, entries, factored, lasso, squares, splitting, task)
+SOLVERS = (reductions, curves, factored, lasso, squares, splitting, task)
 NAMES = {name: value for module in SOLVERS for name, value in vars(module).items()}
 NAMES |= vars(catalogue) | {"np": np, "po": po, "golden": golden_chains.objective}
 

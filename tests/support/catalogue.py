@@ -17,13 +17,14 @@ from propopt.losses.completeness import OffAxis
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
-from propopt.solvers.complete import CompletenessReduction, MinimumNorm
 from propopt.solvers.curves import OneBound, Spectral
-from propopt.solvers.entries import ConstrainedEntryCg, EntryReduction
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso import Lasso
-from propopt.solvers.normal_equations import NormalEquations
+from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.normal_equations import ConstrainedEntryCg, NormalEquations
 from propopt.solvers.reductions import (
+    CompletenessReduction,
+    EntryReduction,
     ShiftReduction,
     TransposeReduction,
     ZeroBoundReduction,

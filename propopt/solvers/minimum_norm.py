@@ -1,19 +1,15 @@
-"""Programs whose rows have given sums, and minimum-norm solutions.
+"""Whether squared losses determine W, and the minimiser of smallest norm.
 
-Whether squared losses determine W follows for small programs from the smallest
+Whether they do determine W follows for small programs from the smallest
 eigenvalue of H, for large ones from their structure: a graph leaves only constants on
 each of its components undetermined, so that H is positive definite if and only if on
 each component Σ_n Z_nᵀZ_n + CᵀC is, a (D, D) matrix, where Z_n are the designs of
 function matching and C couples features.
-
-Rows with given sums leave W = V + z uᵀ (:mod:`propopt.losses.completeness`), and the
-program of V has no constraint: curves and sweeps cost the same as without sums. Where a
-loss over features depends on u, ``splitting`` takes the program with its constraint.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -22,10 +18,8 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Identity,
@@ -35,17 +29,13 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
     Prepared,
     PreparedFunction,
-    PreparedReduction,
-    Reduction,
     Solution,
     Solver,
-    restored_multipliers,
 )
 
 
@@ -104,54 +94,6 @@ def _components(
                     return None
                 tied = Components.joined([tied, parts])
     return tied.labels
-
-
-# ---- Rows with given sums: the program in the remaining coordinates
-
-
-@final
-@dataclass(frozen=True)
-class CompletenessReduction(Reduction):
-    """Solve the program that a :class:`Completeness` constraint leaves.
-
-    Duals belong to the program of V, as does the certificate.
-    """
-
-    how = "complete"
-
-    def reduced(self, program: Program) -> Program | Reason:
-        return without_totals(program)
-
-    def prepare(self, program: Program) -> Prepared:
-        totals = Totals.of(program.bounds)
-        inner = self.inner(program)
-        assert totals is not None, "see without_totals"
-        reduced = totals.program(program)
-        is_sum = [is_completeness(bound) for bound in program.bounds]
-        return PreparedReduction.of(
-            inner,
-            lambda start: replace(start, W=totals.coordinates(start.W)),
-            lambda solution: replace(
-                solution,
-                W=totals.expanded(solution.W),
-                multipliers=restored_multipliers(solution.multipliers, is_sum),
-            ),
-            reduced,
-            np.array([totals.loss(loss).constant for loss in program.losses]),
-        )
-
-
-def without_totals(program: Program) -> Program | Reason:
-    """The program of V without the constraint, or the reason for none."""
-    totals = Totals.of(program.bounds)
-    if totals is None:
-        return Reason("no constraint fixes row sums")
-    reduced = totals.program(program)
-    for loss in reduced.all_losses:
-        sees_totals = isinstance(loss.map, OverFeatures) and loss.has_target
-        if isinstance(loss.map, OffAxis) or sees_totals:
-            return Reason(f"{loss.name} has no closed form where rows have given sums")
-    return reduced
 
 
 # ---- Squared losses that do not determine W: the minimiser of smallest norm
