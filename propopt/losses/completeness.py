@@ -30,7 +30,7 @@ from propopt.base.checks import read_array, read_only, refuse_overflow
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _RecastLoss
-from propopt.losses.custom import Custom
+from propopt.losses.custom import Custom, CustomConstraints
 from propopt.losses.maps import (
     Composed,
     Identity,
@@ -181,8 +181,37 @@ class _RowTotals(PropertyLoss):
         self.name = name
 
 
+# ---- The elements of ``subject_to``
+
+
 Constraint: TypeAlias = Bound | Completeness
 """An element of ``subject_to``."""
+
+
+def split_constraints(
+    subject_to: Any, losses: Sequence[PropertyLoss]
+) -> tuple[tuple[CustomConstraints, ...], tuple[Bound, ...]]:
+    """Split ``subject_to`` into functions of cvxpy and bounds."""
+    if _is_function(subject_to):
+        subject_to = [subject_to]
+    if not isinstance(subject_to, Iterable):
+        return (), bounds_of(subject_to, losses)
+    given = list(subject_to)
+    custom = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
+    others = [x for x in given if not _is_function(x)]
+    return tuple(custom), bounds_of(others, losses)
+
+
+def has_custom(losses: Iterable[PropertyLoss], bounds: Iterable[Bound]) -> bool:
+    """Whether a loss of an objective or of a bound is a :class:`Custom`."""
+    every = (*losses, *(bound.loss for bound in bounds))
+    return any(isinstance(loss, Custom) for loss in every)
+
+
+def _is_function(constraint: object) -> bool:
+    if isinstance(constraint, PropertyLoss | Objective):
+        return False
+    return callable(constraint)
 
 
 def bounds_of(
@@ -207,7 +236,7 @@ def _bound(
 ) -> Bound:
     if isinstance(constraint, Bound):
         return constraint
-    if callable(constraint) and not isinstance(constraint, PropertyLoss | Objective):
+    if _is_function(constraint):
         raise Refused(
             "subject_to: constraints of cvxpy, as in lambda W: [W[:, 0] >= 0], are "
             "taken only by po.solve and po.proofs.certify"

@@ -9,7 +9,7 @@ takes them, with a conic solver.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, final
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from propopt.base.arrays import Attributions
 from propopt.base.errors import InvalidInput, Refused
-from propopt.losses.algebra import Bound, PropertyLoss, is_expression
+from propopt.losses.algebra import PropertyLoss, is_expression
 from propopt.losses.maps import CvxpyConstraint, CvxpyExpression
 
 
@@ -184,29 +184,6 @@ class CustomConstraints:
 
 ConstraintFunction: TypeAlias = Callable[[Any], Any]
 """A function from W to constraints of cvxpy."""
-
-
-def split_custom_constraints(
-    subject_to: Any,
-) -> tuple[tuple[CustomConstraints, ...], list[Any]]:
-    """Split ``subject_to`` into functions and other constraints."""
-    if _is_function(subject_to):
-        subject_to = [subject_to]
-    if not isinstance(subject_to, Iterable):
-        return (), subject_to  # rejected later
-    given = list(subject_to)
-    custom = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
-    return tuple(custom), [x for x in given if not _is_function(x)]
-
-
-def has_custom(losses: Iterable[PropertyLoss], bounds: Sequence[Bound] = ()) -> bool:
-    """Whether there is a :class:`Custom` among these losses."""
-    losses_and_bounds = (*losses, *(bound.loss for bound in bounds))
-    return any(isinstance(loss, Custom) for loss in losses_and_bounds)
-
-
-def _is_function(constraint: object) -> bool:
-    return callable(constraint) and not isinstance(constraint, PropertyLoss)
 
 
 def _called(function: Callable[[Any], Any], W: Any, label: str) -> Any:

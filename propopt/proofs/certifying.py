@@ -11,12 +11,8 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
-from propopt.losses.completeness import Constraint, bounds_of
-from propopt.losses.custom import (
-    ConstraintFunction,
-    has_custom,
-    split_custom_constraints,
-)
+from propopt.losses.completeness import Constraint, has_custom, split_constraints
+from propopt.losses.custom import ConstraintFunction
 from propopt.proofs.certificate import (
     Certificate,
     certificate_of,
@@ -95,8 +91,7 @@ def certify(
             f"{type(W).__name__}"
         )
     weighed = Objective.of(objective)
-    custom, others = split_custom_constraints(bounds)
-    limits = bounds_of(others, weighed.losses)
+    custom, limits = split_constraints(bounds, weighed.losses)
     if custom or has_custom(weighed.losses, limits):
         return certify_custom(weighed, W, limits, custom)
     losses_at_W = [*weighed.losses, *(bound.loss for bound in limits)]

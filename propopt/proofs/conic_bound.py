@@ -35,7 +35,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions, objective_scale
-from propopt.losses.custom import Custom, CustomConstraints, has_custom
+from propopt.losses.custom import Custom, CustomConstraints
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
 from propopt.proofs.certificate import Certificate
@@ -574,9 +574,9 @@ class CustomProgram:
         """A box that contains W if the objective is at most this, by losses of W."""
         low, high = np.full(self.shape, -np.inf), np.full(self.shape, np.inf)
         limits = [(most / c, loss) for c, loss in self.objective.terms if c > 0.0]
-        limits += [(b.limit, b.loss) for b in self.bounds if not has_custom([b.loss])]
+        limits += [(bound.limit, bound.loss) for bound in self.bounds]
         for limit, loss in limits:
-            if has_custom([loss]) or not isinstance(loss.map, Identity):
+            if isinstance(loss, Custom) or not isinstance(loss.map, Identity):
                 continue
             match loss.penalty:
                 case Squared():

@@ -29,12 +29,8 @@ from propopt.base.checks import read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
-from propopt.losses.completeness import Constraint, bounds_of
-from propopt.losses.custom import (
-    ConstraintFunction,
-    has_custom,
-    split_custom_constraints,
-)
+from propopt.losses.completeness import Constraint, has_custom, split_constraints
+from propopt.losses.custom import ConstraintFunction
 from propopt.losses.maps import Squared
 from propopt.results.explanation import Explanation
 from propopt.solvers.aims import Aim, AimCase, AimLike
@@ -255,8 +251,7 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    custom, rest = split_custom_constraints(subject_to)
-    bounds = bounds_of(rest, weighed.losses)
+    custom, bounds = split_constraints(subject_to, weighed.losses)
     if custom or has_custom(weighed.losses, bounds):
         if aim is not None or target_radius is not None:
             raise Refused(

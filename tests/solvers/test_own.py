@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.losses.custom import split_custom_constraints
+from propopt.losses.completeness import split_constraints
 from propopt.proofs import conic_bound
 
 
@@ -231,7 +231,7 @@ def test_the_box_holds_what_it_says(name, rng):
     """Feasible points of a smaller objective are in the box, whichever they are."""
     objective, constraints = CASES[name]
     given = () if constraints is None else [constraints]
-    own, _ = split_custom_constraints(given)
+    own, _ = split_constraints(given, ())
     program = conic_bound.CustomProgram(objective, (), own)
     best = po.solve(objective, subject_to=given)
     most = 2.0 * best.objective
