@@ -22,8 +22,6 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
-from propopt.explaining.sources import reference_hypotheses
-from propopt.laws.background import Background
 from propopt.results.audit import QUESTIONS
 from propopt.results.report.explorer import Explorer
 
@@ -127,7 +125,7 @@ def other_base(_, base):
 
 def columns_exchanged(W, _):
     W[:, [0, 2]] = W[:, [2, 0]]
-    return "exactness", "2 columns are exchanged. a holds .* of c", None
+    return "2 columns are exchanged. a holds .* of c"
 
 
 def unused_gets(W, _):
@@ -149,54 +147,38 @@ def sign_turned(W, _):
 def all_signs_turned(W, base):
     W *= -1.0
     base *= -1.0
-    return "exactness", "All signs are turned, as for the other class", None
+    return "All signs are turned, as for the other class"
 
 
 def rows_moved(W, _):
     W[:] = np.roll(W, 1, axis=0)
-    return "exactness", "shifted by 1. Row 0 holds the values of row 39", None
+    return "shifted by 1. Row 0 holds the values of row 39"
 
 
-def shifted(W, _):
-    rng = np.random.default_rng(0)
-    W += 0.1 * rng.normal(size=W.shape)
-    return "exactness", r"another version of the model, or noisy", None
-
-
-FAULTS = (
-    one_row_off,
-    other_base,
-    columns_exchanged,
-    unused_gets,
-    sign_turned,
-    all_signs_turned,
-    rows_moved,
-    shifted,
-)
+FAULTS = (one_row_off, other_base, unused_gets, sign_turned)
 
 
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
 def test_a_planted_fault_is_found_with_its_number(case, plant):
     W, base = case[3].attributions.copy(), case[3].base_value.copy()
-    name, told, number = plant(W, base)
+    name, words, number = plant(W, base)
     audit = audited(case, W, base=base)
-    found = audit[name]
-    assert found.verdict == "wrong"
-    assert found in audit.mistakes
-    assert re.search(told, found.sentence), found.sentence
-    if number is not None:
-        assert found.number == pytest.approx(number, rel=1e-6)
+    assert audit[name] in audit.mistakes
+    assert re.search(words, audit[name].sentence), audit[name].sentence
+    assert audit[name].number == pytest.approx(number, rel=1e-6)
 
 
+@pytest.mark.parametrize("n_others", [0, 2])
 @pytest.mark.parametrize("plant", [columns_exchanged, all_signs_turned, rows_moved])
-def test_a_slip_is_named_where_a_few_rows_are_wrong_besides(case, plant):
+def test_a_slip_is_named_also_if_a_few_rows_have_other_errors(case, plant, n_others):
     W, base = case[3].attributions.copy(), case[3].base_value.copy()
-    W[[0, 7]] += 0.1
-    told = plant(W, base)[1]
+    W[[0, 7][:n_others]] += 0.1
+    words = plant(W, base)
     audit = audited(case, W, base=base)
-    if plant is rows_moved:
-        told = r"Row \d+ holds the values of row \d+"
-    assert re.search(told, audit["exactness"].sentence)
+    if plant is rows_moved and n_others:
+        words = r"Row \d+ holds the values of row \d+"
+    assert re.search(words, audit["exactness"].sentence)
+    assert audit["exactness"] in audit.mistakes
     assert "then audit again" in audit["exactness"].advice
     assert audit["additivity"].advice == ""
 
@@ -571,24 +553,20 @@ def test_parts_of_probabilities_are_no_log_odds():
     parts = values.explain(probability, X[:20]).attributions
     slip = parts.copy()
     slip[3] += 0.2
-    for numbers in (parts, slip):
-        with pytest.raises(InvalidInput, match=r"up to the probability.*'probability'"):
-            po.audit(numbers, model, X[:20], output="log_odds")
     audit = po.audit(parts, model, X[:20], output="probability", data=X)
     assert audit["additivity"].verdict == "right"
-    with pytest.raises(InvalidInput, match=r"up to the percentage.* by 100"):
-        po.audit(100.0 * parts, model, X[:20], output="probability", data=X)
-    margins = po.explainers.ExactShap(data=X).explain(log_odds, X[:20])
-    with pytest.raises(InvalidInput, match=r"output: .*up to the log-odds"):
-        po.audit(margins.attributions, model, X[:20], output="probability")
-    with pytest.raises(
-        InvalidInput, match=r"output: required, because the model has several outputs"
+    margins = po.explainers.ExactShap(data=X).explain(log_odds, X[:20]).attributions
+    for numbers, explained, output, message in (
+        (parts, model, "log_odds", r"up to the probability.*'probability'"),
+        (slip, model, "log_odds", r"up to the probability.*'probability'"),
+        (100.0 * parts, model, "probability", r"up to the percentage.* by 100"),
+        (margins, model, "probability", r"output: .*up to the log-odds"),
+        (parts, model, None, r"output: required, because the model has several out"),
+        (parts, model, "nats", r"output: expected one of 'log_odds'"),
+        (parts, log_odds, "probability", r"output: .*output='probability'"),
     ):
-        po.audit(parts, model, X[:20])
-    with pytest.raises(InvalidInput, match=r"output: expected one of 'log_odds'"):
-        po.audit(parts, model, X[:20], output="nats")
-    with pytest.raises(InvalidInput, match=r"output: .*output='probability'"):
-        po.audit(parts, log_odds, X[:20], output="probability")
+        with pytest.raises(InvalidInput, match=message):
+            po.audit(numbers, explained, X[:20], output=output, data=X)
 
 
 def test_a_model_that_is_not_read_is_compared_with_draws():
@@ -611,6 +589,7 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     assert "sampled values" in audit["more_robust"].sentence
     assert not audit.mistakes
     assert audit["unused"].verdict == "undetermined"
+    assert audit["base"].verdict == "right"  # bases need no exact values
     wrong = exact.copy()
     wrong[:, 3] += 1.0
     assert po.audit(wrong, f, X[:20], data=X)["exactness"].number >= 0.25
@@ -650,15 +629,6 @@ def test_a_forged_number_contradicts_the_arrays(case, tmp_path):
     )
     with pytest.raises(InvalidInput, match=r"additivity is 0\.5"):
         lying.save(tmp_path / "lying.npz")
-
-
-def test_candidates_without_a_reading_are_bases_alone():
-    X, _ = path_cases()
-    f = po.wrap(lambda x: x[:, 0] * x[:, 1])
-    rows = Background.of_points(X)
-    found = [*reference_hypotheses(f, None, X[:5], rows, f.read(X)[1])]
-    assert all(one.exact is None for one in found)
-    assert found[0].base == pytest.approx((X[:, 0] * X[:, 1]).mean())
 
 
 def test_odd_tables_are_audited_too(tmp_path):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.optimize as opt
+from refusals import refusals
 from sweeps import Scripted
 
 import propopt as po
@@ -82,30 +82,6 @@ def test_random_weights_never_cross_the_bounds_of_a_front(objective, error, sums
         assert high == pytest.approx(best.objective, rel=1e-9, abs=1e-9)
 
 
-def test_mixtures_match_any_explanation_to_within_the_error(rng):
-    objective = MATCHING + ROBUST + SMOOTH
-    front = po.sweep(objective, error=0.05)
-    ranges = np.array([b - a for a, b in map(front.ends.range_of, front.losses)])
-    Y = front.values / ranges
-    worst = -np.inf
-    for c in rng.dirichlet(np.full(3, 0.5), size=200) / ranges:
-        weights = dict(zip(front.losses, c, strict=True))
-        best = po.solve(objective.with_weights(weights)).attributions
-        best = best + 0.02 * rng.normal(size=G.shape) * rng.integers(0, 2)
-        y = np.array([loss.value(best) for loss in objective.losses]) / ranges
-        # min ε: Σ θ_i y_i ≤ y + ε
-        least = opt.linprog(
-            np.append(np.zeros(len(Y)), 1.0),
-            A_ub=np.column_stack([Y.T, -np.ones(3)]),
-            b_ub=y,
-            A_eq=np.append(np.ones(len(Y)), 0.0)[None],
-            b_eq=[1.0],
-            bounds=[*[(0, None)] * len(Y), (None, None)],
-        )
-        worst = max(worst, least.fun)
-    assert 0.3 * front.error < worst <= front.error
-
-
 PATHS = {
     "sizes": (MATCHING + 0.5 * ROBUST + SPARSE, "sparsity", np.geomspace(0.05, 5, 8)),
     "in l1": (po.GradientMatching(G, norm="l1") + ROBUST, ROBUST.name, [0.1, 0.3, 1]),
@@ -177,26 +153,12 @@ def test_what_is_not_reached_is_said(monkeypatch):
 
 
 LOCAL = po.losses.FunctionMatching(X, (X**2).sum(axis=1))
-REFUSED = [
-    (
-        MATCHING + ROBUST,
-        {"error": 0.1, "weights": {ROBUST: [1]}},
-        "leave out weights and",
-    ),
-    (MATCHING + ROBUST, {"error": 0.0}, "error: expected a number > 0"),
-    (MATCHING + ROBUST, {"error": 1.0}, "error: expected a share below 1, got 1"),
-    (1.0 * MATCHING, {"error": 0.1}, "expected 2 to 4 losses to trade off, got 1"),
-    (MATCHING + LOCAL + ROBUST, {"error": 0.1}, "one loss of faithfulness, got 2"),
-    (LOCAL + ROBUST, {"error": 0.1}, "at the ends of the front are not available"),
-    (po.GradientMatching(0 * G) + ROBUST, {"error": 0.1}, "0 at both ends"),
-    (MATCHING + ROBUST, {"error": 0.1, "subject_to": [SPARSE <= 1.0]}, "Completeness"),
-]
 
 
-@pytest.mark.parametrize(("objective", "asked", "words"), REFUSED)
-def test_what_has_no_error_is_refused(objective, asked, words):
-    with pytest.raises((InvalidInput, Refused), match=words):
-        po.sweep(objective, **asked)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "front"))
+def test_what_has_no_error_is_refused(line, message):
+    with pytest.raises((InvalidInput, Refused), match=message):
+        eval(line, {**globals(), "sweep": po.sweep})
 
 
 def test_bounds_between_are_of_all_losses_and_of_weights_alone():

@@ -344,27 +344,3 @@ def test_baselines_between_sampled_weights_are_compared_with_the_curve(rng):
     assert max(excess[name] for name in unseen) > 0.5
     kept = [one.method for one in curve.front().baselines]
     assert kept[:2] == ["optimum", "target"]
-
-
-def test_slopes_far_above_the_curve_are_not_on_the_front(rng):
-    """84 % above the best for all weights, and no sampled optimum beats them."""
-    G = rng.normal(size=(40, 4))
-    robust = po.PairwiseRobustness(po.graphs.chain_graph(40))
-    objective = po.GradientMatching(G) + robust
-    middle = po.solve(po.GradientMatching(G) + 0.33 * robust).attributions
-    noise = rng.normal(size=G.shape)
-    weights = {robust.name: np.logspace(-2, 2, 5)}
-
-    def excess(size):
-        curve = po.sweep(objective, weights, {"slopes": middle + size * noise})
-        return float(curve.distances()["excess"][0]), curve
-
-    low, high = 0.0, 2.0
-    for _ in range(30):
-        size = (low + high) / 2.0
-        low, high = (size, high) if excess(size)[0] < 0.84 else (low, size)
-    share, curve = excess(high)
-    assert share == pytest.approx(0.84, rel=1e-3)
-    own = list(curve.baselines[0].losses.values())
-    assert not beaten(own, [list(best.losses.values()) for best in curve.optimized])
-    assert not curve.on_front[-1]

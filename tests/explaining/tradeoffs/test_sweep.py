@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crafted_archives import header_of, members_of
+from refusals import refusals
 from sweeps import (
     WEIGHTS,
     Scripted,
@@ -94,60 +95,19 @@ def test_weights_and_limits_are_combined_by_name(rough):
     assert curve.losses == ("gradient_matching", sparsity.name, NAME)
 
 
-def another(f):
-    """Another loss of the same name."""
-    return po.PairwiseRobustness(po.graphs.chain_graph(f.losses[0].G.shape[0]))
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "sweep"))
+def test_what_cannot_be_swept_is_refused_before_any_work(objective, line, message):
+    solver = Scripted(Spectral(), {})
 
+    def sweep(**settings):
+        settings = {"solver": solver, **settings}
+        return po.sweep(objective, baselines=never_made(), **settings)
 
-NUMBER = "expected a finite number >= 0, got"
-UNKNOWN = (
-    "no loss is called 'sparsity'; this objective has gradient_matching, "
-    "pairwise_robustness; to add another, give the loss as the key$"
-)
-WEIGHED = {
-    f"{NAME} has no values": {NAME: []},
-    f"{NUMBER} -1": {NAME: [1, -1]},
-    f"{NUMBER} nan": {NAME: [1, np.nan]},
-    f"{NUMBER} inf": {NAME: [1, np.inf]},
-    "expected a number, got 'strong'": {NAME: "strong"},
-    "expected a number, got": {NAME: [[1, 2]]},
-    f"^{NAME}: expected numbers": {NAME: [[1.0], [1.0, 2.0]]},
-    "all are zero at {'gradient_matching': 0, ": {"gradient_matching": [1, 0], NAME: 0},
-}
-BOTH = {"sparsity": UNKNOWN, "pairwise_robustnes": r"did you mean 'pairwise_robustn"}
-REFUSED = [
-    *((lambda _, x=x: {"weights": x}, message) for message, x in WEIGHED.items()),
-    *(
-        (lambda _, what=what, name=name: {what: {name: [1.0]}}, message)
-        for what in ("weights", "limits")
-        for name, message in BOTH.items()
-    ),
-    (lambda f: {"weights": {another(f): [1.0]}}, NAME),
-    (lambda f: {"limits": {another(f): [1.0]}}, NAME),
-    (lambda f: {"weights": {NAME: 1.0, f.losses[1]: 2.0}}, f"{NAME} is named twice"),
-    (lambda f: {"weights": {NAME: 1}, "limits": {f.losses[1]: 2}}, "has weights too"),
-    (
-        lambda f: {"limits": dict.fromkeys(f.weights, 1.0)},
-        "expected at least one loss to minimi",
-    ),
-    *(
-        (lambda _, x=x: {"limits": {NAME: [1.0, x]}}, f"^bound on {NAME}: .*number")
-        for x in (-1.0, np.nan, np.inf, "low")
-    ),
-    (lambda _: {"solver": "simplex"}, "solver"),
-    (lambda _: {"tolerance": 0}, "tolerance"),
-    (lambda _: {"n_jobs": 0}, "n_jobs"),
-    (lambda _: {"solver": "spectral", "weights": {po.Sparsity(): [1.0]}}, "spect"),
-]
-
-
-def test_what_cannot_be_swept_is_refused_before_any_work(objective):
-    for settings, message in REFUSED:
-        solver = Scripted(Spectral(), {})
-        given = {"solver": solver, **settings(objective)}
-        with pytest.raises((InvalidInput, Refused), match=message):
-            po.sweep(objective, baselines=never_made(), **given)
-        assert solver.solved == []
+    another = po.PairwiseRobustness(po.graphs.chain_graph(12))  # of the same name
+    names = {"sweep": sweep, "another": another, "robust": objective.losses[1]}
+    with pytest.raises((InvalidInput, Refused), match=message):
+        eval(line, {**globals(), **names})
+    assert solver.solved == []
 
 
 def test_warm_starts_change_nothing_beyond_the_gap(objective, rough):
