@@ -28,10 +28,10 @@ from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import shapley_against
-from propopt.structures.fitted_model import of_class
 from propopt.structures.kinds import UNREADABLE
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.readers.pipelines import plain_array
+from propopt.structures.registry import of_class
 from propopt.tables.frames import Labels
 
 

@@ -34,7 +34,7 @@ from propopt.functions.jumps import FEWEST, MOST, TRIAL_ROWS, as_numbers
 from propopt.functions.outputs import FittedColumns, Readout
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, exact_score
-from propopt.structures.model_structure import ModelStructure
+from propopt.structures.fitted_model import ModelStructure
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.scores import Link, Network
 from propopt.tables.columns import ObservedValues

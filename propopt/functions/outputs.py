@@ -22,7 +22,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
-from propopt.structures.fitted_model import FittedModel, tree_rule, with_label
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
@@ -221,9 +221,8 @@ def _has_logit_margin(model: FittedModel) -> bool:
     """Whether the margin equals log p/(1 − p), for trees or by exact formulas."""
     if model.margin is not None:
         return model.logit_of_margin == 1.0
-    odds, margin = (
-        exact_scores(model.core, output, 1) for output in ("log_odds", "margin")
-    )
+    core = FittedModel.of(model.core)
+    odds, margin = (exact_scores(core, output, 1) for output in ("log_odds", "margin"))
     return odds is not None and margin is not None and odds[1] == margin[1]
 
 
@@ -239,7 +238,7 @@ def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
         return None if times is None else partial(_times, times, model.margin)
     if model.has("predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.estimator.predict_log_proba)
-    exact = exact_scores(model.estimator, "log_odds", 1)
+    exact = exact_scores(model, "log_odds", 1)
     if exact is None:
         return None
     if model.has("decision_function"):  # which takes sparse tables as well
@@ -248,19 +247,15 @@ def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
 
 
 def exact_scores(
-    model: Any, output: str, index: int | None
+    model: FittedModel, output: str, index: int | None
 ) -> tuple[Network, Link] | None:
     """The exact scores of a fitted model with the link to an output, or None."""
-    if tree_rule(model) is not None:
-        return None
-    from propopt.structures.registry import exact_link, exact_network  # if no tree
-
-    network = exact_network(model)
+    network = model.network
     if network is None:
         return None
     if index is None or output == "value":
         index = read_column(index, network.n_scores)
-    link = exact_link(model, output, index, network.n_scores)
+    link = model.link(output, index)
     return None if link is None else (network, link)
 
 
@@ -351,7 +346,7 @@ def one_label(
             "classes; expected two; wrap the number to explain, such as "
             f"lambda X: model.predict_proba(X)[{position}][:, k]"
         )
-    return FittedModel.of(with_label(model, position)), None, position
+    return model.with_label(position), None, position
 
 
 # ---- The columns that a model was fitted on, and its input tables

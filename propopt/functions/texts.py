@@ -27,8 +27,8 @@ from propopt.functions.jumps import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
-from propopt.structures.subsets.sets import SetFunction
-from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
+from propopt.structures.subsets.sets import SetFunction, TextStructure
+from propopt.structures.tfidf.text_sums import AddedTexts
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import TextDocument, TextSchema, read_texts
 from propopt.tables.frames import Labels

@@ -42,7 +42,6 @@ from propopt.functions.outputs import (
 )
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
-from propopt.structures.model_structure import ModelStructure
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import ObservedValues
 
@@ -360,7 +359,7 @@ def _wrapped(
         readout,
         None if step is None else read_step(step),
         model.is_piecewise_constant,
-        structure=ModelStructure(model, quantity, index, schema),
+        structure=model.structure(quantity, index, schema),
         table=schema,
     )
 
@@ -392,7 +391,7 @@ def _torch(model: WrappedModel, step: Any, schema: TableSchema | None) -> Wrappe
 def _exact(
     model: FittedModel, output: str, index: int | None, name: Quantity
 ) -> ExactModel | None:
-    exact = exact_scores(model.estimator, output, index)
+    exact = exact_scores(model, output, index)
     return None if exact is None else ExactModel(name, FittedColumns.of(model), *exact)
 
 

@@ -19,7 +19,6 @@ from propopt.functions.outputs import (
 from propopt.functions.texts import TextFunction, as_texts
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
-from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.documents import PatternWords, TextSchema, VectoriserWords, WordRule
 
@@ -88,7 +87,7 @@ def wrap_texts(
         quantity=quantity_of(fitted, quantity, index),
         values_of=Readout(method, as_texts, output_name, index),
         text_schema=text_schema_of(model, data, label),
-        structure=read_text_model(fitted.estimator, quantity, index),
+        structure=fitted.structure(quantity, index).words,
         vectorisers=tuple(fitted.text_vectorisers),
     )
 

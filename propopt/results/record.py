@@ -23,7 +23,7 @@ import propopt
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.structures.fitted_model import of_class
+from propopt.structures.registry import of_class
 
 
 # ---- A threshold on predictions

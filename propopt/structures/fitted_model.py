@@ -1,100 +1,54 @@
-"""Library's view of a fitted model: its steps, classes, margin and word vectorisers."""
+"""A fitted model: its steps, classes, margin, vectorisers and exact structures."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar, final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Points
+from propopt.base.errors import InexactBoxesWarning
+from propopt.base.text import Reason
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.kinds import (
-    PREDICTION_METHODS,
-    class_name,
-    class_name_of,
+    UNREADABLE,
     fitted_value,
-    forwarded,
     has_fitted,
     has_method,
     inherits,
     is_a,
-    is_passthrough,
     name_of,
-    plain_pipeline,
 )
-from propopt.structures.readers.catboost import CATBOOST
-from propopt.structures.readers.interpret import INTERPRET
-from propopt.structures.readers.lightgbm import LIGHTGBM
-from propopt.structures.readers.model_reader import MarginRule, ModelReader, TreeRule
-from propopt.structures.readers.sklearn_trees import SKLEARN
-from propopt.structures.readers.xgboost import XGBOOST
+from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.model_reader import MarginRule
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
+from propopt.structures.registry import (
+    LOGISTIC,
+    as_estimator,
+    exact_boxes,
+    final_of,
+    members_in,
+    of_class,
+    reader_of,
+    working_steps,
+)
+from propopt.structures.scores import Link, Network
+from propopt.structures.subsets.sets import TextStructure
+from propopt.tables.schema import TableSchema
 
 
-# ---- Libraries: a file in readers/, and a line here
-
-
-READERS: Final[dict[str, ModelReader]] = {
-    **CATBOOST,
-    **INTERPRET,
-    **LIGHTGBM,
-    **SKLEARN,
-    **XGBOOST,
-}
-"""The reader of each class of models, by the package and the name of the class."""
-
-_Part = TypeVar("_Part")
-
-
-def of_class(
-    model: Any, part: Callable[[ModelReader], _Part | None], *, predicting: bool = False
-) -> _Part | None:
-    """The part that the reader of a model's class, or of a base class, provides.
-
-    With ``predicting`` a class that overrides a prediction method ends the search.
-    """
-    methods = PREDICTION_METHODS if predicting else frozenset[str]()
-    for kind in type(model).__mro__:
-        reader = READERS.get(class_name(kind))
-        value = None if reader is None else part(reader)
-        if value is not None or not methods.isdisjoint(vars(kind)):
-            return value
-    return None
-
-
-def tree_rule(model: Any) -> TreeRule | None:
-    """Function that reads the trees of a model; None for models that are not trees."""
-    reader = READERS.get(class_name_of(model))
-    return None if reader is None else reader.trees
-
-
-# ---- The estimator that makes the predictions
-
-
-LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
 _STACK: Final = "sklearn.StackingClassifier"
-_SELECTS: Final = "sklearn.RFE", "sklearn.RFECV"
-"""Models that select columns before their ``estimator_`` predicts."""
 
-
-def as_estimator(model: Any) -> Any:
-    """The estimator that predicts, inside searches, thresholds and frozen wrappers.
-
-    A pipeline of imblearn becomes one of scikit-learn without samplers. Native boosters
-    get the methods of an estimator. Any other model is returned unchanged.
-    """
-    if isinstance(model, FittedModel):
-        return model.estimator
-    model = plain_pipeline(forwarded(model), as_estimator)
-    if inherits(model, *_SELECTS) and has_fitted(model, "estimator_"):
-        steps = [("columns", model), ("estimator", as_estimator(model.estimator_))]
-        return Pipeline(steps)
-    wraps = of_class(model, lambda reader: reader.wraps)
-    return model if wraps is None else wraps(model)
+_Read = TypeVar("_Read")
 
 
 @final
@@ -147,15 +101,12 @@ class FittedModel:
     @cached_property
     def steps(self) -> list[Any]:
         """The steps of (nested) pipelines that transform something, or the model."""
-        return _working(self.estimator)
+        return working_steps(self.estimator)
 
     @cached_property
     def final(self) -> Any:
         """The final estimator of a pipeline, or the model itself."""
-        model = self.estimator
-        while isinstance(model, Pipeline):
-            model = as_estimator(model.steps[-1][1])
-        return model
+        return final_of(self.estimator)
 
     @property
     def entry(self) -> Any:
@@ -193,7 +144,7 @@ class FittedModel:
     @cached_property
     def members(self) -> list[Any]:
         """The models that the final estimator combines, such as voters; else none."""
-        return _members_in(self.final)
+        return members_in(self.final)
 
     # ---- Columns and classes
 
@@ -234,6 +185,10 @@ class FittedModel:
         elif n_labels is not None:
             count = n_labels(final)
         return [np.arange(2)] * count if count > 1 else None
+
+    def with_label(self, position: int) -> FittedModel:
+        """The binary classifier of one label of a multi-label model."""
+        return FittedModel(_with_label(self.estimator, position))
 
     # ---- Margin
 
@@ -298,7 +253,45 @@ class FittedModel:
         make_call = of_class(self.estimator, lambda r: r.direct, predicting=True)
         return None if make_call is None else make_call(self.estimator)
 
-    # ---- Shape
+    # ---- Exact structures
+
+    def structure(
+        self, output: str, index: int | None = None, schema: TableSchema | None = None
+    ) -> ModelStructure:
+        """The exact structures of one output, each computed at first use.
+
+        Parameters
+        ----------
+        output : str
+            The name of the output, such as "probability".
+        index : int, optional
+            The class, or the column of the output.
+        schema : TableSchema, optional
+            The model's input table; None for a table of numbers.
+
+        Returns
+        -------
+        ModelStructure
+            The output as boxes, products, links of scores, or words.
+        """
+        return ModelStructure(self, output, index, schema)
+
+    @cached_property
+    def network(self) -> Network | None:
+        """The differentiable scores of the model; None for trees and without a rule."""
+        if reader_of(self.estimator).trees is not None:
+            return None
+        from propopt.structures.readers.model_products import exact_network  # if used
+
+        return exact_network(self.estimator)
+
+    def link(self, output: str, index: int) -> Link | None:
+        """The exact link from the scores of :attr:`network` to an output, or None."""
+        from propopt.structures.readers.model_products import exact_link  # if used
+
+        if self.network is None:
+            return None
+        return exact_link(self.estimator, output, index, self.network.n_scores)
 
     @cached_property
     def is_piecewise_constant(self) -> bool:
@@ -314,7 +307,7 @@ class FittedModel:
     @cached_property
     def text_entries(self) -> list[Any]:
         """The first steps that receive the texts: one, or one for each member."""
-        parts = _members_in(self.entry)
+        parts = members_in(self.entry)
         if isinstance(self.entry, FeatureUnion):
             transformers = self.entry.transformer_list
             parts = [part for _, part in transformers if not isinstance(part, str)]
@@ -333,14 +326,6 @@ _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
 """``TfidfVectorizer`` is a subclass of ``CountVectorizer``."""
 
 
-def unreadable(model: Any, error: Exception) -> str:
-    """The message for a model without a computable structure."""
-    name = type(FittedModel.of(model).final).__name__
-    return (
-        f"the structure of {name} cannot be computed: {type(error).__name__}: {error}"
-    )
-
-
 def _after(
     transformers: list[Any], scores: Callable[[Any], Array], table: Any
 ) -> Array:
@@ -349,21 +334,127 @@ def _after(
     return scores(table)
 
 
-def _working(model: Any) -> list[Any]:
-    """The steps of a pipeline and of nested ones, without those that do nothing."""
-    if type(model) is not Pipeline:
-        return [] if is_passthrough(model) else [model]
-    return [step for _, part in model.steps for step in _working(part)]
+# ---- Exact structures
 
 
-def _members_in(model: Any) -> list[Any]:
-    """The fitted models inside a wrapper or an ensemble."""
-    if is_a(model, "sklearn.TransformedTargetRegressor"):
-        return [model.regressor_]
-    if is_a(model, "sklearn.CalibratedClassifierCV"):
-        return [part.estimator for part in model.calibrated_classifiers_]
-    members = fitted_value(model, "estimators_")
-    return members if isinstance(members, list) else []
+@final
+@dataclass(frozen=True, eq=False)
+class ModelStructure:
+    """One output of a model with its exact structures, each computed at first use."""
+
+    model: FittedModel
+    output: str  # such as "probability"
+    index: int | None  # the class, or the column of the output
+    # the model's input table; None for a table of numbers
+    schema: TableSchema | None = None
+
+    @cached_property
+    def boxes(self) -> Boxes | None:
+        """The output as a sum of boxes; None if it is no sum of trees."""
+        read = self._read(exact_boxes)
+        return read if isinstance(read, Boxes) else None
+
+    @cached_property
+    def margin_boxes(self) -> Boxes | None:
+        """The output, or the score behind it, as a sum of boxes; else None."""
+        return self.boxes if self.boxes is not None else self.margin.boxes
+
+    @cached_property
+    def margin(self) -> ModelStructure:
+        """The structure of the margin of the same class."""
+        return replace(self, output="margin")
+
+    @cached_property
+    def links(self) -> tuple[LinkedScores, ...]:
+        """Candidates for the output as a link of exact scores, if it is no sum itself.
+
+        A comparison with predictions selects one of them.
+        """
+        from propopt.structures.networks import LogOdds, ScoreLink, Softmax
+
+        if self.output == "margin" or isinstance(self.products, SumOfProducts):
+            return ()
+        classes, index = self.model.classes, self.index or 0
+        n_classes = 0 if classes is None else len(classes)
+        share = replace(self, output="probability")
+        if self.output == "log_odds" and share.boxes is not None:
+            return (LinkedScores((share.boxes,), ScoreLink("logit")),)
+        if self.output == "value" or n_classes <= 2:
+            margin = replace(self, output="log_odds")
+            links: list[Link] = [ScoreLink("logistic")]
+            if self.output == "value":
+                margin, links = self.margin, [ScoreLink("exp"), *links]
+            exact = exact_score(margin.products)
+            if exact is None:
+                return ()
+            return tuple(LinkedScores((exact,), link) for link in links)
+        parts = (replace(self.margin, index=k) for k in range(n_classes))
+        exact_scores = [exact_score(part.products) for part in parts]
+        scores = tuple(s for s in exact_scores if s is not None)
+        if len(scores) < n_classes:
+            return ()
+        if self.output == "log_odds":
+            return (LinkedScores(scores, LogOdds(index)),)
+        # votes that the other classes share, then classes one against the rest
+        shared = tuple(s.scaled(1.0 / (n_classes - 1)) for s in scores)
+        return (
+            LinkedScores(scores, Softmax(index)),
+            LinkedScores(shared, Softmax(index)),
+            LinkedScores((scores[index],), ScoreLink("logistic")),
+        )
+
+    @cached_property
+    def products(self) -> SumOfProducts | Reason:
+        """The output as a sum of products; the reason if it is none."""
+        if self.boxes is not None:
+            return self.boxes
+        from propopt.structures.readers.model_products import exact_products  # if used
+
+        return self._read(exact_products)
+
+    @property
+    def words(self) -> TextStructure | Reason:
+        """The output as a function of a document's words, or the reason why not."""
+        from propopt.structures.tfidf.text_models import read_text_model  # for texts
+
+        return read_text_model(self.model.estimator, self.output, self.index)
+
+    def _read(
+        self, reader: Callable[[Any, ModelOutput, ColumnView], _Read]
+    ) -> _Read | Reason:
+        """The structure that a reader computes; the reason if it cannot."""
+        view = self._view
+        if view is None:
+            return Reason(f"{self.model.name} can only be called")
+        try:
+            return reader(
+                self.model.estimator, ModelOutput(self.output, self.index), view
+            )
+        except UNREADABLE as error:
+            # future versions of libraries may store trees differently
+            reason = (
+                f"its structure cannot be computed: {type(error).__name__}: {error}"
+            )
+            warnings.warn(
+                f"{self.model.name}: {reason}; means and slopes are sampled",
+                InexactBoxesWarning,
+                stacklevel=1,
+            )
+            return Reason(f"{self.model.name}: {reason}")
+
+    @property
+    def _view(self) -> ColumnView | None:
+        if self.schema is not None:
+            return ColumnView.of_schema(self.schema)
+        names, count = self.model.columns, self.model.n_columns
+        if count is None:
+            return None
+
+        def table(points: Points) -> Any:
+            copy = np.array(points)  # a model may write into its input
+            return copy if names is None else pd.DataFrame(copy, columns=list(names))
+
+        return ColumnView.of_numbers(count, table)
 
 
 # ---- Multi-label classifiers
@@ -436,12 +527,11 @@ _INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassif
 """Classes that fit a separate classifier for each label."""
 
 
-def with_label(model: Any, position: int) -> Any:
-    """The binary classifier of one label of a multi-label model."""
+def _with_label(model: Any, position: int) -> Any:
     model = as_estimator(model)
     if type(model) is Pipeline:
         *before, (name, final) = model.steps
-        return Pipeline([*before, (name, with_label(final, position))])
+        return Pipeline([*before, (name, _with_label(final, position))])
     if inherits(model, *_INDEPENDENT):
         return as_estimator(model.estimators_[position])
     is_boosted = FittedModel.of(model).margin is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from sklearn.pipeline import Pipeline
 
@@ -17,19 +18,36 @@ UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError
 """Errors raised by a model that its library stores differently than expected."""
 
 
-def class_name(kind: type) -> str:
-    """The package and the name of a class, such as ``sklearn.Pipeline``."""
-    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+_Lineage: TypeAlias = tuple[tuple[str, bool], ...]
+
+_LINEAGES: Final = WeakKeyDictionary[type, _Lineage]()
+
+
+def lineage(value: object) -> _Lineage:
+    """The names of an object's class and of its bases, and which define a prediction.
+
+    A name has the package and the class, such as ``sklearn.Pipeline``.
+    """
+    kind = type(value)
+    if kind not in _LINEAGES:
+        _LINEAGES[kind] = tuple(
+            (
+                f"{base.__module__.partition('.')[0]}.{base.__name__}",
+                not PREDICTION_METHODS.isdisjoint(vars(base)),
+            )
+            for base in kind.__mro__
+        )
+    return _LINEAGES[kind]
 
 
 def class_name_of(value: object) -> str:
     """The package and the name of the class of an object."""
-    return class_name(type(value))
+    return lineage(value)[0][0]
 
 
 def is_a(value: object, *names: str) -> bool:
     """Whether an object is an instance of one of these classes or of a subclass."""
-    return any(class_name(kind) in names for kind in type(value).__mro__)
+    return any(name in names for name, _ in lineage(value))
 
 
 def inherited(model: object, names: Container[str]) -> str | None:
@@ -37,11 +55,10 @@ def inherited(model: object, names: Container[str]) -> str | None:
 
     A subclass that overrides a prediction method does not count.
     """
-    for kind in type(model).__mro__:
-        name = class_name(kind)
+    for name, predicts in lineage(model):
         if name in names:
             return name
-        if not PREDICTION_METHODS.isdisjoint(vars(kind)):
+        if predicts:
             return None
     return None
 

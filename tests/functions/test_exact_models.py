@@ -60,14 +60,15 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions import wrap
-from propopt.structures import registry, scores
-from propopt.structures.kinds import class_name
+from propopt.structures import scores
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.networks import Monomials
 from propopt.structures.readers.fitted_networks import (
     LINEAR_REGRESSORS,
     NETWORKS,
     step_map,
 )
+from propopt.structures.readers.model_products import exact_link, exact_network
 
 
 def process(kernel, **settings):
@@ -227,7 +228,7 @@ def test_regressors_of_positive_numbers_are_one_product_of_single_columns(model,
         assert len(wrap(model).products.values) == 1
 
 
-ESTIMATORS = {class_name(kind): kind for _, kind in all_estimators()}
+ESTIMATORS = {f"sklearn.{name}": kind for name, kind in all_estimators()}
 
 
 @pytest.mark.parametrize("kind", [ESTIMATORS[name] for name in LINEAR_REGRESSORS])
@@ -402,16 +403,16 @@ def test_outputs_that_are_not_those_of_an_exact_score_are_numerical():
     model.solver = "liblinear"  # its probabilities were no softmax before version 1.8
     assert "differences" in wrap(model, "a").gradient_method
     assert wrap(model, "a", "margin").gradient_method == "exact"
-    assert registry.exact_link(model, "probability", 1, 3) is None
-    assert registry.exact_link(model, "margin", 1, 3) is not None
+    assert FittedModel(model).link("probability", 1) is None
+    assert FittedModel(model).link("margin", 1) is not None
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_subclasses_of_what_is_registered_are_not_read(name):
     kind = ESTIMATORS[name]
     subclass = type(f"Sub{kind.__name__}", (kind,), {})
-    assert registry.exact_network(subclass()) is None
-    assert registry.exact_link(subclass(), "value", 0, 1) is None
+    assert exact_network(subclass()) is None
+    assert exact_link(subclass(), "value", 0, 1) is None
     assert step_map(subclass()) is None
 
 

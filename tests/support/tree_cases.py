@@ -5,9 +5,8 @@ import pandas as pd
 
 import propopt as po
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE, Boxes
-from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import ColumnView
-from propopt.structures.registry import exact_products
+from propopt.structures.readers.model_products import exact_products
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
 N = 400

@@ -11,6 +11,8 @@ from typing import Protocol, final
 import numpy as np
 
 from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.text import Reason
+from propopt.tables.documents import TextDocument
 
 
 # ---- Sets of words: all, all of one size, or random ones
@@ -98,6 +100,13 @@ class SetFunction(SizeMeans, Protocol):
 
     def value(self, bits: Mask, /) -> Values:
         """Values at bits (n, d), shape (n,)."""
+
+
+class TextStructure(Protocol):
+    """A text model with an exact structure: a function of the words of any document."""
+
+    def at(self, document: TextDocument, /) -> SetFunction | Reason:
+        """The output as an exact function of retained words, or the reason why not."""
 
 
 def word_shapley(function: SetFunction) -> Values:

@@ -15,16 +15,21 @@ from sklearn.pipeline import Pipeline
 from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.text import Reason
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.fitted_model import FittedModel, unreadable
 from propopt.structures.kinds import UNREADABLE
+from propopt.structures.readers.model_products import exact_products
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
-from propopt.structures.readers.tree_models import ModelSum, read_trees
-from propopt.structures.registry import exact_products
+from propopt.structures.registry import (
+    ModelSum,
+    final_of,
+    members_in,
+    read_trees,
+    unreadable,
+)
 from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.subsets.sets import TextStructure
 from propopt.structures.tfidf.text_sums import (
     AddedTexts,
     TextLinear,
-    TextStructure,
     members_of,
     read_text_linear,
 )
@@ -239,9 +244,9 @@ def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | 
         trees = read_trees(rest, output, view)
         products = exact_products(rest, output, view) if trees is None else None
     except UNREADABLE as error:
-        return Reason(unreadable(rest, error))
+        return unreadable(rest, error)
     if trees is None:
-        name = type(FittedModel.of(rest).final).__name__
+        name = type(final_of(rest)).__name__
         if isinstance(products, Reason):
             return Reason(f"{name}: {products.reason}")
         return Reason(f"{name} is no sum of trees")
@@ -281,11 +286,12 @@ def _absent(rest: Any) -> float | None:
 
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model combines; the model itself if it combines none."""
-    fitted = FittedModel.of(model)
-    for part in fitted.members:
+    final = final_of(model)
+    members = members_in(final)
+    for part in members:
         yield from _members(part)
-    if not fitted.members:
-        yield fitted.final
+    if not members:
+        yield final
 
 
 # ---- Exact structures of fitted text models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,19 +16,19 @@ from sklearn.preprocessing import Binarizer
 from propopt.base.arrays import Indices, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
-from propopt.structures.fitted_model import unreadable
 from propopt.structures.kinds import UNREADABLE, class_name_of, is_passthrough
 from propopt.structures.readers.model_products import (
+    exact_link,
+    exact_network,
     linear_combination,
     pulled_back,
     steps_of,
 )
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput, floats
-from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
-from propopt.structures.registry import exact_link, exact_network
+from propopt.structures.registry import SUMS, ModelSum, Part, SumRule, unreadable
 from propopt.structures.scores import Network
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import Blocks, SetFunction, all_sets
+from propopt.structures.subsets.sets import Blocks, SetFunction, TextStructure, all_sets
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
@@ -38,13 +38,6 @@ from propopt.structures.tfidf.vectorisers import (
     takes_norm,
 )
 from propopt.tables.documents import TextDocument
-
-
-class TextStructure(Protocol):
-    """A text model with an exact structure: a function of the words of any document."""
-
-    def at(self, document: TextDocument, /) -> SetFunction | Reason:
-        """The output as an exact function of retained words, or the reason why not."""
 
 
 @final
@@ -398,7 +391,7 @@ def read_text_linear(
     try:
         row = linear_row(vectoriser.rest, output)
     except UNREADABLE as error:
-        return Reason(unreadable(vectoriser.rest, error))
+        return unreadable(vectoriser.rest, error)
     if not isinstance(row, LinearRow):
         return row
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)

@@ -26,8 +26,8 @@ from tree_cases import (
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.structures import model_structure
-from propopt.structures.fitted_model import as_estimator
+from propopt.structures import fitted_model
+from propopt.structures.registry import as_estimator
 
 
 HALF = slice(0, 200)
@@ -446,9 +446,9 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
 
 # ---- boxes are read once, checked, and kept
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
-    read, real = [], model_structure.exact_boxes
+    read, real = [], fitted_model.exact_boxes
     monkeypatch.setattr(
-        model_structure,
+        fitted_model,
         "exact_boxes",
         lambda *args: read.append(args[1].name) or real(*args),
     )

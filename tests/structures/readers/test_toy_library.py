@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contribution_program import brute_shapley
+from coalitions import shapley_by_definition
 from scipy.special import expit
 
 import propopt as po
@@ -13,7 +13,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InexactBoxesWarning
 from propopt.functions import wrap
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.fitted_model import READERS, FittedModel
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
@@ -22,6 +22,7 @@ from propopt.structures.readers.tree_nodes import (
     build_tree,
     sum_of_trees,
 )
+from propopt.structures.registry import READERS
 
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -97,7 +98,7 @@ def test_one_line_makes_a_model_of_a_library_known(model):
 
 def test_its_shapley_values_are_those_of_all_coalitions(model):
     found = po.explain(model, NEW, data=X, robustness=0.0)
-    exact = brute_shapley(model.raw, NEW, X)
+    exact = shapley_by_definition(model.raw, NEW, X)
     room = 1e-12 * np.abs(model.heights).sum()
     assert np.allclose(found.attributions, exact, rtol=0.0, atol=room)
     assert np.abs(exact).max() > 0.1
