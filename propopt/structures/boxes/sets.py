@@ -158,28 +158,28 @@ class Sets:
     def contain(self, points: Points) -> Mask:
         """Whether each point's value is in each set, (U, N), for points (N, D)."""
         if len(points) == 1 or len(self) * len(points) <= _FEW:
-            return self._contain_few(points.T[self.column])
+            return self.contain_values(points.T[self.column])
         inside = np.empty((len(self), len(points)), dtype=bool)
         for j in np.unique(self.column):
             of_j = self.column == j
-            inside[of_j] = _contain(self.take(of_j), points[:, j])
+            inside[of_j] = self.take(of_j).contain_values(points[:, j])
         return inside
 
-    def _contain_few(self, values: Array) -> Mask:
-        """The same from values (U, N) of the column of each set, by one comparison."""
+    def contain_values(self, values: Array) -> Mask:
+        """The same for values (U, N) of the column of each set, or (N,) of all sets."""
         inside = (self.low[:, None] < values) & (values <= self.high[:, None])
         absent = np.isnan(values)
         if absent.any():
             inside |= self.missing[:, None] & absent
-        if len(self.members) > 0:
-            coded = np.flatnonzero(self.coded)
-            codes = values[coded].astype(np.intp)
+        coded = np.flatnonzero(self.coded)
+        if len(coded) > 0:
+            codes = (values if values.ndim == 1 else values[coded]).astype(np.intp)
             inside[coded] = self.members[self.group[coded][:, None], codes]
         return inside
 
     def at(self, values: Array) -> Array:
         """Indicators of the sets, all of one column, at values of shape S, (U, S)."""
-        inside = _contain(self, values.ravel()).astype(np.float64)
+        inside = self.contain_values(values.ravel()).astype(np.float64)
         return inside.reshape(len(self), *values.shape)
 
     @property
@@ -197,16 +197,6 @@ class Sets:
         """Probability of each set, of one column, under normals of shape S, (U, S)."""
         shape = (-1, *(1,) * len(normals.shape))
         return normals.shares(self.low.reshape(shape), self.high.reshape(shape))
-
-
-def _contain(sets: Sets, values: Array) -> Mask:
-    """Whether each set, all of one column, contains each value of that column."""
-    inside = (sets.low[:, None] < values) & (values <= sets.high[:, None])
-    inside |= sets.missing[:, None] & np.isnan(values)
-    if sets.coded.any():
-        codes = values.astype(np.intp)
-        inside[sets.coded] = sets.members[sets.group[sets.coded]][:, codes]
-    return inside
 
 
 # ---- Thresholds of transformed columns, as thresholds of the original numbers

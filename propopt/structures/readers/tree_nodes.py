@@ -386,13 +386,21 @@ def _columns(
                     ends=changes,
                     seen=images,
                 )
+            case _ if absent is not None:  # each run has the input value of its end
+                images = np.append(ends[k], np.inf)
+                images[(images > gap[0]) & (images <= gap[1])] = np.nan
+                put = partial(
+                    _TreeRewriter.put_runs,
+                    missing=missing[k],
+                    ends=cuts[k],
+                    seen=images,
+                )
             case _:
                 put = partial(
                     _TreeRewriter.put_numbers,
                     missing=missing[k],
                     ends=ends[k],
                     cuts=cuts[k],
-                    gap=gap,
                 )
         columns[k] = partial(put, column=source.column)
     return columns
@@ -446,49 +454,18 @@ class _TreeRewriter:
         missing: float,
         ends: Array,  # (T,): all thresholds of the input column, increasing
         cuts: Array,  # (T,): the largest numbers with inputs up to these
-        gap: Array,  # (2,): numbers more than the first, up to the last, are missing
     ) -> None:
         """Test numbers after a nondecreasing map."""
-        if len(gap):
-            self._put_around_gap(nodes, column, missing, ends, cuts, gap)
-            return
+        coded = np.isin(nodes, list(self.model.left_codes))
+        if coded.any():
+            images = np.append(ends, np.inf)
+            self.put_runs(nodes[coded], column, missing, cuts, images)
+            nodes = nodes[~coded]
         thresholds = self.model.threshold[nodes]
         self.feature[nodes] = column
         self.threshold[nodes] = cuts[np.searchsorted(ends, thresholds)]
         if not np.isnan(missing):
             self.missing_left[nodes] = missing <= thresholds
-        for node in set(nodes.tolist()) & set(self.model.left_codes):
-            code_ends, runs = code_runs(self.model.left_codes[node])
-            self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
-            self.run_splits[node] = run_split(
-                cuts[np.searchsorted(ends, code_ends)], runs
-            )
-
-    def _put_around_gap(
-        self,
-        nodes: Indices,
-        column: int,
-        missing: float,
-        ends: Array,
-        cuts: Array,
-        gap: Array,
-    ) -> None:
-        """The same, where one of the numbers stands for a missing one."""
-        self.feature[nodes] = column
-        for node in nodes.tolist():
-            listed = self.model.left_codes.get(node)
-            node_ends = (
-                self.model.threshold[[node]] if listed is None else code_runs(listed)[0]
-            )
-            node_ends = np.union1d(node_ends, gap)
-            # the input value of each run, represented by its end
-            images = np.append(node_ends, np.inf)
-            images[(images > gap[0]) & (images <= gap[1])] = np.nan
-            left = self.goes_left(node, np.append(images, missing))
-            self.missing_left[node] = left[-1]
-            self.run_splits[node] = run_split(
-                cuts[np.searchsorted(ends, node_ends)], left[:-1]
-            )
 
     def put_runs(
         self,
