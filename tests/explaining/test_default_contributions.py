@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import cvxpy as cp
 import numpy as np
 import pytest
+from coalitions import shapley_by_definition
 from command_line import done
 from contribution_program import (
-    brute_shapley,
     joint_optimum,
     nearest_of,
     partial_dependences,
@@ -45,7 +45,7 @@ def trees():
     model = GradientBoostingRegressor(n_estimators=25, max_depth=3, random_state=0)
     model.fit(X, Y)
     f = model.predict
-    phi, G = brute_shapley(f, X, X), partial_dependences(f, X, X)
+    phi, G = shapley_by_definition(f, X, X), partial_dependences(f, X, X)
     omega = ((phi - G) ** 2).mean(axis=0)
     places = winsorised_places(X, X)
     return SimpleNamespace(
@@ -122,7 +122,7 @@ ASKED = np.concatenate([NEW, FAR, 5.0 * FAR])
 
 def closed(trees, rows):
     """Each row by itself; and the pieces of it."""
-    f, phi = trees.f, brute_shapley(trees.f, rows, X)
+    f, phi = trees.f, shapley_by_definition(trees.f, rows, X)
     G = partial_dependences(f, rows, X)
     t = f(X) - trees.base
     joint = joint_optimum(trees.phi, trees.G, trees.omega, trees.S, B_OF_8, t)
@@ -370,7 +370,7 @@ def test_joint_parts_that_vanish_move_nothing_continuously(kind):
             def f(x, size=10.0**-k):
                 return additive(x) + size * joint(x)
 
-            told["contributions"] = brute_shapley(f, rows, rows)
+            told["contributions"] = shapley_by_definition(f, rows, rows)
         else:
             f = additive + 10.0**-k * joint
             new = po.explain(f, rows[:9] + 0.1, data=rows)
@@ -416,7 +416,7 @@ def test_all_classes_together_add_up_to_nothing():
         def f(x, c=c):
             return model.predict_proba(x)[:, c]
 
-        phi = brute_shapley(f, rows, rows)
+        phi = shapley_by_definition(f, rows, rows)
         each.append(((phi - partial_dependences(f, rows, rows)) ** 2).mean(axis=0))
     np.testing.assert_allclose(W[0].metric, np.mean(each, axis=0), rtol=1e-9)
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from coalitions import all_orders
 from crafted_archives import (
     craft,
     header_of,
@@ -33,7 +34,6 @@ from explainer_cases import (
     same,
     taken,
 )
-from orders import all_orders
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression

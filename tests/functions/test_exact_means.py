@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
+from coalitions import all_orders
 from column_oracle import enumerated
-from orders import all_orders
 from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer

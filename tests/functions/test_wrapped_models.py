@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from contribution_program import brute_shapley
+from coalitions import shapley_by_definition
 from estimators import sk
 from quiet_boosters import booster
 from sklearn.base import clone
@@ -86,7 +86,7 @@ def agrees(model, answer, *, exact, data=X, target=None, tolerance=EXACT):
     best = po.explain(model, data[:3], data=data[:12], **settings)
     assert best.quantity == function.quantity
     points = data.to_numpy(dtype=np.float64)
-    phi = brute_shapley(numbers(answer, data.columns), points[:3], points[:12])
+    phi = shapley_by_definition(numbers(answer, data.columns), points[:3], points[:12])
     size = np.abs(phi).max()
     assert size > 1e-3  # the model does something
     if exact:
@@ -388,7 +388,7 @@ def test_stumps_in_single_precision_add_up_though_no_column_moves():
     for data in (X, None):
         best = po.explain(model, X[:20], data=data, progress=False)
         answer = numbers(log_odds_of(model), X.columns)
-        phi = brute_shapley(
+        phi = shapley_by_definition(
             answer, X[:20].to_numpy(), X[: N if data is X else 20].to_numpy()
         )
         np.testing.assert_allclose(best.attributions, phi, rtol=0, atol=1e-5)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from coalitions import shapley_by_definition
 from random_trees import boxes_of_trees, random_tree, some_rows
 
 from propopt.base.resources import Budget
@@ -39,23 +40,10 @@ def prepared(read, game):
 
 
 def by_coalitions(read, points, game):
-    """Σ_S |S|! (P − |S| − 1)!/P! (v(S ∪ j) − v(S)) over sets of players."""
-    B, P = game.background, game.n_players
-    player = np.arange(B.shape[1]) if game.players is None else game.players
-    weights = np.full(len(B), 1 / len(B)) if game.weights is None else game.weights
-    sets = np.array(list(itertools.product([False, True], repeat=P)))
-    phi = np.zeros((len(points), P))
-    for x, own in zip(points, phi, strict=True):
-        mixed = np.where(sets[:, None, player], x, B).reshape(-1, B.shape[1])
-        worth = read.value(mixed).reshape(len(sets), -1) @ weights
-        worth = worth.reshape((2,) * P)
-        for j in range(P):
-            gain = np.moveaxis(worth, j, 0)
-            gain = (gain[1] - gain[0]).ravel()
-            size = np.array(list(itertools.product([0, 1], repeat=P - 1))).sum(axis=1)
-            share = [1 / (P * math.comb(P - 1, int(s))) for s in size]
-            own[j] = gain @ share
-    return phi
+    """The definition, for the sum of boxes."""
+    return shapley_by_definition(
+        read.value, points, game.background, game.weights, game.players
+    )
 
 
 pytestmark = pytest.mark.usefixtures("kernels")  # compiled, and by NumPy

@@ -4,10 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from orders import all_orders
+from coalitions import shapley_by_definition
 from subset_oracle import assert_means, masks
 
-import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.word_limits import WordRegression
 from propopt.structures.subsets import sizes
@@ -267,8 +266,7 @@ def test_enumerated_added_and_none():
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_values_are_those_of_all_sets(d, seed):
     f = drawn(d, seed=seed)
-    function = po.wrap(lambda bits: f.value(bits > 0.5))
-    expected = all_orders(function, np.ones((1, d)), np.zeros((1, d)))[0]
+    expected = shapley_by_definition(f.value, np.ones((1, d)), np.zeros((1, d)))[0]
     np.testing.assert_allclose(word_shapley(f), expected, atol=1e-12)
 
 

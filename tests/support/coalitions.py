@@ -1,37 +1,46 @@
-"""Shapley values by the definition: every coalition, by calling the model."""
+"""Shapley values by the definition: every coalition, by calling the function."""
 
-from collections.abc import Callable
 from math import comb
 
 import numpy as np
 import pandas as pd
 
 
-def shapley_by_definition(
-    f: Callable, rows: pd.DataFrame, background: pd.DataFrame
-) -> np.ndarray:
-    """φ (N, D) of f against background rows; columns keep their dtypes."""
-    both = pd.concat([background, rows], ignore_index=True).astype(rows.dtypes)
-    n_rows, n_columns = rows.shape
-    n_background = len(background)
-    sets = np.arange(2**n_columns)
-    # which row of the stacked table each cell comes from: (N, 2^D, B, D)
-    known = (sets[:, None] >> np.arange(n_columns)) % 2 == 1
-    own = n_background + np.arange(n_rows)[:, None, None, None]
+def shapley_by_definition(f, rows, background, weights=None, players=None):
+    """φ (N, P) of f for rows and a background, both arrays or tables, with dtypes.
+
+    φ_j = Σ_S |S|! (P − |S| − 1)!/P! (v(S ∪ j) − v(S)), for the mean v over the
+    background.
+    """
+    parts = [pd.DataFrame(part) for part in (background, rows)]
+    both = pd.concat(parts, ignore_index=True).astype(parts[1].dtypes)
+    (n_background, n_columns), n_rows = parts[0].shape, len(rows)
+    players = np.arange(n_columns) if players is None else players
+    n_players = int(players.max()) + 1
+    sets = np.arange(2**n_players)
+    # which row of the stacked table each cell comes from: (N, 2^P, B, D)
+    present = (sets[:, None] >> np.arange(n_players)) % 2 == 1
+    row = n_background + np.arange(n_rows)[:, None, None, None]
     other = np.arange(n_background)[None, None, :, None]
-    source = np.where(known[None, :, None, :], own, other).reshape(-1, n_columns)
+    source = np.where(present[None, :, None, players], row, other)
     mixed = pd.DataFrame(
         {
-            name: both[name].take(source[:, j]).reset_index(drop=True)
-            for j, name in enumerate(rows.columns)
+            name: both[name].take(part).reset_index(drop=True)
+            for name, part in zip(both, source.reshape(-1, n_columns).T, strict=True)
         }
     )
-    worth = np.asarray(f(mixed), float).reshape(n_rows, len(sets), n_background)
-    worth = worth.mean(axis=2)
-    phi = np.zeros((n_rows, n_columns))
-    for j in range(n_columns):
-        for S in sets[~known[:, j]]:
-            size = int(known[S].sum())
-            weight = 1.0 / (n_columns * comb(n_columns - 1, size))
+    worth = f(mixed if isinstance(rows, pd.DataFrame) else mixed.to_numpy())
+    worth = np.asarray(worth, float).reshape(n_rows, len(sets), n_background)
+    worth = np.average(worth, axis=2, weights=weights)
+    phi = np.zeros((n_rows, n_players))
+    for j in range(n_players):
+        for S in sets[~present[:, j]]:
+            weight = 1.0 / (n_players * comb(n_players - 1, int(present[S].sum())))
             phi[:, j] += weight * (worth[:, S | (1 << j)] - worth[:, S])
     return phi
+
+
+def all_orders(function, points, background):
+    """The same for a wrapped function, by its encoded columns."""
+    X, B = (function.read(part)[0] for part in (points, background))
+    return shapley_by_definition(function.value_at, X, B)

@@ -1,6 +1,5 @@
 """The default program of contributions, by brute force and dense linear algebra."""
 
-import itertools
 import math
 
 import numpy as np
@@ -14,23 +13,6 @@ def partial_dependences(f, X, B):
         rows[:, j] = X[n, j]
         G[n, j] = f(rows).mean() - f(B).mean()
     return G
-
-
-def brute_shapley(f, X, B):
-    """By all sets of columns, against all rows of a background."""
-    (N, D), phi = X.shape, np.zeros(X.shape)
-    worth = {}
-    for size in range(D + 1):
-        for S in itertools.combinations(range(D), size):
-            rows = np.repeat(B[None], N, axis=0)
-            rows[:, :, list(S)] = X[:, None, list(S)]
-            worth[S] = f(rows.reshape(-1, D)).reshape(N, len(B)).mean(axis=1)
-    for S, value in worth.items():
-        for j in set(range(D)) - set(S):
-            weight = math.factorial(len(S)) * math.factorial(D - len(S) - 1)
-            joined = worth[tuple(sorted((*S, j)))]
-            phi[:, j] += weight / math.factorial(D) * (joined - value)
-    return phi
 
 
 def winsorised_places(X, data):

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from baseline_checks import Z, worst_z
+from coalitions import all_orders
 from numpy.testing import assert_allclose, assert_array_equal
-from orders import all_orders
 from refusals import refusals
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer

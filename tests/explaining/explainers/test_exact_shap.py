@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from orders import all_orders
+from coalitions import all_orders
 from random_trees import boxes_of_trees
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from orders import all_orders
+from coalitions import all_orders
 
 from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput, MissingExtra
