@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from coalitions import shapley_by_definition
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -36,9 +37,13 @@ THREE = np.digitize(Y, [-0.7, 0.7])
 ROWS, BACKGROUND = X.iloc[:4], X.iloc[30:47]
 
 
-def boosted(target, **settings):
-    model = HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=12, **settings)
-    return model.set_params(categorical_features=["d"]).fit(X, target)
+BOOSTED = HistGradientBoostingClassifier(
+    max_iter=15, max_leaf_nodes=12, categorical_features=["d"]
+)
+
+
+def boosted(target):
+    return clone(BOOSTED).fit(X, target)
 
 
 def linked_of(function, data=X):
@@ -46,58 +51,70 @@ def linked_of(function, data=X):
     return CheckedLink.of(function, points, labels)
 
 
-def against_the_definition(function, f):
-    """The largest difference, over the largest value."""
-    link = linked_of(function)
-    known = LinkedShapley(link.linked, Game(function.read(BACKGROUND)[0]))
-    found = known.values(function.read(ROWS)[0])
-    truth = shapley_by_definition(f, ROWS, BACKGROUND)
-    return np.abs(found - truth).max() / np.abs(truth).max()
+NUMBERS = X[["b", "c", "e"]]
+FOREST = RandomForestClassifier(20, min_samples_leaf=20, random_state=0)
+COUNTS = HistGradientBoostingRegressor(loss="poisson", max_iter=15)
+ENCODED = make_pipeline(
+    make_column_transformer((OneHotEncoder(), ["d"]), remainder="passthrough"),
+    LogisticRegression(),
+)
+TEXTS = NUMBERS.assign(d=X["d"].astype(object))
+CASES = {
+    **{
+        f"class {k} of three": (BOOSTED, X, THREE, ("probability", k), Softmax(k))
+        for k in range(3)
+    },
+    **{
+        f"class {k} of two": (BOOSTED, X, TWO, ("probability", k), None)
+        for k in range(2)
+    },
+    "counts": (
+        COUNTS.set_params(categorical_features=["d"]),
+        X,
+        np.exp(Y / 3),
+        ("value", None),
+        ScoreLink("exp"),
+    ),
+    "forest": (FOREST, NUMBERS, TWO, ("log_odds", 1), ScoreLink("logit")),
+    **{
+        f"{name}, {len(np.unique(labels))} classes": (
+            model,
+            data,
+            labels,
+            ("probability", 1),
+            None,
+        )
+        for name, model, data in (
+            ("logistic", LogisticRegression(), NUMBERS),
+            ("Gaussian", GaussianNB(), NUMBERS),
+            ("encoded", ENCODED, TEXTS),
+        )
+        for labels in (TWO, THREE)
+    },
+}
 
 
-@pytest.mark.parametrize("target", [0, 1, 2])
-def test_probabilities_of_each_class(target):
-    model = boosted(THREE)
-    function = po.wrap(model, target=target, output="probability", data=X)
-    assert linked_of(function).linked.link == Softmax(target)
-    error = against_the_definition(
-        function, lambda rows: model.predict_proba(rows)[:, target]
-    )
-    assert error < 1e-13
+def answer(model, output, k):
+    """The values of a model by its own methods."""
+    if output == "value":
+        return model.predict
+    if output == "probability":
+        return lambda rows: model.predict_proba(rows)[:, k]
+    return lambda rows: np.subtract(*np.log(model.predict_proba(rows)).T[[k, 1 - k]])
 
 
-@pytest.mark.parametrize("target", [False, True])
-def test_probabilities_of_two_classes(target):
-    model = boosted(Y > 0)
-    function = po.wrap(model, target=target, output="probability", data=X)
-    error = against_the_definition(
-        function, lambda rows: model.predict_proba(rows)[:, int(target)]
-    )
-    assert error < 1e-13
-
-
-def test_counts_have_a_logarithm_behind():
-    model = HistGradientBoostingRegressor(loss="poisson", max_iter=15)
-    model.set_params(categorical_features=["d"]).fit(X, np.exp(Y / 3))
-    function = po.wrap(model, data=X)
-    assert linked_of(function).linked.link == ScoreLink("exp")
-    assert against_the_definition(function, model.predict) < 1e-13
-
-
-def test_log_odds_of_a_forest():
-    numbers = X[["b", "c", "e"]]
-    forest = RandomForestClassifier(20, min_samples_leaf=20, random_state=0)
-    forest.fit(numbers, Y > 0)
-    best = po.explain(
-        forest, numbers.iloc[:3], data=numbers.iloc[:15], output="log_odds"
-    )
-
-    def log_odds(rows):
-        p = forest.predict_proba(rows)[:, 1]
-        return np.log(p) - np.log1p(-p)
-
-    truth = shapley_by_definition(log_odds, numbers.iloc[:3], numbers.iloc[:15])
+@pytest.mark.parametrize("name", CASES)
+def test_contributions_are_those_of_all_coalitions(name):
+    model, data, y, (output, k), link = CASES[name]
+    model.fit(data, y)
+    function = po.wrap(model, target=k, output=output, data=data)
+    if link is not None:
+        assert linked_of(function, data).linked.link == link
+    rows, background = data.iloc[:4], data.iloc[30:47]
+    best = po.explain(function, rows, data=background, robustness=0)
+    truth = shapley_by_definition(answer(model, output, k), rows, background)
     assert best.target_error == 0.0
+    assert "from its scores" in best.parameters["contributions"]
     assert best.contributions == pytest.approx(truth, abs=1e-12)
 
 
@@ -156,28 +173,3 @@ def test_what_cannot_be_afforded_is_sampled_with_its_error():
     assert link.steps_of_row(100) > MOST_LINK_STEPS
     assert best.target_error > 0.0
     assert "orders of the features" in best.parameters["contributions"]
-
-
-@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("name", ["logistic", "Gaussian", "pipeline"])
-def test_probabilities_of_additive_scores(name, labels):
-    numbers = X[["b", "c", "e"]]
-    if name == "pipeline":
-        numbers = numbers.assign(d=X["d"].astype(object))
-        codes = make_column_transformer(
-            (OneHotEncoder(), ["d"]), remainder="passthrough"
-        )
-        model = make_pipeline(codes, LogisticRegression())
-    else:
-        model = {"logistic": LogisticRegression, "Gaussian": GaussianNB}[name]()
-    model.fit(numbers, labels)
-    rows, background = numbers.iloc[:3], numbers.iloc[20:60]
-    best = po.explain(
-        model, rows, data=background, output="probability", target=1, robustness=0
-    )
-    truth = shapley_by_definition(
-        lambda table: model.predict_proba(table)[:, 1], rows, background
-    )
-    assert best.target_error == 0.0
-    assert "from its scores" in best.parameters["contributions"]
-    assert best.contributions == pytest.approx(truth, abs=1e-13)
