@@ -130,7 +130,6 @@ class Limits:
     alpha: Array  # (n, D): Q(z_j = 1)
     log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
     standard_errors: Attributions | None = None
-    intercept_error: Values | None = None  # shape (n,)
     n_draws: int = 0  # around each row, for estimates
     evaluations: int = 0  # of the function
 

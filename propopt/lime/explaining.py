@@ -669,7 +669,7 @@ def _explained(
             advance(len(parts[-1]))
         return np.concatenate(parts)
 
-    d, source, reason = document.n_words, EXACT, ""
+    d, source = document.n_words, EXACT
     means: WordMeans | None = None
     try:
         if refusal or not isinstance(checked.words, Reason):
@@ -685,39 +685,35 @@ def _explained(
     except InvalidInput as error:
         refusal = str(error)
     unknown = np.full(d, np.nan)
-    if means is None or refusal:
-        record = LimeRecord(
-            label=label,
-            names=document.words,
-            coefficients=unknown,
-            errors=unknown,
-            intercept=np.nan,
-            value=checked.value,
-            alpha=unknown,
-            log_weight=np.nan,
-            effective_share=np.nan,
-            source=NO_COEFFICIENTS,
-            reason=refusal,
-            document=document,
-        )
-        return record, None
-    if isinstance(checked.words, Reason):
-        reason = checked.words.reason
-    result, bits = limits_of(means, np.array([law.bandwidth])), law.bits(d)
-    errors = result.standard_errors
     record = LimeRecord(
         label=label,
         names=document.words,
+        coefficients=unknown,
+        errors=unknown,
+        intercept=np.nan,
+        value=checked.value,
+        alpha=unknown,
+        log_weight=np.nan,
+        effective_share=np.nan,
+        source=NO_COEFFICIENTS,
+        reason=refusal,
+        document=document,
+    )
+    if means is None or refusal:
+        return record, None
+    words = checked.words
+    result, bits = limits_of(means, np.array([law.bandwidth])), law.bits(d)
+    errors = result.standard_errors
+    record = replace(
+        record,
         coefficients=result.coefficients[0],
         errors=np.zeros(d) if errors is None else errors[0],
         intercept=float(result.intercept[0]),
-        value=checked.value,
         alpha=bits.alpha[0],
         log_weight=float(bits.log_weight[0]),
         effective_share=law.effective_share(d),
         source=source,
-        reason=reason,
-        document=document,
+        reason=words.reason if isinstance(words, Reason) else "",
     )
     return record, means
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Indices, Points, Values
-from propopt.base.checks import read_count, read_level, read_option, read_positive
+from propopt.base.checks import read_count, read_level, read_positive
 from propopt.base.declared import field, transient
 from propopt.base.document import (
     Bar,
@@ -739,32 +739,22 @@ class LimeExplanation(
         return self._split(self._flat_means(n_samples))
 
     def intervals(
-        self,
-        level: float = RUN_LEVEL,
-        *,
-        of: Literal["runs", "limits"] = "runs",
-        n_samples: int | None = None,
+        self, level: float = RUN_LEVEL, *, n_samples: int | None = None
     ) -> Any:
-        """The lower and upper ends between which coefficients fall, by a normal law.
+        """The lower and upper ends between which single runs fall, by a normal law.
 
         Parameters
         ----------
         level : float
-            Between 0 and 1: the share of single runs for each coefficient. For limits
-            it is the confidence level.
-        of : {"runs", "limits"}
-            ``"runs"`` gives the range of single runs around their mean, which
-            :meth:`expected` computes. ``"limits"`` gives confidence intervals of
-            estimated limits.
+            Between 0 and 1: the share of single runs for each coefficient.
         n_samples : int, optional
-            The samples of one run; by default those of the explanation. It is not used
-            for limits.
+            The samples of one run; by default those of the explanation.
 
         Returns
         -------
         array (N, D, 2), or list of arrays (d, 2)
-            Lower and upper ends in units of the output, a list for documents. NaN where
-            LIME has no coefficients.
+            Lower and upper ends in units of the output, a list for documents, around
+            the mean that :meth:`expected` computes. NaN where LIME has no coefficients.
 
         Raises
         ------
@@ -774,11 +764,6 @@ class LimeExplanation(
             If the explanation was loaded, and its file does not have the runs.
         """
         share = read_level(level)
-        if read_option(of, Literal["runs", "limits"], "of") == "limits":
-            errors = self.flat_errors
-            middle = self.flat_coefficients
-            size = 0.0 * middle if errors is None else errors
-            return self._split(normal_interval(middle, size, share))
         middle, size = self._flat_means(n_samples), self._flat_noise(n_samples)
         return self._split(normal_interval(middle, size, share))
 

@@ -378,7 +378,7 @@ def estimate_limits(
 
         pooled = Pooled.of(batch, cost, first).enough(draws)
     draws.warn_if_larger(pooled.error)
-    slopes, means, intercepts = pooled.blocks
+    slopes, means = pooled.blocks
     tilts = law.tilts(points, widths)
     return Limits(
         slopes.mean(axis=0),
@@ -386,7 +386,6 @@ def estimate_limits(
         np.stack([tilt.alpha for tilt in tilts], axis=1),
         np.sum([tilt.log_weight for tilt in tilts], axis=0),
         standard_errors=error_of_blocks(slopes),
-        intercept_error=error_of_blocks(intercepts),
         n_draws=pooled.n_draws,
         evaluations=pooled.evaluations,
     )
@@ -431,7 +430,7 @@ def _estimates(
     uniforms: Array,  # (B, s, D): uniform numbers of the samples around each row
     n_outside: int,  # see terms
 ) -> BlockEstimates:
-    """The estimates of each block of draws: β (B, n, D), E_Q f and β_0 (B, n)."""
+    """The estimates of each block of draws: β (B, n, D) and E_Q f (B, n)."""
     n_blocks, size, width = uniforms.shape
     shape = len(points), n_blocks, size, width
     copies = np.broadcast_to(uniforms, shape)
@@ -443,8 +442,7 @@ def _estimates(
     fit = cross_fitted(terms(copies, alpha, n_outside), values)
     # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
     spread = np.sqrt(alpha * (1.0 - alpha))
-    slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
-    return slopes, fit.means, fit.means - (alpha * slopes).sum(axis=-1)
+    return fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0), fit.means
 
 
 def checked_products(

@@ -85,21 +85,6 @@ def legend_below(axes: Axes, columns: int = 1) -> None:
     )
 
 
-def whiskers(axes: Axes, values: Array, errors: Array) -> None:
-    """Draw intervals of two standard errors around horizontal values."""
-    if errors.any():
-        axes.errorbar(
-            values,
-            np.arange(len(values)),
-            xerr=2.0 * errors,
-            fmt="none",
-            ecolor="0.25",
-            elinewidth=0.9,
-            capsize=2.0,
-            zorder=4,
-        )
-
-
 # ---- Signs that are uncertain
 
 

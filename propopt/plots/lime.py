@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,24 +12,20 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from propopt.base.arrays import Indices
 from propopt.base.checks import did_you_mean, read_count
+from propopt.base.document import Bars
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.lime.exact_limits import cell_coefficients
-from propopt.lime.explanation import LimeExplanation
+from propopt.lime.explanation import RUN_LEVEL, LimeExplanation
 from propopt.plots.attributions import (
-    LOWERS,
     OPTIMIZED_COLOUR,
     OTHERS,
-    RAISES,
     axes_or_new,
-    largest,
-    legend_below,
     styled,
-    whiskers,
 )
+from propopt.plots.blocks import draw_bars
 from propopt.tables.frames import listed
 
 
@@ -453,12 +450,11 @@ def lime_coefficients(
     n_features: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the coefficients of one row or text, with the noise of one run of LIME.
+    """Draw the coefficients of one row or text, with the range of single runs of LIME.
 
-    Dots are the limits of coefficients. Bands show two standard deviations of one run
-    of ``explanation.n_samples`` around the mean of such runs, which is a tick: the
-    ridge, and the row itself as a sample, move it away from the dot. Whiskers show two
-    standard errors of estimated coefficients.
+    Bars are the limits of coefficients. Lines across them show where 95 % of single
+    runs of ``explanation.n_samples`` fall: around the mean of such runs, which the
+    ridge, and the row itself as a sample, move away from the limit.
 
     Parameters
     ----------
@@ -468,7 +464,7 @@ def lime_coefficients(
         Its name in the index of X, or its position where X had no names; by default the
         first.
     n_features : int
-        The number of columns or words to draw, the largest.
+        The number of columns or words to draw, the largest; at most 15.
     ax : matplotlib Axes, optional
         The axes of the plot; by default those of a new figure.
 
@@ -493,63 +489,18 @@ def lime_coefficients(
     >>> len(axes.get_yticklabels())
     2
     """
-    n, errors = explanation.position(row), explanation.standard_errors
-    errors = None if errors is None or not np.any(errors[n]) else errors[n]
+    n, count = explanation.position(row), read_count(n_features, "n_features")
     record = explanation.records[n]
     if not record.has_coefficients:
         reason = f"LIME has no coefficients for this document: {record.reason}"
         raise Refused(f"lime_coefficients: {reason}")
-    coefficients = record.coefficients
-    shown = largest(coefficients, read_count(n_features, "n_features"))
-    axes = axes_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    positions = np.arange(len(shown))
-    _draw_noise(axes, explanation, n, shown)
-    if errors is not None:
-        whiskers(axes, coefficients[shown], errors[shown])
-    colours = [RAISES if value >= 0 else LOWERS for value in coefficients[shown]]
-    label = "exact limit" if errors is None else "estimated limit, 2 errors"
-    axes.scatter(coefficients[shown], positions, s=26, c=colours, zorder=4, label=label)
-    axes.use_sticky_edges = False  # dots would be cut at the edges of bars
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
-    names = [matplotlib_text(shortened(name)) for name, _ in explanation.as_list(row)]
-    axes.set_yticks(positions, names[: len(shown)])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    label = _explained(explanation, 48)
-    axes.set(xlabel=f"LIME coefficient, {label}")
-    axes.locator_params(axis="x", nbins=5)
-    legend_below(axes)
+    block = explanation.document(row).blocks[0]
+    assert isinstance(block, Bars), "a document begins with its coefficients"
+    bars = [replace(bar, name=shortened(bar.name)) for bar in block.rows[:count]]
+    caption = f"LIME coefficient, {_explained(explanation, 48)}"
+    if any(bar.line for bar in bars):
+        runs = f"{100.0 * RUN_LEVEL:g} % of runs of {explanation.n_samples:,} samples"
+        caption += f"; lines: {runs}"
+    axes = draw_bars(Bars(bars, caption), ax)
     axes.set_title(_title(explanation, n), loc="right", fontsize="medium")
-    return styled(axes)
-
-
-def _draw_noise(
-    axes: Axes, explanation: LimeExplanation, n: int, shown: Indices
-) -> None:
-    """Draw the mean of runs and two standard deviations, if they are available."""
-    positions = np.arange(len(shown))
-    means, noise = (
-        explanation.expected()[n][shown],
-        explanation.available_noise[n][shown],
-    )
-    if np.isnan(means).any():
-        return
-    if not np.isnan(noise).any():
-        axes.barh(
-            positions,
-            4.0 * noise,
-            left=means - 2.0 * noise,
-            height=0.55,
-            color="0.86",
-            zorder=1,
-            label=f"one run of {explanation.n_samples:,} samples, ± 2 sd",
-        )
-    axes.scatter(
-        means,
-        positions,
-        marker="|",
-        s=130,
-        c="0.35",
-        linewidths=1.4,
-        zorder=3,
-        label="mean of runs",
-    )
+    return axes

@@ -51,21 +51,18 @@ def names_below(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called):
+def test_bars_are_the_largest_coefficients_and_lines_the_range_of_runs(lime, called):
     _, ax = plt.subplots()
     axes = po.plots.lime_coefficients(lime, ax=ax)
     assert axes is ax
-    ticks, dots = axes.collections[:2]
     order = np.argsort(-np.abs(lime.coefficients[0]))
-    noise, mean = lime.noise()[0, order], lime.expected()[0, order]
-    offsets = [np.asarray(x.get_offsets())[:, 0] for x in (dots, ticks)]
-    assert offsets[0] == pytest.approx(lime.coefficients[0, order])
-    assert offsets[1] == pytest.approx(mean)
-    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
-    bands = np.stack([mean - 2.0 * noise, mean + 2.0 * noise], axis=1)
-    assert np.array(ends) == pytest.approx(bands)
-    # estimates have whiskers
-    assert len(po.plots.lime_coefficients(called).containers) > 1
+    drawn = sorted((p for p in axes.patches if p.get_width()), key=lambda p: p.get_y())
+    widths = [bar.get_width() for bar in drawn]
+    assert widths == pytest.approx(lime.coefficients[0, order])
+    lines = [line.get_xdata() for line in axes.lines if np.ptp(line.get_xdata()) > 0]
+    assert np.array(lines) == pytest.approx(lime.intervals()[0, order])
+    assert "95 % of runs of 300" in axes.get_xlabel()
+    assert po.plots.lime_coefficients(called, n_features=1).get_title(loc="right")
 
 
 def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(
@@ -77,7 +74,7 @@ def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(
     assert len(below) == 5
     assert f"number {first}"[-2:] in below[0] or "…" in below[0]
     assert "r1" in axes.get_title(loc="right")
-    axes = po.plots.lime_coefficients(named, n_features=30)
+    axes = po.plots.lime_coefficients(named, n_features=15)
     axes.figure.canvas.draw()
     boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
@@ -92,7 +89,7 @@ def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(
     # a figure of several pictures has one legend
     write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
     drawing = (tmp_path / "x.svg").read_text()
-    assert drawing.count("mean of runs") == drawing.count("exact limit") == 1
+    assert drawing.count("<!-- raises -->") == drawing.count("<!-- lowers -->") == 1
 
 
 def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
@@ -194,37 +191,27 @@ def words():
     return po.lime.text_limits(score, TEXTS)
 
 
-def test_dots_of_words_are_coefficients_and_bands_those_of_runs(words):
+def test_words_have_bars_and_documents_without_coefficients_are_refused(words):
     axes = po.plots.lime_coefficients(words)
-    own = words.records[0].coefficients
-    order = np.argsort(-np.abs(own), kind="stable")
-    assert names_below(axes) == [
-        matplotlib_text(words.records[0].names[j]) for j in order
-    ]
-    dots = np.asarray(axes.collections[1].get_offsets())
-    assert dots[:, 0] == pytest.approx(own[order])
-    axes = po.plots.lime_coefficients(words, "second", n_features=1)
-    bin_index = int(np.argmax(np.abs(words.records[1].coefficients)))
-    (band,) = axes.patches
-    noise, mean = words.noise()[1][bin_index], words.expected()[1][bin_index]
-    assert band.get_width() == pytest.approx(4 * noise)
-    assert band.get_x() == pytest.approx(mean - 2 * noise)
+    record = words.records[0]
+    order = np.argsort(-np.abs(record.coefficients), kind="stable")
+    assert names_below(axes) == [matplotlib_text(record.names[j]) for j in order]
+    second = words.records[1]
+    (line, _) = po.plots.lime_coefficients(words, "second", n_features=1).lines
+    largest = int(np.argmax(np.abs(second.coefficients)))
+    assert line.get_xdata() == pytest.approx(words.intervals()[1][largest])
     for draw in (po.plots.lime_coefficients, po.plots.lime_path):
         with pytest.raises(Refused, match="there is no word in it"):
             draw(words, "none")
 
 
-def test_estimates_have_whiskers():
+def test_estimated_paths_have_bands_of_errors():
     text = " ".join(f"w{j}" for j in range(20))
     lime = po.lime.text_limits(
         lambda ts: [len(t) ** 0.5 for t in ts], [text], n_samples=200
     )
-    axes = po.plots.lime_coefficients(lime)
-    assert len(axes.containers) > 1
-    labels = axes.get_legend_handles_labels()[1]
-    assert "estimated limit, 2 errors" in labels
     path = po.plots.lime_path(lime, n_features=2, widths=[0.2, 0.3])
-    assert len(path.collections) == 2  # bands of errors
+    assert len(path.collections) == 2
 
 
 def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():

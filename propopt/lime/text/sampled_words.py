@@ -293,12 +293,10 @@ class SampledWords(Sampler):
         result = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in result])
         intercept = np.array([limits.intercept for limits in result])
-        correction = _correction(coefficients)
         return WordCoefficients(
             coefficients.mean(axis=0),
             intercept.mean(axis=0),
-            correction[:, None] * error_of_blocks(coefficients),
-            correction * error_of_blocks(intercept),
+            _correction(coefficients)[:, None] * error_of_blocks(coefficients),
         )
 
     @property

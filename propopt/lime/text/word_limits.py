@@ -183,7 +183,6 @@ class WordCoefficients:
     intercept: Values  # (K,): β_0
     # (K, d): of estimated coefficients; None if they are exact
     standard_errors: Array | None = None
-    intercept_error: Values | None = None  # shape (K,)
 
 
 @final

@@ -133,19 +133,14 @@ def test_lists_and_the_top_have_the_largest_first(either):
         either.as_list("z")
 
 
-def test_intervals_are_where_runs_or_limits_are(either):
+def test_intervals_are_the_ranges_of_single_runs(either):
     both = zip(either.intervals(0.6827, n_samples=250), either.noise(250), strict=True)
     for ends, noise in both:
         assert ends.shape == (*noise.shape, 2)
         np.testing.assert_allclose(np.diff(ends)[..., 0], 2.0 * noise, rtol=1e-4)
     centres = [ends.mean(axis=-1) for ends in either.intervals(n_samples=250)]
     near(centres, either.expected(250), rtol=1e-12, atol=1e-15)
-    frame, of_limits = either.to_frame(), either.intervals(0.9545, of="limits")
-    for n, name in enumerate(either.row_names):
-        known = frame.loc[frame[frame.columns[0]] == name, "standard_error"]
-        apart = of_limits[n][:, 1] - either.coefficients[n]
-        np.testing.assert_allclose(apart, 2.0 * known, rtol=1e-4, atol=1e-12)
-    for wrong in ({"level": 1.0}, {"level": "high"}, {"of": "both"}):
+    for wrong in ({"level": 1.0}, {"level": "high"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             either.intervals(**wrong)
     # runs of other samples are those of an explanation of as many
