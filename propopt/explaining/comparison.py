@@ -74,7 +74,6 @@ class _TargetSettings:
         cls, settings: CheckedSettings, model: Any, data: Any, X: Any
     ) -> _TargetSettings:
         """From a model and its table."""
-        settings.refuse_settings_of_other_kinds()
         replace(settings, graph=None).refuse_joint_settings()  # versions share a graph
         # one program for both versions: main effects would belong to one of them
         settings = replace(settings, offset=None)

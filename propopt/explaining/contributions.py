@@ -21,7 +21,7 @@ from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.means import CheckedLink, CheckedStructure
 from propopt.laws.background import Background, affordable_rows
-from propopt.laws.data_law import MOST_ROWS, Reference
+from propopt.laws.data_law import MOST_ROWS, Reference, canonical
 from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
@@ -289,16 +289,19 @@ class ContributionRule:
             ready = self._ready
         if ready is None:
             return None
-        if self.background.is_whole:
-            return checkpointed_array("shapley", partial(ready.values, points), points)
-        values = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
-        return np.ascontiguousarray(values.transpose(1, 0, 2))
+        return self._values(ready, points)
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
         """Exact values for a link of trees, if all sets of columns can be afforded."""
         ready, checked = self._ready_link, self._checked_link
         if ready is None or checked is None or not checked.holds(points, prediction):
             return None
+        return self._values(ready, points)
+
+    def _values(
+        self, ready: BoxShapley | ProductShapley | LinkedShapley, points: Points
+    ) -> Array:
+        """Values against the whole background (N, D), or of its blocks (10, N, D)."""
         if self.background.is_whole:
             return checkpointed_array("shapley", partial(ready.values, points), points)
         values = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
@@ -420,5 +423,5 @@ def observed_means(points: Points) -> Array:
 
 def _words_of(points: Points) -> list[int]:
     """The values of a row as integers for a seed; all NaN, and both zeros, agree."""
-    plain = np.where(np.isnan(points), np.nan, points + 0.0).astype("<f8")
-    return np.frombuffer(hashlib.sha256(plain.tobytes()).digest(), "<u4").tolist()
+    content = canonical(points).astype("<f8").tobytes()
+    return np.frombuffer(hashlib.sha256(content).digest(), "<u4").tolist()

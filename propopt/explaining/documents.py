@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any, Final, final
@@ -85,6 +85,7 @@ class DocumentsProblem(ExplanationProblem):
         progress: bool | None = None,
     ) -> DocumentsProblem:
         """The problem of some texts with all words in the vocabulary."""
+        settings.refuse(cls.inapplicable(settings))
         points, labels = function.read(X)
         return cls(
             settings=settings,
@@ -94,6 +95,28 @@ class DocumentsProblem(ExplanationProblem):
             labels=labels,
             progress=progress,
         )
+
+    @staticmethod
+    def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
+        """Settings of tables, and of draws that documents do not need."""
+        reasons = {
+            "scale": "words have no scale; attributions are in units of the output",
+            "metric": "shared words have equal weights; leave it out",
+            "offset": "words are present or absent, without main effects; leave it out",
+            "groups": "each word is a player; leave it out",
+            "sample_weight": "the background is the empty text, not rows; leave it out",
+        }
+        if settings.sampling.precision or settings.sampling.max_evaluations:
+            reasons["sampling"] = (
+                "effects of words are exact and need one text each; leave out "
+                "precision and max_evaluations"
+            )
+        if not isinstance(settings.law, TextLaw) and settings.law != "none":
+            reasons["law"] = (
+                "for documents expected 'auto' or 'none' (effects of deleting single "
+                f"words), or a TextLaw of propopt.lime, got {settings.law!r}"
+            )
+        return reasons
 
     @cached_property
     def robust(self) -> SharedRobustness:
@@ -114,7 +137,10 @@ class DocumentsProblem(ExplanationProblem):
         """The targets of all words: effects, limits of LIME, or contributions."""
         before = self.function.calls.rows
         parts = self.settings.kind == "contributions"
-        aim = self._parts() if parts else self._of_law(law)
+        if parts:
+            aim = self._parts()
+        else:
+            aim = self._limits(law) if isinstance(law, TextLaw) else self._effects()
         estimate = replace(
             aim,
             evaluations=self.function.calls.rows - before,
@@ -129,16 +155,6 @@ class DocumentsProblem(ExplanationProblem):
         empty = (x.without(np.zeros(x.n_words, bool)) for x in self.documents)
         base = self.function.texts_value(empty)
         return Targets(estimate=estimate, base=base, prediction=values)
-
-    def _of_law(self, law: LawChoice | TextLaw) -> Estimate:
-        if isinstance(law, TextLaw):
-            return self._limits(law)
-        if law not in ("auto", "none"):
-            raise InvalidInput(
-                "law: for documents expected 'auto' or 'none' (effects of deleting "
-                f"single words), or a TextLaw of propopt.lime, got {law!r}"
-            )
-        return self._effects()
 
     def _parts(self) -> Estimate:
         """Contributions of words, computed or given."""
@@ -268,20 +284,6 @@ MOST_STABLE_WORDS: Final = 20_000
 """Words of all documents up to which stability is computed by default."""
 
 
-_OF_TABLES: Final = {
-    "scale": "words have no scale; their attributions are in units of the output",
-    "metric": "shared words have equal weights; leave it out",
-    "offset": "words are present or absent, without main effects; leave it out",
-    "groups": "each word is a player; leave it out",
-    "sample_weight": "the background is the empty text, not rows; leave it out",
-}
-"""Settings that documents do not have, with the reason."""
-
-_NO_BASE_MARGIN: Final = (
-    "base_margin: it belongs to rows of a table, and these are documents; leave it out"
-)
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedDocuments(FittedReference):
@@ -299,12 +301,6 @@ class FittedDocuments(FittedReference):
         progress: bool | None,
     ) -> FittedDocuments:
         """Explain the documents X, or some of ``data``, jointly."""
-        settings.refuse(_OF_TABLES)
-        if settings.sampling.precision or settings.sampling.max_evaluations:
-            raise InvalidInput(
-                "sampling: effects of words are exact and need one text each; leave "
-                "out precision and max_evaluations"
-            )
         if X is None:
             settings.refuse_joint_settings()
             X = _drawn(settings, data)
@@ -338,26 +334,19 @@ class FittedDocuments(FittedReference):
             )
         return super()._stability()
 
-    def with_base_margin(
-        self, explained: Explanation, base_margin: Any, X: Any
-    ) -> Explanation:
-        """The explanation itself; raises if there is a base margin."""
-        del X
-        if base_margin is not None:
-            raise InvalidInput(_NO_BASE_MARGIN)
-        return explained
+    def refuse_no_margin(self) -> None:
+        raise InvalidInput(
+            "base_margin: it belongs to rows of a table, and these are documents; "
+            "leave it out"
+        )
 
     @cached_property
     def directions(self) -> Points:
         """Unit vectors (n, V) of documents, close if they share rare words."""
         return document_coordinates(self.problem.points)
 
-    def explain(
-        self, X: Any, progress: bool | None, base_margin: Any = None
-    ) -> Explanation:
+    def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Explain each document by itself; new words are compared with none."""
-        if base_margin is not None:
-            raise InvalidInput(_NO_BASE_MARGIN)
         self.problem.settings.refuse_joint_settings()
         began = time.perf_counter()
         texts, names = read_texts(X, "X")

@@ -23,8 +23,8 @@ from propopt.explaining.problem import (
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.functions.function import Function
 from propopt.results.explanation import Explanation
-from propopt.tables.documents import TextSchema, is_documents
-from propopt.tables.frames import is_frame
+from propopt.tables.documents import TextSchema
+from propopt.tables.frames import is_documents, is_frame
 
 
 @suggests_arguments
@@ -364,7 +364,8 @@ class Explainer(Settings):
         sklearn.exceptions.NotFittedError
             If the explainer was not fitted.
         """
-        return self.fitted_.explain(X, progress, base_margin)
+        explained = self.fitted_.explain(X, progress)
+        return self.fitted_.with_base_margin(explained, base_margin, X)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the model to an ``.npz`` file, without pickles.

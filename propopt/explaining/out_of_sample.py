@@ -46,6 +46,7 @@ from propopt.explaining.targets import (
     warn_of_patterns,
 )
 from propopt.functions import Function
+from propopt.laws.data_law import row_keys
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _RecastLoss
 from propopt.losses.graphs.neighbours import RowMatches
@@ -334,16 +335,42 @@ class FittedReference(ABC):
         return stability_in_words(self.reference)
 
     @abstractmethod
-    def explain(
-        self, X: Any, progress: bool | None, base_margin: Any = None
-    ) -> Explanation:
+    def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Explain each row or document of X, given the reference."""
 
     @abstractmethod
+    def refuse_no_margin(self) -> None:
+        """Refuse base margins for outputs that are no margin, or may be none."""
+
     def with_base_margin(
         self, explained: Explanation, base_margin: Any, X: Any
     ) -> Explanation:
-        """Add the margins of rows to base and prediction of an explanation."""
+        """Add the base margins o of rows to the base and prediction of an explanation.
+
+        A base margin, such as log exposure, is added to the margin outside the model
+        (``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of
+        CatBoost). It depends on no column, so it is part of the base of its row:
+        base + o_n + Σ_d w_nd = f(x_n) + o_n.
+        """
+        if base_margin is None:
+            return explained
+        self.refuse_no_margin()
+        base, prediction = explained.base_value, explained.prediction
+        if base is None or prediction is None:
+            raise InvalidInput(
+                "base_margin: it is part of the base of contributions, and slopes have "
+                "none; leave it out"
+            )
+        N = explained.shape[0]
+        margins = numbers_of_rows(base_margin, X, N, "base_margin", "X")
+        ends = f"{margins.min():.4g} to {margins.max():.4g}"
+        words = f"in base and prediction of each row, {ends}"
+        return replace(
+            explained,
+            base_value=base + margins,
+            prediction=prediction + margins,
+            parameters={**explained.parameters, "base margin": words},
+        )
 
     @staticmethod
     def with_progress(items: Sequence[_Item], progress: bool | None) -> Iterator[_Item]:
@@ -462,8 +489,6 @@ class FittedRows(FittedReference):
         progress: bool | None,
     ) -> FittedRows:
         """Explain the reference rows X, or rows of ``data``, jointly."""
-        _ = settings.law_of_columns  # raises for documents
-        settings.refuse_settings_of_other_kinds()
         if X is None:
             settings.refuse_joint_settings()
         problem = RowsProblem.of(settings, model, data, X, progress)
@@ -538,7 +563,7 @@ class FittedRows(FittedReference):
             apart, k = self._distances.of(coordinates), problem.n_neighbors
             nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
             return [RowMatches(indices, np.ones(k)) for indices in nearest]
-        matches = [self._index_of.get(row) for row in _keys(points)]
+        matches = [self._index_of.get(row) for row in row_keys(points)]
         new = [n for n, index in enumerate(matches) if index is None]
         nearest_new = iter(problem.neighbours.of(coordinates[new]) if new else ())
         return [
@@ -553,12 +578,10 @@ class FittedRows(FittedReference):
     @cached_property
     def _index_of(self) -> dict[bytes, int]:
         """The first reference row with given values, by their bytes."""
-        keys = _keys(self.problem.points)
+        keys = row_keys(self.problem.points)
         return {row: n for n, row in reversed(list(enumerate(keys)))}
 
-    def explain(
-        self, X: object, progress: bool | None, base_margin: Any = None
-    ) -> Explanation:
+    def explain(self, X: object, progress: bool | None) -> Explanation:
         """Explain each row of X, given the reference rows."""
         self.problem.settings.refuse_joint_settings()
         began = time.perf_counter()
@@ -574,7 +597,7 @@ class FittedRows(FittedReference):
             largest = float(axes.max(initial=0.0))
             W = targets.estimate.values + W * axes
         measures, proof = rows.measures, joint_proof(rows.measures, largest)
-        explained = self.answer(
+        return self.answer(
             measures,
             targets,
             began,
@@ -598,39 +621,27 @@ class FittedRows(FittedReference):
             **self._programs(rows, group_labels),
             row_size=self.row_size,
         )
-        return self.with_base_margin(explained, base_margin, X)
 
-    def with_base_margin(
-        self, explained: Explanation, base_margin: Any, X: Any
-    ) -> Explanation:
-        """Add the base margins o of rows to the base and prediction of an explanation.
-
-        A base margin, such as log exposure, is added to the margin outside the model
-        (``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of
-        CatBoost). It depends on no column, so it is part of the base of its row:
-        base + o_n + Σ_d w_nd = f(x_n) + o_n.
-        """
-        if base_margin is None:
-            return explained
-        base, prediction = explained.base_value, explained.prediction
-        if base is None or prediction is None:
+    def refuse_no_margin(self) -> None:
+        function, model = self.function, self.problem.model
+        kind = function.quantity.kind
+        if kind == "probability":
             raise InvalidInput(
-                "base_margin: it is part of the base of contributions, and slopes have "
-                "none; leave it out"
+                "base_margin: it is added to margins, and the output explained is a "
+                "probability; give output='log_odds'"
             )
-        refuse_no_margin(
-            self.function, self.problem.model, self.problem.points.shape[1]
-        )
-        N = explained.shape[0]
-        margins = numbers_of_rows(base_margin, X, N, "base_margin", "X")
-        ends = f"{margins.min():.4g} to {margins.max():.4g}"
-        words = f"in base and prediction of each row, {ends}"
-        return replace(
-            explained,
-            base_value=base + margins,
-            prediction=prediction + margins,
-            parameters={**explained.parameters, "base margin": words},
-        )
+        is_estimator = has_method(model, "predict") and not isinstance(model, Function)
+        if kind != "value" or not is_estimator:
+            return
+        read = function.products_in(self.problem.points.shape[1])
+        is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
+        if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
+            raise InvalidInput(
+                "base_margin: it is added to margins, and predictions of "
+                f"{type(model).__name__} may have a link such as exp; explain a "
+                "function that returns the margin, such as lambda X: "
+                "model.predict(X, output_margin=True)"
+            )
 
     @cached_property
     def _row_parameters(self) -> dict[str, Parameter]:
@@ -904,12 +915,6 @@ class FittedRows(FittedReference):
         return {name: read_only(array) for name, array in problem_data.items()}
 
 
-def _keys(points: Points) -> list[bytes]:
-    """The values of each row as bytes, with one NaN and one zero."""
-    plain = np.where(np.isnan(points), np.nan, points + 0.0)
-    return [row.tobytes() for row in plain]
-
-
 def padded(neighbours: Sequence[RowMatches], count: int) -> NDArray[np.intp]:
     """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
     positions = np.full((len(neighbours), count), -1, np.intp)
@@ -954,28 +959,3 @@ def _refuse_one_row(settings: CheckedSettings, data: Any, X: Any) -> NoReturn:
         f"{table}: got one row, and robustness compares rows; give more rows, or their "
         "table as data; for the gradient alone use propopt.explainers.Gradient"
     )
-
-
-# ---- Base margins of rows
-
-
-def refuse_no_margin(function: Function, model: Any, n_columns: int) -> None:
-    """Refuse base margins for outputs that are no margin, or may be none."""
-    kind = function.quantity.kind
-    if kind == "probability":
-        raise InvalidInput(
-            "base_margin: it is added to margins, and the output explained is a "
-            "probability; give output='log_odds'"
-        )
-    is_estimator = has_method(model, "predict") and not isinstance(model, Function)
-    if kind != "value" or not is_estimator:
-        return
-    read = function.products_in(n_columns)
-    is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
-    if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
-        raise InvalidInput(
-            f"base_margin: it is added to margins, and predictions of "
-            f"{type(model).__name__} may have a link such as exp; explain a function "
-            "that returns the margin, such as lambda X: "
-            "model.predict(X, output_margin=True)"
-        )

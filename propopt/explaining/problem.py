@@ -18,6 +18,7 @@ from typing import (
     TypedDict,
     TypeVar,
     final,
+    get_args,
 )
 
 import numpy as np
@@ -56,12 +57,12 @@ from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     N_BACKGROUND,
     Background,
+    OffData,
     affordable_rows,
     steps_of_row,
 )
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
-from propopt.laws.off_data import OffData
 from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
@@ -184,6 +185,9 @@ class CheckedSettings(Settings):
         }
         sampling = settings.sampling
         values["sampling"] = replace(sampling, rng=read_seed(sampling.rng))
+        read_option(settings.metric, MetricChoice, "metric")
+        if isinstance(settings.offset, str):
+            read_option(settings.offset, OffsetChoice, "offset")
         return cls(**values)
 
     @property
@@ -203,15 +207,8 @@ class CheckedSettings(Settings):
 
     @property
     def law_of_columns(self) -> LawChoice:
-        """The law for slopes of a table; refuses one for documents."""
-        if not isinstance(self.law, str):
-            from propopt.lime.text import word_limits
-
-            if isinstance(self.law, word_limits.TextLaw):
-                raise InvalidInput(
-                    "law: a TextLaw is for documents, and X is a table of rows; leave "
-                    "it out"
-                )
+        """The law for slopes of a table."""
+        assert isinstance(self.law, str), "see RowsProblem.inapplicable"
         return self.law
 
     def refuse(self, reasons: Mapping[str, str]) -> None:
@@ -228,6 +225,11 @@ class CheckedSettings(Settings):
         if self.kind is None:
             return True
         return read_option(self.kind, KindChoice, "kind") == "contributions"
+
+    @property
+    def reports_main_effects(self) -> bool:
+        """Whether to report the share of differences that main effects explain."""
+        return isinstance(self.offset, str) and self.offset == "main_effects"
 
     def is_made_as(self, kind: ContributionChoice) -> bool:
         """Whether contributions are computed by a method, not given as a table."""
@@ -275,39 +277,6 @@ class CheckedSettings(Settings):
             raise InvalidInput(f"{joint}: {ALONE}")
         read_option(self.contributions, ContributionChoice, "contributions")
 
-    def refuse_settings_of_other_kinds(self) -> None:
-        """Refuse settings that the kind of attributions does not use."""
-        read_option(self.metric, MetricChoice, "metric")
-        if isinstance(self.offset, str):
-            read_option(self.offset, OffsetChoice, "offset")
-        if not self.parts:
-            reason = "it is for kind='contributions', and kind is 'slopes'"
-            self.refuse(dict.fromkeys(("contributions", "metric"), reason))
-            self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
-        elif self.is_made_as("shapley"):
-            reason = (
-                f"{self.law!r} is for slopes, and Shapley values have no law; leave it "
-                "out, or give contributions='slopes'"
-            )
-            self.refuse({"law": reason})
-        elif self.is_made_as("slopes"):
-            self.refuse({"sample_weight": _NO_BACKGROUND, "groups": _NO_GAME})
-        main_effects = isinstance(self.offset, str) and self.offset == "main_effects"
-        if self.groups is not None and main_effects:
-            raise InvalidInput(
-                "offset: 'main_effects' reports shares of single columns, not of "
-                "groups; leave it out, as groups have main effects by default"
-            )
-
-
-_NO_BACKGROUND: Final = (
-    "it weights the background of Shapley values, and slopes have none; leave it out"
-)
-
-_NO_GAME: Final = (
-    "groups of columns are players of Shapley values, and slopes have none; leave it "
-    "out, or sum contributions by explanation.grouped(groups)"
-)
 
 ALONE: Final = (
     "it applies only to rows that are explained jointly; leave it out, or give "
@@ -383,6 +352,11 @@ class ExplanationProblem(ABC):
     labels: Labels  # the names of rows and columns
     progress: bool | None = None  # whether to show bars
 
+    @staticmethod
+    @abstractmethod
+    def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
+        """The settings that have no meaning here, each with the reason."""
+
     @property
     @abstractmethod
     def robust(self) -> PairwiseRobustness | SharedRobustness:
@@ -436,6 +410,7 @@ class RowsProblem(ExplanationProblem):
         progress: bool | None,
     ) -> RowsProblem:
         """The problem of the reference rows X, or of rows of ``data``."""
+        settings.refuse(cls.inapplicable(settings))
         has_rows = not (data is None or isinstance(data, TableSchema))
         table = data if has_rows else X
         if table is None:
@@ -481,6 +456,41 @@ class RowsProblem(ExplanationProblem):
             model=model,
             weighted=weighted,
         )
+
+    @staticmethod
+    def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
+        """Settings of documents, and of other kinds of attributions."""
+        reasons = dict[str, str]()
+        is_shapley = settings.parts and settings.is_made_as("shapley")
+        if not settings.parts or settings.is_made_as("slopes"):
+            reasons["sample_weight"] = (
+                "it weights the background of Shapley values, and slopes have none; "
+                "leave it out"
+            )
+            reasons["groups"] = (
+                "groups of columns are players of Shapley values, and slopes have "
+                "none; leave it out, or sum contributions by "
+                "explanation.grouped(groups)"
+            )
+        if not settings.parts:
+            other_kind = "it is for kind='contributions', and kind is 'slopes'"
+            reasons |= dict.fromkeys(("contributions", "metric"), other_kind)
+        if not isinstance(settings.law, str):
+            reasons["law"] = (
+                "a TextLaw is for documents, and X is a table of rows; expected one "
+                f"of {', '.join(get_args(LawChoice))}, got {settings.law!r}"
+            )
+        elif is_shapley:
+            reasons["law"] = (
+                f"{settings.law!r} is for slopes, and Shapley values have no law; "
+                "leave it out, or give contributions='slopes'"
+            )
+        if settings.groups is not None and settings.reports_main_effects:
+            reasons["offset"] = (
+                "'main_effects' reports shares of single columns, not of groups; "
+                "leave it out, as groups have main effects by default"
+            )
+        return reasons
 
     @cached_property
     def coordinates(self) -> Array:
@@ -544,10 +554,9 @@ class RowsProblem(ExplanationProblem):
     @property
     def uses_main_effects(self) -> bool:
         """Whether differences of main effects between similar rows are not reduced."""
-        offset = self.settings.offset
-        if not isinstance(offset, str):
+        if not isinstance(self.settings.offset, str):
             return False
-        if offset == "main_effects" and not self.settings.parts:
+        if self.settings.reports_main_effects and not self.settings.parts:
             raise InvalidInput(
                 "offset: main effects are contributions, and kind is 'slopes'; give "
                 "kind='contributions', or a table of slopes"
@@ -700,10 +709,7 @@ class RowsProblem(ExplanationProblem):
 
     def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
         """The share of differences that main effects explain, as a parameter."""
-        offset = self.settings.offset
-        if (
-            not isinstance(offset, str) or offset != "main_effects"
-        ):  # a table has no truth
+        if not self.settings.reports_main_effects:
             return {}
         from propopt.explaining.explainers.main_effects import main_effects_of
 

@@ -47,8 +47,7 @@ from propopt.tables.columns import ObservedValues
 
 # names of `po.functions`, which its stub takes from this room
 from propopt.tables.documents import TextSchema as TextSchema
-from propopt.tables.documents import is_documents
-from propopt.tables.frames import Labels, is_frame, read_points
+from propopt.tables.frames import Labels, is_documents, is_frame, read_points
 from propopt.tables.schema import TableSchema as TableSchema
 from propopt.tables.schema import read_with_schema
 

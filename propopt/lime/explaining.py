@@ -59,10 +59,9 @@ from propopt.tables.documents import (
     TextDocument,
     TextSchema,
     WordRule,
-    is_documents,
     read_texts,
 )
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, is_documents
 from propopt.tables.schema import TableSchema
 
 

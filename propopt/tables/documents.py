@@ -39,7 +39,7 @@ from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
-from propopt.tables.frames import Labels, as_frame, directions, listed
+from propopt.tables.frames import Labels, as_frame, directions, items_of, listed
 
 
 class Occurrence(NamedTuple):
@@ -180,19 +180,9 @@ _ACCENTS: Mapping[Accents, Callable[[str], str]] = {
 # ---- Texts as arguments: lists, arrays and Series
 
 
-def is_documents(X: object) -> bool:
-    """Whether X is a sequence, a Series or an array with a string or bytes in it."""
-    if isinstance(X, pd.DataFrame):
-        return False
-    if isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM":
-        return False  # by the dtype alone
-    texts = _sequence(X)
-    return texts is not None and any(isinstance(text, str | bytes) for text in texts)
-
-
 def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
     """Read texts, and their names if they are a Series."""
-    texts = _sequence(X)
+    texts = items_of(X)
     if texts is None:
         raise InvalidInput(
             f"{label}: expected a list or Series of texts, got {_kind(X, label)}"
@@ -205,22 +195,6 @@ def read_texts(X: object, label: str) -> tuple[list[str], tuple[Hashable, ...] |
     if not texts:
         raise InvalidInput(f"{label}: there is no document")
     return [str(text) for text in texts], names
-
-
-def _sequence(X: Any) -> list[Any] | None:
-    """The items of X in order; None if it is no sequence."""
-    if isinstance(X, str | bytes | memoryview | Mapping | pd.DataFrame):
-        return None
-    if isinstance(X, np.ndarray):
-        return X.tolist() if X.ndim == 1 else None
-    if isinstance(X, pd.Series | pd.Index | Sequence):
-        return list(X)
-    import narwhals.stable.v2 as nw
-
-    if not nw.dependencies.is_into_series(X):
-        return None
-    column: list[Any] = nw.from_native(X, series_only=True).to_list()
-    return column
 
 
 def _kind(X: object, label: str) -> str:

@@ -140,6 +140,32 @@ def is_frame(table: object, label: str) -> bool:
     return isinstance(table, pd.DataFrame) or _as_narwhals(table, label) is not None
 
 
+def is_documents(X: object) -> bool:
+    """Whether X is a sequence, a Series or an array with a string or bytes in it."""
+    if isinstance(X, pd.DataFrame):
+        return False
+    if isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM":
+        return False  # by the dtype alone
+    texts = items_of(X)
+    return texts is not None and any(isinstance(text, str | bytes) for text in texts)
+
+
+def items_of(X: Any) -> list[Any] | None:
+    """The items of X in order; None if it is no sequence."""
+    if isinstance(X, str | bytes | memoryview | Mapping | pd.DataFrame):
+        return None
+    if isinstance(X, np.ndarray):
+        return X.tolist() if X.ndim == 1 else None
+    if isinstance(X, pd.Series | pd.Index | Sequence):
+        return list(X)
+    import narwhals.stable.v2 as nw
+
+    if not nw.dependencies.is_into_series(X):
+        return None
+    column: list[Any] = nw.from_native(X, series_only=True).to_list()
+    return column
+
+
 def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     """Select rows of a table or array; the type of the table stays."""
     if isinstance(table, pd.DataFrame):

@@ -245,10 +245,10 @@ def test_groups_without_data_and_with_a_graph_of_rows() -> None:
 
 def test_explainers_with_groups_are_compared() -> None:
     before, after = (
-        po.Explainer(MODELS[name], TABLE, groups=GROUPS).fit()
+        po.explain(MODELS[name], X, data=TABLE, groups=GROUPS)
         for name in ("forest", "linear")
     )
-    found = po.compare(before, after, X)
+    found = po.compare(before, after)
     assert found.features == PLAYERS
     for n in range(3):
         phi, _, _ = brute_force(MODELS["linear"], X.iloc[n], TABLE, MEMBERS)

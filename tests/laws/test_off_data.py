@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.laws.off_data import FAR_QUANTILE, OffData
+from propopt.laws.background import FAR_QUANTILE, OffData
 from propopt.losses.graphs.points import distances_between
 
 

@@ -22,9 +22,9 @@ from propopt.tables.documents import (
     TextDocument,
     VectoriserWords,
     document_coordinates,
-    is_documents,
     read_texts,
 )
+from propopt.tables.frames import is_documents
 
 
 # ---- rules of words: where words stand

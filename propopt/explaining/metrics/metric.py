@@ -28,8 +28,7 @@ from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import Perturbations
 from propopt.losses.restricted import entry_support
 from propopt.results.explanation import Explanation
-from propopt.tables.documents import is_documents
-from propopt.tables.frames import Labels, read_points, read_table
+from propopt.tables.frames import Labels, is_documents, read_points, read_table
 from propopt.tables.imported import AttributionsLike, aligned, read_attributions
 from propopt.tables.schema import TableSchema
 

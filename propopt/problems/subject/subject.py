@@ -43,8 +43,8 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.documents import document_coordinates, is_documents, word_counts
-from propopt.tables.frames import Labels, listed
+from propopt.tables.documents import document_coordinates, word_counts
+from propopt.tables.frames import Labels, is_documents, listed
 from propopt.tables.schema import TableSchema
 
 
