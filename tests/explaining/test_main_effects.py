@@ -200,13 +200,6 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     assert all(len(sentence.split()) <= 20 for sentence in said)
     kinds = {x.basis for x in share.findings()}
     assert kinds == {"checked", "proved", "chosen"}
-    other = po.explainers.main_effects(lambda x: 0.0 * x[:, 0], X, data=B)
-    compared = own.difference_shares(shap, GRAPH, another=other)
-    assert compared.another[0] == pytest.approx(0.0)
-    assert any(
-        "By another definition they explain 0 %" in x.sentence
-        for x in compared.findings()
-    )
     near = {
         k: own.difference_shares(shap, po.graphs.knn_graph(X, k)).main_effects
         for k in (2, 8)
@@ -275,9 +268,6 @@ def test_attributions_of_another_shape_have_no_share():
     own = po.explainers.main_effects(lambda x: x[:, 0], X)
     with pytest.raises(InvalidInput, match=r"shape of the main effects, \(40, 4\)"):
         own.difference_shares(np.ones((N, 3)), GRAPH)
-    few = po.explainers.main_effects(lambda x: x[:, 0], X[:3])
-    with pytest.raises(InvalidInput, match="another: expected the shape"):
-        own.difference_shares(np.ones((N, D)), GRAPH, another=few)
 
 
 # ---- the loss without main effects: sweeps, bounds, sums

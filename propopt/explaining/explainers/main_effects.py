@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -49,8 +49,7 @@ from propopt.proofs.near_optimal import root_mean_square
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
-from propopt.tables.documents import is_documents
-from propopt.tables.frames import Labels, as_frame, order_of
+from propopt.tables.frames import Labels, as_frame, is_documents, order_of
 from propopt.tables.imported import aligned
 
 
@@ -157,9 +156,7 @@ class MainEffects(
             names=names,
         )
 
-    def difference_shares(
-        self, attributions: object, graph: Graph, *, another: MainEffects | None = None
-    ) -> DifferenceShares:
+    def difference_shares(self, attributions: object, graph: Graph) -> DifferenceShares:
         """Split differences between similar rows into main effects and interactions.
 
         Parameters
@@ -170,8 +167,6 @@ class MainEffects(
         graph : Graph
             The similar rows. For nearest neighbours, shares are also computed with half
             and with twice as many.
-        another : MainEffects, optional
-            Main effects of the same rows by another definition, to compare with.
 
         Returns
         -------
@@ -195,23 +190,14 @@ class MainEffects(
         >>> shares.interactions < 1e-20
         True
         """
-        phi = self._read(attributions, "attributions")
-        if another is not None:
-            W, labels = self._read(another, "another"), self.explanation.labels
-            same = replace(another.explanation, attributions=W, labels=labels)
-            another = replace(another, explanation=same)
-        return DifferenceShares.of(phi, self, graph, another)
-
-    def _read(self, carrier: object, label: str) -> Attributions:
-        """Attributions of the same rows and columns, in the order of these."""
         effects = self.explanation
-        array = aligned(carrier, effects.labels, label, "main effects")
-        if array.shape != effects.shape:
+        phi = aligned(attributions, effects.labels, "attributions", "main effects")
+        if phi.shape != effects.shape:
             raise InvalidInput(
-                f"{label}: expected the shape of the main effects, {effects.shape}, "
-                f"got {array.shape}"
+                "attributions: expected the shape of the main effects, "
+                f"{effects.shape}, got {phi.shape}"
             )
-        return array
+        return DifferenceShares.of(phi, self, graph)
 
 
 @final
@@ -232,7 +218,6 @@ class DifferenceShares:
     n_rows: int
     n_neighbors: int | None  # None if the graph is not one of nearest neighbours
     made: tuple[Finding, ...]  # how main effects were computed
-    another: tuple[float, str] | None = None  # main_effects by another definition
 
     @property
     def interactions(self) -> float:
@@ -245,7 +230,6 @@ class DifferenceShares:
         phi: Attributions,
         effects: MainEffects,
         graph: Graph,
-        another: MainEffects | None = None,
     ) -> DifferenceShares:
         """Split the differences of contributions Φ (N, D) by their main effects."""
         G = effects.explanation.attributions
@@ -264,10 +248,6 @@ class DifferenceShares:
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             assert best.certificate is not None, "it is optimized"
             cost, gap = best.certificate.value, best.certificate.gap
-        another_share = None
-        if another is not None:
-            apart = loss.map.energy(phi - another.explanation.attributions)
-            another_share = 1.0 - _share(apart, total), another.explanation.method
         requested_neighbours = graph.parameters.get("n_neighbors")
         count = None if requested_neighbours is None else int(requested_neighbours)
         others = {}
@@ -286,7 +266,6 @@ class DifferenceShares:
             n_rows=len(phi),
             n_neighbors=count,
             made=tuple(effects.findings()),
-            another=another_share,
         )
 
     def findings(self, noun: str = "row") -> Iterator[Finding]:
@@ -308,12 +287,6 @@ class DifferenceShares:
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
                 basis,
             )
-        if self.another is not None:
-            share, definition = self.another
-            sentence = (
-                f"By another definition they explain {_percent(share)}: {definition}."
-            )
-            yield Finding(sentence, "checked")
         yield Finding(
             f"Different predictions require {_percent(self.required)}; "
             f"{_percent(self.removable)} are removable.",
@@ -343,6 +316,8 @@ class DifferenceShares:
 
 _ROUNDING: Final = 1e-12
 """Removable differences below this share of all are rounding error."""
+
+_NO_VALUES: Final = "X: words of documents are there or not, and have no values"
 
 _NOTHING: Final = 1e-9
 _WHOLE: Final = 0.0095
@@ -426,7 +401,7 @@ def main_effects(
     if X is None:
         raise InvalidInput("X: expected the rows that are explained, got none")
     if is_documents(X):
-        raise InvalidInput("X: words of documents are there or not, and have no values")
+        raise InvalidInput(_NO_VALUES)
     if (model is None) == (fitted_on is None):
         raise InvalidInput(
             "model: expected a model, or fitted_on=(other rows, their attributions), "
@@ -459,7 +434,7 @@ def main_effects_of(
 ) -> MainEffects:
     """Main effects of encoded rows, over a background from a named table."""
     if isinstance(function, TextFunction):
-        raise InvalidInput("X: words of documents are there or not, and have no values")
+        raise InvalidInput(_NO_VALUES)
     if points.shape[1] != background.points.shape[1]:
         raise InvalidInput(
             f"data: expected {points.shape[1]} columns as in X, got "
