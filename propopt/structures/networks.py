@@ -209,32 +209,25 @@ class Chain(Network):
 
 @dataclass(frozen=True)
 class Monomials(Network):
-    """Monomials m_j(x) = Π_d x_d^p_jd of the features; make them by :meth:`of`."""
+    """Monomials m_j(x) = Π_d x_d^p_jd of the features."""
 
-    # (K, F): the features that each of the F monomials multiplies, padded with D
-    features: Indices
-    n_features: int  # D
+    exponents: NDArray[np.integer]  # (F, D): p
 
-    @classmethod
-    def of(cls, powers: NDArray[np.integer]) -> Monomials:
-        """The monomials with the given exponents p, shape (F, D)."""
+    @cached_property
+    def features(self) -> Indices:
+        """The features that each monomial multiplies, padded with D, (K, F)."""
+        powers = self.exponents
         n_monomials, n_features = powers.shape
         monomial = np.repeat(np.arange(n_monomials), powers.sum(axis=1))
         feature = np.repeat(np.tile(np.arange(n_features), n_monomials), powers.ravel())
         position = np.arange(len(monomial)) - np.searchsorted(monomial, monomial)
         features = np.full((int(position.max(initial=-1)) + 1, n_monomials), n_features)
         features[position, monomial] = feature
-        return cls(features, n_features)
-
-    @property
-    def exponents(self) -> NDArray[np.intp]:
-        """The exponents p, shape (F, D)."""
-        every = np.arange(self.n_features)[:, None, None]
-        return np.asarray((self.features == every).sum(axis=1).T)
+        return features
 
     @property
     def n_scores(self) -> int:
-        return self.features.shape[1]
+        return len(self.exponents)
 
     @property
     def width(self) -> int:
@@ -265,8 +258,8 @@ class Monomials(Network):
     @cached_property
     def _to_features(self) -> list[Sparse]:
         """Matrices (D, F) that sum over the monomials with a feature as k-th factor."""
-        shape = self.n_features, self.n_scores
-        used = [np.flatnonzero(row < self.n_features) for row in self.features]
+        shape = self.exponents.shape[::-1]
+        used = [np.flatnonzero(row < shape[0]) for row in self.features]
         return [
             sp.csr_array((np.ones(len(m)), (row[m], m)), shape=shape)
             for row, m in zip(self.features, used, strict=True)

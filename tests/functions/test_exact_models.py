@@ -419,7 +419,7 @@ def test_subclasses_of_what_is_registered_are_not_read(name):
 @given(st.lists(POWERS, min_size=1, max_size=6))
 def test_monomials_and_their_slopes_are_those_of_powers(powers):
     powers = np.array(powers)
-    monomials = Monomials.of(powers)
+    monomials = Monomials(powers)
     values, pullback = monomials.linearized(ELSEWHERE)
     expected = (ELSEWHERE[:, None, :] ** powers).prod(axis=2)
     np.testing.assert_allclose(values, expected, rtol=1e-12)

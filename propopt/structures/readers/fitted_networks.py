@@ -384,7 +384,7 @@ NETWORKS: Final[Mapping[str, Reader]] = {
     ),
     "sklearn.Nystroem": Reader(_nystroem, None),
     "sklearn.PolynomialFeatures": Reader(
-        lambda features: Monomials.of(features.powers_), None
+        lambda features: Monomials(features.powers_), None
     ),
     "sklearn.RBFSampler": Reader(_fourier, None),
     "sklearn.TruncatedSVD": Reader(

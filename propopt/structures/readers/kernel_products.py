@@ -116,7 +116,7 @@ def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
 
 
 def monomial_sum(
-    exponents: NDArray[np.intp], weights: Array, base: float
+    exponents: NDArray[np.integer], weights: Array, base: float
 ) -> SumOfProducts:
     """The polynomial base + Σ_f weights_f Π_d x_d^p_fd; exponents (F, D)."""
     n_columns = exponents.shape[1]

@@ -35,31 +35,37 @@ from propopt.structures.readers.tree_nodes import (
 class LightGBMBooster:
     """A booster of LightGBM's native interface with the methods of an estimator."""
 
-    booster: Any  # the result of lightgbm.train
+    booster_: Any  # the result of lightgbm.train; named as in estimators
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns that the booster was trained on."""
-        return int(self.booster.num_feature())
+        return int(self.booster_.num_feature())
 
     def predict(self, table: Any) -> Array:
         """Predictions of the booster, in the units of its objective."""
-        predicted: Array = self.booster.predict(table)
+        predicted: Array = self.booster_.predict(table)
         return predicted
 
     def scores(self, table: Any) -> Array:
         """The sums of the trees, before any link."""
-        scores: Array = self.booster.predict(table, raw_score=True)
+        scores: Array = self.booster_.predict(table, raw_score=True)
         return scores
 
 
 # ---- Objectives, and predictions of a booster
 
 
-def _logit(booster: Any) -> float | None:
-    dumped = booster.dump_model(num_iteration=1)
-    _, _, slope = _objective(dumped)
-    if slope is not None and dumped["average_output"]:  # the mean of a random forest
+def _header(model: Any) -> Mapping[str, Any]:
+    """The settings of a booster, since the dump of all trees is long."""
+    header: Mapping[str, Any] = model.booster_.dump_model(num_iteration=1)
+    return header
+
+
+def _logit(model: Any) -> float | None:
+    header, booster = _header(model), model.booster_
+    _, _, slope = _objective(header)
+    if slope is not None and header["average_output"]:  # the mean of a random forest
         slope /= max(booster.best_iteration, 0) or booster.current_iteration()
     return slope
 
@@ -97,8 +103,8 @@ def _scores_are_values(dumped: Mapping[str, Any]) -> bool:
 
 
 def _predicts_scores(model: LightGBMBooster) -> bool:
-    dumped = model.booster.dump_model(num_iteration=1)
-    return _scores_are_values(dumped) and not dumped["average_output"]
+    header = _header(model)
+    return _scores_are_values(header) and not header["average_output"]
 
 
 def _direct_estimator(model: Any) -> Callable[..., Array] | None:
@@ -108,18 +114,13 @@ def _direct_estimator(model: Any) -> Callable[..., Array] | None:
     others = {key: x for key, x in model.get_params().items() if key not in parameters}
     if any("thread" in key for key in others):
         return None
-    return partial(_of_booster, model, "booster_", others)
+    return partial(_of_booster, model, others)
 
 
 def _of_booster(
-    model: Any,
-    name: str,
-    settings: Mapping[str, Any],
-    table: Any,
-    raw_score: bool = False,
+    model: Any, settings: Mapping[str, Any], table: Any, raw_score: bool = False
 ) -> Array:
-    booster = getattr(model, name)  # another one after refitting
-    predicted: Array = booster.predict(
+    predicted: Array = model.booster_.predict(  # another one after refitting
         table, raw_score=raw_score, **{**settings, "num_threads": 1}
     )
     return predicted
@@ -128,17 +129,17 @@ def _of_booster(
 # ---- Trees
 
 
-def _trees(booster: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
+def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The sum of trees i = score (mod K); plain for the margin of random forests."""
-    header = booster.dump_model(num_iteration=1)  # the dump of all trees is long
+    header, booster = _header(model), model.booster_
     count = header["num_tree_per_iteration"]
     logit, plain = _objective(header)[2], _scores_are_values(header)
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
-    model = booster.dump_model()
-    chosen = model["tree_info"][score.column :: count]
-    averaged = model["average_output"] and output.name != "margin"
+    dumped = booster.dump_model()
+    chosen = dumped["tree_info"][score.column :: count]
+    averaged = dumped["average_output"] and output.name != "margin"
     weight = score.factor / (len(chosen) if averaged else 1)
     trees = [build_tree(t["tree_structure"], partial(_split, weight)) for t in chosen]
     categories = booster.pandas_categorical or []
@@ -168,15 +169,16 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
 # ---- The classes of the library
 
 
-def _classifies(booster: Any) -> bool:
-    name, _, _ = _objective(booster.dump_model(num_iteration=1))
+def _classifies(model: Any) -> bool:
+    name, _, _ = _objective(_header(model))
     return name in ("binary", "multiclass", "multiclassova")
 
 
-def _constant_if(booster: Any) -> tuple[()] | None:
+def _constant_if(model: Any) -> tuple[()] | None:
     """No conditions for constant leaves; None for leaves with linear models."""
-    settings = (booster.params.get(name) for name in ("linear_tree", "linear_trees"))
-    is_linear = any(str(value).lower() in ("true", "1", "+") for value in settings)
+    settings = model.booster_.params
+    values = (settings.get(name) for name in ("linear_tree", "linear_trees"))
+    is_linear = any(str(value).lower() in ("true", "1", "+") for value in values)
     return None if is_linear else ()
 
 
@@ -184,41 +186,34 @@ def _text(booster: Any) -> bytes:
     return str(booster.model_to_string()).encode()
 
 
-def _path_values(booster: Any, table: Any) -> Any:
-    return booster.predict(table, pred_contrib=True)
-
-
-_ESTIMATOR: Final = ModelReader(
-    trees=lambda model, output, view: _trees(model.booster_, output, view),
-    direct=_direct_estimator,
+_ESTIMATOR: Final = ModelReader(trees=_trees, direct=_direct_estimator)
+_MODEL: Final = ModelReader(
+    path_values=lambda model, table: model.booster_.predict(table, pred_contrib=True),
+    text=lambda model: _text(model.booster_),
 )
 
 LIGHTGBM: Final[Mapping[str, ModelReader]] = {
     "lightgbm.Booster": ModelReader(wraps=LightGBMBooster, text=_text),
     "lightgbm.LGBMClassifier": replace(
         _ESTIMATOR,
-        margin=MarginRule(
-            "predict", {"raw_score": True}, lambda model: _logit(model.booster_)
-        ),
+        margin=MarginRule("predict", {"raw_score": True}, _logit),
         has_custom_objective=lambda model: callable(model.objective),
     ),
-    "lightgbm.LGBMModel": ModelReader(
+    "lightgbm.LGBMModel": replace(
+        _MODEL,
         constant_if=lambda model: (
             None if model.get_params().get("linear_tree", False) else ()
         ),
-        path_values=lambda model, table: _path_values(model.booster_, table),
-        text=lambda model: _text(model.booster_),
     ),
     "lightgbm.LGBMRanker": replace(_ESTIMATOR, direct=None),
     "lightgbm.LGBMRegressor": _ESTIMATOR,
-    "propopt.LightGBMBooster": ModelReader(
-        trees=lambda model, output, view: _trees(model.booster, output, view),
-        margin=MarginRule("scores", {}, lambda model: _logit(model.booster)),
-        explains_margin=lambda model: _classifies(model.booster),
-        direct=lambda model: partial(_of_booster, model, "booster", {}),
-        constant_if=lambda model: _constant_if(model.booster),
+    "propopt.LightGBMBooster": replace(
+        _MODEL,
+        trees=_trees,
+        margin=MarginRule("scores", {}, _logit),
+        explains_margin=_classifies,
+        direct=lambda model: partial(_of_booster, model, {}),
+        constant_if=_constant_if,
         predicts_scores=_predicts_scores,
-        path_values=lambda model, table: _path_values(model.booster, table),
-        text=lambda model: _text(model.booster),
     ),
 }
