@@ -15,7 +15,6 @@ import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
-from operator import is_
 from typing import (
     Any,
     Final,
@@ -380,12 +379,9 @@ def _mapping(codec: Codec) -> Codec:
     expected, in_header = f"by name {codec.expected}", codec.in_header
 
     def check(value: Any, name: str) -> Any:
-        if type(value) is dict and not value:
-            return value
         if not isinstance(value, Mapping) or not all(map(is_text, value)):
             raise _refusal(name, expected, value)
-        checked = {k: codec.check(x, f"{name}.{k}") for k, x in value.items()}
-        return value if all(map(is_, checked.values(), value.values())) else checked
+        return {k: codec.check(x, f"{name}.{k}") for k, x in value.items()}
 
     def pack(value: Any, name: str, members: Members) -> Any:
         return {k: codec.pack(x, f"{name}.{k}", members) for k, x in value.items()}

@@ -341,13 +341,15 @@ class EvaluationCounter:
             self._listener(self.rows)
         self.rows += rows
 
-    def checkpointed(
+    def counted(
         self, evaluate: Callable[[], NDArray[Any]], inputs: Any
     ) -> NDArray[Any]:
         """Outputs of a model for a table or texts, from a checkpoint if there is one.
 
-        Trials have none, because their number depends on time.
+        They are counted as one call. Trials have no checkpoints, because their number
+        depends on time.
         """
+        self.add(len(inputs))
         if self.is_trial:
             return evaluate()
         return checkpointed_array("answers", evaluate, inputs)

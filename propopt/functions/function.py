@@ -25,7 +25,7 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import ObservedValues
-from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
+from propopt.tables.frames import Labels, listed, read_points
 from propopt.tables.schema import Encoding, TableSchema
 
 
@@ -268,9 +268,8 @@ class Function(ABC):
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
         """``values`` (N, D) with the names of X; an array if X is one."""
         if self.encoding is not None and not isinstance(X, list | tuple | np.ndarray):
-            if isinstance(X, pd.DataFrame | pd.Series):
-                return self.encoding.frame(values, X.index)
-            return self.encoding.frame(values, pd.RangeIndex(len(values)))
+            index = X.index if isinstance(X, pd.DataFrame | pd.Series) else None
+            return pd.DataFrame(values, index, self.encoding.encoded_header)
         if isinstance(X, pd.DataFrame):
             return pd.DataFrame(values, index=X.index, columns=X.columns)
         return values if labels.kind is None else labels.frame(values)
@@ -407,17 +406,12 @@ class Function(ABC):
         """
         if self.encoding is not None:
             return self.encoding.encode(X, what)
-        frame = as_frame(X, what)
-        if frame is not None:
-            text_column = text_in(frame.table)
-            if text_column is not None:
-                raise InvalidInput(
-                    f"{what}: {text_column}; for text and categories give the table, "
-                    f"wrap(model, data={what}), or, if numeric columns are "
-                    f"categories too, data=po.functions.TableSchema.of({what}, "
-                    "categorical=[...], groups={...})"
-                )
-        points, labels = read_points(X if frame is None else frame, what)
+        remedy = (
+            f"for text and categories give the table, wrap(model, data={what}), or, if "
+            "numeric columns are categories too, data=po.functions.TableSchema.of("
+            f"{what}, categorical=[...], groups={{...}})"
+        )
+        points, labels = read_points(X, what, remedy)
         fits = self.features is not None and len(self.features) == points.shape[1]
         return points, labels.or_else(Labels(features=self.features if fits else None))
 

@@ -80,9 +80,8 @@ class CalledModel(WrappedModel):
         parts = []
         for rows in row_blocks(*points.shape, most=self.batch_rows):
             table, names = points[rows], labels.of_positions(rows)
-            self.calls.add(len(table))
             call = partial(self._call_model, self.readout, table, names)
-            parts.append(self.calls.checkpointed(call, table))
+            parts.append(self.calls.counted(call, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -341,8 +340,7 @@ class ExactModel(WrappedModel):
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         self._check_points(points, labels)
-        self.calls.add(len(points))
-        return self.calls.checkpointed(partial(self._values, points), points)
+        return self.calls.counted(partial(self._values, points), points)
 
     def _values(self, points: Points) -> Values:
         values = np.empty(len(points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, final
@@ -160,25 +161,18 @@ class DataLaw:
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """Sentences for readers of attributions at these rows."""
-        if np.isnan(points).any():
-            return self._notes(points)
-        return self._of_complete_rows if len(points) else ()
+        if len(points) == 0:
+            return ()
+        absent = np.isnan(points)
+        new = absent.any(axis=0) & self._never_missing
+        names, every = self.reference.names, absent.all(axis=0)
+        parts = zip(names, self.columns, new.tolist(), every.tolist(), strict=True)
+        return tuple(note for part in parts for note in _notes(*part))
 
     @cached_property
-    def _of_complete_rows(self) -> tuple[str, ...]:
-        """Notes on rows without missing numbers, equal for all such rows."""
-        return self._notes(np.zeros((1, self.reference.points.shape[1])))
-
-    def _notes(self, points: Points) -> tuple[str, ...]:
-        present = ~np.isnan(self.reference.points)
-        return tuple(
-            note
-            for j, (name, column) in enumerate(
-                zip(self.reference.names, self.columns, strict=True)
-            )
-            if isinstance(column, NumericLaw)
-            for note in _notes(name, column, points[:, j], bool(present[:, j].all()))
-        )
+    def _never_missing(self) -> Mask:
+        """Whether no reference row lacks a column, (D,)."""
+        return ~np.isnan(self.reference.points).any(axis=0)
 
 
 def constant_in_words(name: str) -> str:
@@ -186,19 +180,17 @@ def constant_in_words(name: str) -> str:
     return f"column {name!r} is constant in the reference rows: 0"
 
 
-def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
-    """Notes on a column of numbers; ``complete``: no reference row lacks it."""
-    absent = np.isnan(x)
+def _notes(name: str, law: ColumnLaw, new: bool, every: bool) -> Iterator[str]:
+    """Notes on a column: newly missing in explained rows, or missing in all of them."""
+    if not isinstance(law, NumericLaw):
+        return
     if len(law.values) == 0:
-        return [f"column {name!r} is missing in all reference rows: 0"]
-    notes = []
-    if len(law.values) == 1 and not absent.all():
-        notes.append(constant_in_words(name))
-    if absent.any() and complete:
-        notes.append(
-            f"column {name!r} is missing in rows, and never in the reference rows"
-        )
-    return notes
+        yield f"column {name!r} is missing in all reference rows: 0"
+        return
+    if len(law.values) == 1 and not every:
+        yield constant_in_words(name)
+    if new:
+        yield f"column {name!r} is missing in rows, and never in the reference rows"
 
 
 @final

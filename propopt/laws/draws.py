@@ -83,10 +83,10 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
     """Fits γ_0 (n, B) and γ (n, B, p) for each block, over the other blocks."""
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
-    equations = LeastSquares.of(terms, f).leave_one_block_out()
+    equations = LeastSquares.of(terms, f)
+    gram, moments = map(sums_of_other_blocks, (equations.gram, equations.moments))
     centers = sums_of_other_blocks(terms.sum(axis=-2)) / n_others
     level = sums_of_other_blocks(f.sum(axis=-1)) / n_others
-    gram, moments = equations.gram, equations.moments
     squares = np.diagonal(gram, axis1=-2, axis2=-1).copy()
     gram -= n_others * centers[..., :, None] * centers[..., None, :]
     moments -= n_others * centers * level[..., None]

@@ -82,8 +82,6 @@ class Perturbations:
             The n rows and their draws, in units of the columns. s = S unless draws are
             split; then several blocks in succession may have the same rows.
         """
-        if units is not None and bool((units == 1.0).all()):
-            units = None
         yield from prefetch(self._blocks(shape, rng, units, split))
 
     def _blocks(

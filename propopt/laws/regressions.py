@@ -40,12 +40,6 @@ class LeastSquares:
         gram[..., positions, positions] += ridge
         return LeastSquares(gram, self.moments)
 
-    def leave_one_block_out(self) -> LeastSquares:
-        """Equations of all other blocks, from those of each block (n, B, ...)."""
-        return LeastSquares(
-            sums_of_other_blocks(self.gram), sums_of_other_blocks(self.moments)
-        )
-
     @property
     def solution(self) -> Array:
         """The solutions β (..., p) of all problems."""

@@ -28,8 +28,7 @@ than one pair in a hundred may be missing from values and errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Self, TypeAlias, final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,16 +156,18 @@ def shapley_orders(
     def batch(n_pairs: int, _: int) -> BlockEstimates:  # one continued stream
         few = n_pairs < _ORDERS_A_ROW * len(background)
         used = np.fromiter(by_weight if few else in_turn, np.intp, n_pairs)
-        design = _Design.of(traits, used, parts, weights)
+        weights_of_estimates = _weights_of_pairs(traits, used, parts, weights)
         drawn_rows = background[used], at_background[used]
         shape = len(points), width
         estimates = [
-            np.empty((len(block_weights), *shape)) for block_weights in design.weights
+            np.empty((len(block_weights), *shape))
+            for block_weights in weights_of_estimates
         ]
         for block in BATCH_BUDGET.blocks(len(points), 24 * n_pairs * points.shape[1]):
             of_points = points[block], at_points[block]
             changes = _pairs(value, of_points, drawn_rows, rng, player_of_column)
-            for blocks, block_weights in zip(estimates, design.weights, strict=True):
+            pairs = zip(estimates, weights_of_estimates, strict=True)
+            for blocks, block_weights in pairs:
                 blocks[:, block] = (block_weights @ changes).transpose(1, 0, 2)
         return tuple(estimates)
 
@@ -233,43 +234,34 @@ def _of_unit_norm(columns: Array) -> Array:
     return np.asarray(centred / np.linalg.norm(centred, axis=0))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Design:
-    """Weights of pairs (10, P) in blocks of the estimate, and in parts."""
-
-    weights: tuple[Array, ...]
-
-    @classmethod
-    def of(
-        cls,
-        traits: Array,
-        used: Indices,
-        parts: Sequence[Indices],
-        row_weights: Values | None = None,
-    ) -> Self:
-        """Make the weights for the rows of P pairs, in the order of the pairs."""
-        n_rows, n_pairs = len(traits), len(used)
-        if n_pairs >= _ORDERS_A_ROW * n_rows:
-            traits = np.eye(n_rows)
-        else:  # unused rows are predicted from others, not by indicators
-            count = n_pairs if row_weights is None else len(np.unique(used))
-            traits = traits[:, : count // _TRAITS_AMONG]
-        centred = traits[used] - traits[used].mean(axis=0)
-        inverse = np.linalg.pinv(centred, rcond=_DEPENDENT)  # β = Z⁺ d
-        shift = mean_of_rows(traits.T, row_weights) - traits[used].mean(axis=0)
-        weights = 1.0 / n_pairs + shift @ inverse
-        block = np.repeat(np.eye(N_BLOCKS), n_pairs // N_BLOCKS, axis=1)  # (10, P)
-        residual = block - block.mean(axis=1, keepdims=True) - block @ centred @ inverse
-        # residuals of independent errors have Σ_k (their sum in block k)² = σ² Σ R²;
-        # blocks are scaled so that Σ_k (deviation)²/(B (B − 1)) expects σ² Σ w²
-        expected = (residual**2).sum() / (N_BLOCKS * (N_BLOCKS - 1))
-        residual *= np.sqrt((weights**2).sum() / expected)
-        weights_of_estimates = [weights + residual]
-        if parts:
-            means = np.array([traits[part].mean(axis=0) for part in parts])
-            weights_of_estimates.append((means - means.mean(axis=0)) @ inverse)
-        return cls(tuple(weights_of_estimates))
+def _weights_of_pairs(
+    traits: Array,
+    used: Indices,
+    parts: Sequence[Indices],
+    row_weights: Values | None,
+) -> list[Array]:
+    """Weights of P pairs (10, P) in blocks of the estimate, and in parts if any."""
+    n_rows, n_pairs = len(traits), len(used)
+    if n_pairs >= _ORDERS_A_ROW * n_rows:
+        traits = np.eye(n_rows)
+    else:  # unused rows are predicted from others, not by indicators
+        count = n_pairs if row_weights is None else len(np.unique(used))
+        traits = traits[:, : count // _TRAITS_AMONG]
+    centred = traits[used] - traits[used].mean(axis=0)
+    inverse = np.linalg.pinv(centred, rcond=_DEPENDENT)  # β = Z⁺ d
+    shift = mean_of_rows(traits.T, row_weights) - traits[used].mean(axis=0)
+    weights = 1.0 / n_pairs + shift @ inverse
+    block = np.repeat(np.eye(N_BLOCKS), n_pairs // N_BLOCKS, axis=1)  # (10, P)
+    residual = block - block.mean(axis=1, keepdims=True) - block @ centred @ inverse
+    # residuals of independent errors have Σ_k (their sum in block k)² = σ² Σ R²;
+    # blocks are scaled so that Σ_k (deviation)²/(B (B − 1)) expects σ² Σ w²
+    expected = (residual**2).sum() / (N_BLOCKS * (N_BLOCKS - 1))
+    residual *= np.sqrt((weights**2).sum() / expected)
+    weights_of_estimates = [weights + residual]
+    if parts:
+        means = np.array([traits[part].mean(axis=0) for part in parts])
+        weights_of_estimates.append((means - means.mean(axis=0)) @ inverse)
+    return weights_of_estimates
 
 
 def _pairs(

@@ -522,23 +522,10 @@ class TextSchema:
         is_complete = np.count_nonzero(point) == document.n_words
         return is_complete and np.array_equal(counts, document.counts)
 
-    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """Make a DataFrame of words from numbers (n, D), such as gradients.
-
-        Parameters
-        ----------
-        values : array (n, D)
-            Numbers for each document and word, in any unit.
-        index : pandas.Index (n,)
-            The names of the documents.
-
-        Returns
-        -------
-        DataFrame (n, D)
-            Its columns are the words of the vocabulary.
-        """
-        columns = pd.Index(self.vocabulary, dtype=object)
-        return pd.DataFrame(values, index=index, columns=columns)
+    @property
+    def encoded_header(self) -> pd.Index:
+        """The labels of tables of encoded columns: the words, (D,)."""
+        return pd.Index(self.vocabulary, dtype=object)
 
 
 # ---- Coordinates of documents, for distances and angles

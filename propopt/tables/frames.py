@@ -406,10 +406,10 @@ def _cells_plain(column: pd.Series[Any]) -> NDArray[Any]:
     return objects
 
 
-def text_in(frame: pd.DataFrame) -> str | None:
-    """The first cell of a table that is no number, in words; None if there is none."""
+def _first_word(frame: pd.DataFrame) -> str | None:
+    """The first cell of a table that is a word, as text; None if there is none."""
     for j, dtype in enumerate(frame.dtypes):
-        if dtype.kind in "biuf":
+        if dtype.kind in "biufcmM":
             continue
         column = frame.iloc[:, j]
         objects = column.astype(object)
@@ -668,32 +668,25 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
     return read_array(plain_numbers(frame.table), label, ndim=2), frame.labels
 
 
-def read_points(table: object, label: str) -> tuple[Array, Labels]:
-    """As :func:`read_table`, but missing values (None, NA, null) become NaN."""
-    frame = table if isinstance(table, Frame) else as_frame(table, label)
+def read_points(
+    table: object,
+    label: str,
+    remedy: str = "po.functions.TableSchema.of(X).coordinates(X) encodes it for "
+    "distances",
+) -> tuple[Array, Labels]:
+    """As :func:`read_table`, but missing values (None, NA, null) become NaN.
+
+    ``remedy`` is the advice for a table with words.
+    """
+    frame = as_frame(table, label)
     if frame is not None:
-        if words := _columns_of_words(frame.table):
-            raise InvalidInput(
-                f"{label}: expected numbers, got words in {listed(words)}; for "
-                "distances, po.functions.TableSchema.of(X).coordinates(X) encodes them"
-            )
+        if (word := _first_word(frame.table)) is not None:
+            raise InvalidInput(f"{label}: {word}; {remedy}")
         points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
         return points, frame.labels
     if isinstance(table, np.ndarray) and table.dtype == object:
         table = np.where(pd.isna(table), np.nan, table)
     return read_with_missing(table, label, ndim=2), Labels()
-
-
-def _columns_of_words(table: pd.DataFrame) -> list[Hashable]:
-    """The columns with a cell that is neither missing nor a number."""
-    kinds = enumerate(table.dtypes)
-    columns = (table.iloc[:, j] for j, kind in kinds if kind.kind not in "biufcmM")
-    return [
-        column.name
-        for column in columns
-        if (_has_named_categories(column) and column.notna().any())
-        or pd.to_numeric(column.dropna().astype(object), errors="coerce").isna().any()
-    ]
 
 
 def table_labels(table: object) -> Labels:

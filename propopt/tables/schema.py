@@ -355,25 +355,14 @@ class TableSchema:
         numeric = (x for x in self.columns if isinstance(x, Numeric))
         return self.is_numeric and all(column.dtype == float64 for column in numeric)
 
-    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """Make a DataFrame of encoded columns from numbers (n, D), such as gradients.
+    @property
+    def encoded_header(self) -> pd.Index:
+        """The labels of tables of encoded columns, such as gradients, (D,).
 
-        Parameters
-        ----------
-        values : array (n, D)
-            Numbers for each row and encoded column, in any unit.
-        index : pandas.Index (n,)
-            The names of the rows.
-
-        Returns
-        -------
-        DataFrame (n, D)
-            Its columns have the labels of the table. If columns are grouped as one-hot
-            features, they have the names of the features.
+        Columns that are grouped as one-hot features have the names of the features.
         """
         grouped = len(self.names) < len(self.header)
-        columns = pd.Index(list(self.names)) if grouped else self.header
-        return pd.DataFrame(values, index=index, columns=columns)
+        return pd.Index(list(self.names)) if grouped else self.header
 
     def coordinates(self, X: Any, scale: ColumnScale = "std") -> Array:
         """Coordinates of rows, such that distances between rows are comparable.

@@ -101,17 +101,7 @@ def variance(drawn):
     return float((estimate.standard_errors**2).sum() / (estimate.values**2).sum())
 
 
-def test_estimates_grow_to_the_one_that_was_large_and_stop_where_they_should():
-    function = po.wrap(lost)
-    grown = (
-        sampled(100, function).growing_at(ROWS, Labels()).extended(150).extended(400)
-    )
-    large = sampled(400).estimate(ROWS)
-    assert grown.evaluations == function.calls.rows == large.evaluations
-    np.testing.assert_array_equal(grown.estimate.blocks, large.blocks)
-    np.testing.assert_array_equal(grown.estimate.values, large.values)
-    assert grown.estimate.source == large.source
-    assert grown.n_draws == large.n_draws == 400
+def test_estimates_grow_and_stop_where_they_should():
     function = po.wrap(lost)
     first, looks = sampled(100, function).growing_at(ROWS, Labels()), []
     goal = variance(first) / 7
@@ -196,10 +186,6 @@ def test_slopes_of_many_columns_need_draws():
     np.testing.assert_allclose(enough.gradient(wide[:2]), 1.0, rtol=1e-6)
 
 
-def growing():
-    return sampled(100).growing_at(ROWS, Labels())
-
-
 JUMPS = po.wrap(lambda P: np.where(P[:, 0] * P[:, 3] > 1.0, np.inf, P[:, 0]))
 REFUSED = [
     (lambda: sampled(55), "n_samples: expected a multiple of 10"),
@@ -207,12 +193,8 @@ REFUSED = [
     (lambda: sampled(rng=-1), "rng"),
     (lambda: sampled(10**12).estimate(ROWS), "GiB"),
     (lambda: sampled(500, JUMPS).gradient(X), r"at drawn points: .*not finite"),
-    *(
-        (lambda n=n: growing().extended(n), "n_draws: expected a multiple of 10")
-        for n in (99, 105, 50)
-    ),
-    (lambda: growing().until(0.0), "precision"),
-    (lambda: growing().until(0.1, max_evaluations=0), "max_evaluations"),
+    (lambda: sampled(100).growing_at(ROWS, Labels()).until(0.0), "precision"),
+    (lambda: sampled(100).growing_at(ROWS, Labels(), 0), "max_evaluations"),
 ]
 
 

@@ -143,22 +143,6 @@ def test_contrasts_are_those_of_all_combinations_of_values():
         np.testing.assert_allclose(attributions[n], expected, atol=1e-12, rtol=0)
 
 
-def slope(values, h, x, heights):
-    """Cov(V, f) / Var(V) at bandwidth h, of f that takes ``heights`` at the values."""
-    shares = np.full(len(values), 1 / len(values))
-    masses = temper(values, shares, np.sqrt(2) * h, np.array([x])).masses[0]
-    q = masses / masses.sum()
-    centered = values - q @ values
-    return (q * centered) @ heights / (q @ centered**2)
-
-
-@pytest.mark.parametrize(("h", "expected"), [(0.5, 5.07), (0.1, 4.35), (0.02, 4.3212)])
-def test_on_an_even_grid_slopes_are_those_of_smoothgrad(h, expected):
-    # 3 x² + 3 h², by Stein's identity for N(x, h²)
-    grid = np.arange(-1000, 1001) / 100
-    assert abs(slope(grid, h, 1.2, grid**3) - expected) < 1e-9
-
-
 def test_rows_are_explained_one_by_one_alike(monkeypatch):
     rng = np.random.default_rng(5)
     table = some_rows(rng, 200, 5)

@@ -258,33 +258,32 @@ def test_the_block_size_never_changes_the_draws(distribution, n_samples, monkeyp
 
 
 # ---- one step ahead: nothing changes but when items are made
-def test_items_come_in_their_order():
-    before = threading.active_count()
-    assert list(prefetch(iter(range(1, 50)))) == list(range(1, 50))
-    assert list(prefetch(iter([]))) == []
-    stream = prefetch(iter(range(1, 10)))
+def test_items_come_in_their_order_and_errors_where_the_item_is_due():
+    def items():
+        yield from range(1, 50)
+        raise ValueError("broken")
+
+    before, stream = threading.active_count(), prefetch(items())
+    assert [next(stream) for _ in range(49)] == list(range(1, 50))
+    with pytest.raises(ValueError, match="broken"):
+        next(stream)
+    assert list(prefetch(iter([1, 2]))) == [1, 2]  # none is waited for
+    stream = prefetch(items())
     next(stream)
     stream.close()  # early
     assert threading.active_count() == before
-
-
-def test_what_goes_wrong_is_raised_where_the_item_is_due():
-    def items():
-        yield 1
-        raise ValueError("broken")
-
-    stream = prefetch(items())
-    assert next(stream) == 1
-    with pytest.raises(ValueError, match="broken"):
-        next(stream)
 
 
 # ---- many regressions at once: as one after the other, by either factorisation
 N_PROBLEMS, N_SAMPLES, N_COLUMNS = 4, 40, 3
 
 
-def test_slopes_are_those_of_each_problem_alone(problems):
-    """By numpy.linalg.lstsq, the ridge as more rows."""
+@pytest.mark.parametrize("pivots", [1e-3, np.inf], ids=["Cholesky", "QR"])
+def test_slopes_factors_and_errors_are_those_of_each_problem_alone(
+    problems, pivots, monkeypatch
+):
+    """By numpy.linalg.lstsq, the ridge as more rows; errors by the sandwich."""
+    monkeypatch.setattr(least_squares, "SAFE_PIVOTS", pivots)
     slopes = []
     for n in range(len(problems.design)):
         root, ridge = np.sqrt(problems.weights[n]), np.diag(problems.root_ridge[n])
@@ -292,6 +291,14 @@ def test_slopes_are_those_of_each_problem_alone(problems):
         y = np.concatenate([problems.targets[n] * root, np.zeros(N_COLUMNS)])
         slopes.append(np.linalg.lstsq(Z, y, rcond=None)[0])
     np.testing.assert_allclose(problems.slopes, slopes, rtol=1e-12)
+    weighted = problems.design * problems.weights[..., None]
+    H = weighted.transpose(0, 2, 1) @ problems.design + 0.49 * np.eye(N_COLUMNS)
+    root = problems.factor.transpose(0, 2, 1)
+    np.testing.assert_allclose(root @ problems.factor, H)
+    u = problems.design * (problems.weights * problems.residuals)[..., None]
+    covariance = np.linalg.inv(H) @ (u.transpose(0, 2, 1) @ u) @ np.linalg.inv(H)
+    exact = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    np.testing.assert_allclose(problems.errors, exact, rtol=1e-10)
 
 
 @pytest.fixture
@@ -302,14 +309,6 @@ def problems(rng):
         weights=rng.uniform(0.1, 2.0, size=(N_PROBLEMS, N_SAMPLES)),
         root_ridge=np.full((N_PROBLEMS, N_COLUMNS), 0.7),
     )
-
-
-def test_both_factorisations_agree(problems, monkeypatch):
-    first, second = problems, replace(problems)
-    before = first.slopes
-    monkeypatch.setattr(least_squares, "SAFE_PIVOTS", np.inf)  # never Cholesky
-    np.testing.assert_allclose(before, second.slopes, rtol=1e-12)
-    np.testing.assert_allclose(first.errors, second.errors, rtol=1e-10)
 
 
 @pytest.mark.parametrize("spread", [1e-2, 1e-6, 1e-10])
@@ -330,14 +329,3 @@ def test_a_regressor_that_is_zero_is_undetermined(rng):
     targets = rng.normal(size=(N_PROBLEMS, N_SAMPLES))
     fits = Regressions(design, targets, None, np.zeros((N_PROBLEMS, N_COLUMNS)))
     assert fits.undetermined.tolist() == [False, False, True, True]
-
-
-def test_factors_are_roots_of_normal_equations_and_errors_their_sandwich(problems):
-    weighted = problems.design * problems.weights[..., None]
-    H = weighted.transpose(0, 2, 1) @ problems.design + 0.49 * np.eye(N_COLUMNS)
-    root = problems.factor.transpose(0, 2, 1)
-    np.testing.assert_allclose(root @ problems.factor, H)
-    u = problems.design * (problems.weights * problems.residuals)[..., None]
-    covariance = np.linalg.inv(H) @ (u.transpose(0, 2, 1) @ u) @ np.linalg.inv(H)
-    exact = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    np.testing.assert_allclose(problems.errors, exact, rtol=1e-10)

@@ -3,10 +3,9 @@
 Seeds are fixed: no run differs from another.
 """
 
-from itertools import permutations
-
 import numpy as np
 import pytest
+from contribution_program import brute_shapley
 from scipy import stats
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
@@ -43,22 +42,6 @@ ROWS = X[300:303]
 N_SEEDS = 100
 
 
-def by_all_orders(f, background, points):
-    """The definition: the mean over all orders and background rows."""
-    phi = np.zeros(points.shape)
-    orders = list(permutations(range(points.shape[1])))
-    for n, x in enumerate(points):
-        for order in orders:
-            mixed = background.copy()
-            before = f(mixed).mean()
-            for j in order:
-                mixed[:, j] = x[j]
-                after = f(mixed).mean()
-                phi[n, j] += (after - before) / len(orders)
-                before = after
-    return phi
-
-
 def of_sets(f, background, points, parts=None):
     ends = f(points), f(background)
     parts = [np.arange(len(background))] if parts is None else parts
@@ -74,7 +57,7 @@ def drawn(f, background, n_pairs, seed, points=ROWS):
 def test_all_sets_give_the_mean_over_all_orders(name):
     f, background = MODELS[name], X[:12]
     (found,) = of_sets(f, background, ROWS)
-    np.testing.assert_allclose(found, by_all_orders(f, background, ROWS), atol=1e-12)
+    np.testing.assert_allclose(found, brute_shapley(f, ROWS, background), atol=1e-12)
     exact = po.explainers.Shap(data=background, algorithm="exact")
     theirs = exact.explain(po.wrap(f), ROWS).attributions
     np.testing.assert_allclose(found, theirs, atol=1e-12)
