@@ -120,26 +120,18 @@ class WeightedPosterior:
         """Statistics of the constants from the observations."""
         return self.model.state.constants(self.p, self.lam)
 
-    def before(self, queries: Queries) -> NormalLaws:
-        """Kriging from the inducing inputs, without smoothness at new points."""
-        state = self.model.state
-        return self.model.mean.predict(
-            state.weigh_targets(queries.coordinates, self.p, self.lam),
-            state.variance(queries, self.p, self.lam),
-            self.slope(queries),
-            self.constants,
-        )
-
-    def slope(self, queries: Queries) -> Array:
-        """The derivative of kriging by a constant, shape (m, D) or (m, 1)."""
-        return self.model.state.slope(queries, self.p, self.lam)
-
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point; rotated gradients (m, D)."""
-        before = self.before(queries)
+        state, p, lam = self.model.state, self.p, self.lam
+        kriging = self.model.mean.predict(  # without smoothness at new points
+            state.weigh_targets(queries.coordinates, p, lam),
+            state.variance(queries, p, lam),
+            state.slope(queries, p, lam),
+            self.constants,
+        )
         if rotated is None:
-            return before.observe(self.pull, np.zeros((1, 1)))
-        return before.observe(self.p, rotated)
+            return kriging.observe(self.pull, np.zeros((1, 1)))
+        return kriging.observe(p, rotated)
 
 
 def smoothing(basis: FeatureBasis, smoothness: float) -> Array:

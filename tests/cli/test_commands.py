@@ -59,21 +59,23 @@ def test_schema(capsys):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "code", "said", "complaint"),
+    ("chosen", "code", "printed", "complaint"),
     [
         ("numpy", 0, r" \(kernels: NumPy; PROPOPT_KERNELS=numpy\)", ""),
         ("", 0, r" \(kernels: (C|NumPy; .+)\)", ""),
         ("fortran", 2, None, "PROPOPT_KERNELS: expected 'c' or 'numpy'.* 'fortran'"),
     ],
 )
-def test_version(chosen, code, said, complaint, capsys, monkeypatch):
+def test_version(chosen, code, printed, complaint, capsys, monkeypatch):
     monkeypatch.setenv("PROPOPT_KERNELS", chosen)
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == code
     out, err = capsys.readouterr()
     version = re.escape(po.__version__)
-    assert re.fullmatch("" if said is None else rf"propopt {version}{said}\n", out)
+    assert re.fullmatch(
+        "" if printed is None else rf"propopt {version}{printed}\n", out
+    )
     assert re.match(complaint, err)
 
 
@@ -82,13 +84,13 @@ UNUSED = ("PIL", "shap", "lime", "torch", "propopt.plots")
 
 
 @pytest.mark.parametrize(
-    ("command", "said", "unused"),
+    ("command", "printed", "unused"),
     [
         (["check"], "problem.yaml: valid", [*UNUSED, "matplotlib", "cvxpy"]),
         (["sweep", "--help"], "--solver NAME", HEAVY),
     ],
 )
-def test_what_is_not_needed_is_not_imported(tmp_path, command, said, unused):
+def test_what_is_not_needed_is_not_imported(tmp_path, command, printed, unused):
     path = tmp_path / "problem.yaml"
     path.write_text(
         "data: {sklearn: diabetes}\nmodel: {kind: mlp}\n"
@@ -101,7 +103,7 @@ def test_what_is_not_needed_is_not_imported(tmp_path, command, said, unused):
     )
     run = python("-c", code)
     assert run.returncode == 0
-    assert said in run.stdout
+    assert printed in run.stdout
     modules = set(run.stdout.split())
     assert "propopt.cli" in modules
     assert not set(unused) & modules
@@ -114,7 +116,7 @@ def test_what_is_wrong_stops_all_files_before_any_work(file, tmp_path, out, caps
     other = write(tmp_path, "other", FILE + "name: cubic\n")
     table = write(tmp_path, "cubic_attributions", FILE)
     same = f"would write the same files as {file}; give one of them another name:\n"
-    for arguments, told in [
+    for arguments, message in [
         (["--solver", "simplex"], f"{file}:1: solver: 'simplex' is unknown"),
         ([bad], f"{bad}:12: seed: expected a number >= 0, got -1\n"),
         ([other], f"{other}:12: name: {same}"),
@@ -123,14 +125,14 @@ def test_what_is_wrong_stops_all_files_before_any_work(file, tmp_path, out, caps
         assert sweep(file, *arguments, "-o", out) == 2
         printed = capsys.readouterr()
         assert printed.out == ""
-        assert printed.err.startswith(told)
+        assert printed.err.startswith(message)
         assert printed.err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("no_work")
 def test_output_without_permission(file, out, capsys, monkeypatch):
-    def refused(**place):
-        del place
+    def refused(**position):
+        del position
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(tempfile, "mkstemp", refused)
@@ -176,7 +178,7 @@ INTERRUPTED = "warning: interrupted: 2 of 3 weights are done\n"
 
 
 @pytest.mark.parametrize(
-    ("errors", "n_files", "code", "rows", "told"),
+    ("errors", "n_files", "code", "rows", "message"),
     [
         ({1: GAVE_UP}, 1, 3, {"cubic": 5}, OF_ONE),
         ({0: GAVE_UP}, 2, 3, {"cubic": 5, "other": 6}, OF_ONE),
@@ -185,12 +187,12 @@ INTERRUPTED = "warning: interrupted: 2 of 3 weights are done\n"
     ],
 )
 def test_what_is_done_is_written_and_the_gravest_code_returned(
-    file, tmp_path, out, capsys, stop_at, errors, n_files, code, rows, told
+    file, tmp_path, out, capsys, stop_at, errors, n_files, code, rows, message
 ):
     stop_at(errors)
     files = [file, write(tmp_path, "other", FILE)][:n_files]
     assert sweep(*files, "-o", out, "-q") == code
-    assert capsys.readouterr().err.startswith(told)
+    assert capsys.readouterr().err.startswith(message)
     assert names(out) == swept(*rows)
     assert {name: len(pd.read_csv(out / f"{name}.csv")) for name in rows} == rows
 
@@ -240,8 +242,8 @@ def test_each_warning_of_users_is_printed_once_and_before_an_error(
 
     monkeypatch.setattr(po.problems.Problem, "sweep", warning)
     assert sweep(file, "-o", out, "-q") == 2 * fails
-    said = "warning: mind the gap\n" + fails * f"{file}:1: the gap\n"
-    assert capsys.readouterr().err == said
+    printed = "warning: mind the gap\n" + fails * f"{file}:1: the gap\n"
+    assert capsys.readouterr().err == printed
 
 
 KILLED = """\

@@ -66,11 +66,11 @@ def test_a_file_is_explained_as_the_library_would(done):
 
 
 def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
-    asked = ("--csv", table, "-o", out, "--target")
-    explain(*asked, "plan", "--task", "regression")
+    arguments = ("--csv", table, "-o", out, "--target")
+    explain(*arguments, "plan", "--task", "regression")
     assert "a regression needs numbers, and some are text" in capsys.readouterr().err
     assert not out.exists() or names(out) == []
-    assert explain(*asked, "y") == 0
+    assert explain(*arguments, "y") == 0
     printed = capsys.readouterr().out
     assert "20 rows × 3 features" in printed
     assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
@@ -168,8 +168,8 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
     text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
     precision = "{kind: slopes, precision: 0.5, max_evaluations: 200000}"
     of_data, gaussian, precise = (
-        done(own, *quiet)
-        for own, *quiet in (
+        done(one, *quiet)
+        for one, *quiet in (
             (TREES.replace("{}", "{kind: slopes}"),),
             (text.replace("{}", "{kind: slopes, law: gaussian}"), "-q"),
             (text.replace("{}", precision), "-q"),
@@ -225,14 +225,14 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
 
 
 def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, capsys):
-    asked = ("--csv", table, "--target", "y", "-o", out, "--reasons")
-    assert explain(*asked) == 0
-    reasons, own = read_csv(out / "patients_reasons.csv"), pd.read_csv(table)
+    arguments = ("--csv", table, "--target", "y", "-o", out, "--reasons")
+    assert explain(*arguments) == 0
+    reasons, reference = read_csv(out / "patients_reasons.csv"), pd.read_csv(table)
     assert set(reasons["feature"]) == {"age", "'=dose", "plan"}
     for row, name, value in reasons[["row", "feature", "value"]].to_numpy():
-        cell = own[name.removeprefix("'")][row]
-        told = value if isinstance(cell, str) else float(value)
-        assert told == (
+        cell = reference[name.removeprefix("'")][row]
+        message = value if isinstance(cell, str) else float(value)
+        assert message == (
             cell if isinstance(cell, str) else pytest.approx(cell, rel=1e-3)
         )
     sheet = "reasons for a higher predicted y\n  1. age = "
@@ -275,11 +275,11 @@ def subject_of(sections):
 
 
 def test_documents_are_explained_word_by_word(notes, out, capsys):
-    asked = ("--csv", notes, "-o", out, "--target", "mood")
-    assert explain(*asked) == 0
-    said = capsys.readouterr().out
-    assert "4 documents × " in said
-    assert "vectorizer (tfidf, " in said
+    arguments = ("--csv", notes, "-o", out, "--target", "mood")
+    assert explain(*arguments) == 0
+    printed = capsys.readouterr().out
+    assert "4 documents × " in printed
+    assert "vectorizer (tfidf, " in printed
     assert {"notes.html", "notes_attributions.csv"} < set(names(out))
     table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
     assert {"wine", "cold"} < set(table)
@@ -287,14 +287,14 @@ def test_documents_are_explained_word_by_word(notes, out, capsys):
     # beside other columns they have to be asked for
     with_column(notes, "stars", range(12))
     no_column = "--text: notes.csv has no column '{}'"
-    for other, told in [
+    for other, message in [
         ((), "--csv: column 'note' holds documents, not categories; explain "),
         (("--text", "notes"), no_column.format("notes") + " (did you mean "),
         (("--text", "mood"), no_column.format("mood") + "; it has note"),
     ]:
-        assert explain(*asked, *other) == 2
-        assert capsys.readouterr().err.startswith(told)
-    assert explain(*asked, "--text", "note", "-q") == 0
+        assert explain(*arguments, *other) == 2
+        assert capsys.readouterr().err.startswith(message)
+    assert explain(*arguments, "--text", "note", "-q") == 0
     assert "stars" not in pd.read_csv(out / "notes_attributions.csv", index_col=0)
 
 
@@ -320,6 +320,6 @@ def test_short_texts_and_repeated_ones_are_categories(notes):
 
 
 def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):
-    asked = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
-    assert reproduce(asked) == 2
+    arguments = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
+    assert reproduce(arguments) == 2
     assert "the paper is about tables of numbers" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(TARGET))
     mean = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
-    for told in (
+    for message in (
         f"mean squared error at unseen rows: {mean:.4g} with all features, ",
         ", 5930 of a constant\n",
         "90 %, for all 45 sets simultaneously · for new rows and new patches",
@@ -83,7 +83,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
         f"\n\n{main_effects}\n",
         f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",
     ):
-        assert told in printed
+        assert message in printed
 
 
 TARGET = load_diabetes().target
@@ -150,25 +150,31 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
     monkeypatch, n_features, order
 ):
     drawn = []
-    monkeypatch.setattr(written, "write_svg", lambda own, *_, **__: drawn.append(own))
+    monkeypatch.setattr(
+        written, "write_svg", lambda reference, *_, **__: drawn.append(reference)
+    )
     rng = np.random.default_rng(0)
     names = tuple(f"the feature {j}" for j in range(max(n_features, order)))
     settings = {"names": names, "quantity": Quantity(model="Ridge", outcome="price")}
     many = [made_up_scores(rng, len(names), size, **settings) for size in (order, 1)]
     drawing.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
-    (own,) = drawn
-    own.draw_without_rendering()
-    width, edge = own.get_size_inches()[0], own.bbox
+    (reference,) = drawn
+    reference.draw_without_rendering()
+    width, edge = reference.get_size_inches()[0], reference.bbox
     assert 96 * width < 1100  # pixels that browsers have for it
-    ticks = {text for axes in own.axes for text in axes.get_xticklabels()}  # hidden too
-    words = [x for x in own.findobj(Text) if x.get_text().strip() and x not in ticks]
+    ticks = {
+        text for axes in reference.axes for text in axes.get_xticklabels()
+    }  # hidden too
+    words = [
+        x for x in reference.findobj(Text) if x.get_text().strip() and x not in ticks
+    ]
     assert all(text.get_window_extent().x1 <= edge.x1 for text in words)
     assert min(text.get_fontsize() for text in words) > 8.5
-    title = own.get_suptitle()
+    title = reference.get_suptitle()
     assert title.startswith("Squared error of predicted price\n50 rows; 90 % intervals")
-    assert len(own.legends) == 1
-    assert not any(axes.get_legend() for axes in own.axes)
-    for axes in own.axes:
+    assert len(reference.legends) == 1
+    assert not any(axes.get_legend() for axes in reference.axes)
+    for axes in reference.axes:
         names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
         assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
         assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
@@ -225,11 +231,18 @@ def resumed(tmp_path):
 def test_a_run_that_was_interrupted_goes_on_from_there(
     tmp_path, resumed, out, stop_after, capsys
 ):
-    kept = tmp_path / "kept"
+    retained = tmp_path / "kept"
 
     def interactions(output=out):
-        asked = ["interactions", resumed, "-o", str(output), "--resume", str(kept)]
-        return main(asked)
+        arguments = [
+            "interactions",
+            resumed,
+            "-o",
+            str(output),
+            "--resume",
+            str(retained),
+        ]
+        return main(arguments)
 
     def scores(folder):
         saved = po.interactions.InteractionScores.load(folder / "patches.npz")
@@ -242,13 +255,13 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
     assert names(out) == []
     stop_after(9)
     assert interactions() == 130
-    said = capsys.readouterr()
-    told = "interrupted: 243 of 420 patches are fitted; the same call continues from"
-    assert told in said.err
-    assert "propopt: interrupted; written files are complete" in said.err
-    assert "patches_interactions.csv" in said.out.replace("/patches_", " patches_")
+    printed = capsys.readouterr()
+    message = "interrupted: 243 of 420 patches are fitted; the same call continues from"
+    assert message in printed.err
+    assert "propopt: interrupted; written files are complete" in printed.err
+    assert "patches_interactions.csv" in printed.out.replace("/patches_", " patches_")
     assert scores(out)[1]
-    assert names(kept) == ["patches"]
+    assert names(retained) == ["patches"]
     fitted = stop_after()
     assert interactions() == 0
     assert fitted == [243, 244, 246, 250, 258, 274, 306, 366]
@@ -257,9 +270,9 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
     write(tmp_path, "patches", RESUMED.replace("linear", "forest"))
     assert stop_after(1) is not None
     assert interactions() == 130  # another learner has nothing to continue from
-    assert len(names(kept / "patches")) == 2
+    assert len(names(retained / "patches")) == 2
     write(tmp_path, "patches", RESUMED)
-    kept = tmp_path / "other"
+    retained = tmp_path / "other"
     stop_after()
     assert interactions(tmp_path / "whole") == 0
     whole, _ = scores(tmp_path / "whole")

@@ -29,11 +29,11 @@ def no_threads(monkeypatch):
 @pytest.mark.usefixtures("no_threads")
 def test_small_work_needs_no_threads(rng):
     X = rng.normal(size=(60, 3))
-    near = po.graphs.knn_graph(X, 4)
+    neighbours = po.graphs.knn_graph(X, 4)
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     nearest = np.argsort(distances, axis=1)[:, 1:5]
     pairs = {tuple(sorted((n, int(m)))) for n in range(60) for m in nearest[n]}
-    assert {tuple(edge) for edge in near.edges.tolist()} == pairs
+    assert {tuple(edge) for edge in neighbours.edges.tolist()} == pairs
     assert for_each_column(lambda j: j * j, 5, size=10**9) == [0, 1, 4, 9, 16]
     assert list(prefetch(iter(range(1, 5)))) == [1, 2, 3, 4]
     model = lambda X: X[:, 0] * X[:, 1]  # noqa: E731
@@ -49,22 +49,22 @@ def test_other_errors_are_not_taken_for_a_lack_of_threads():
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "printed"),
     [
         (MemoryError("Unable to allocate 9 GiB"), "not enough memory (Unable to alloc"),
         (RuntimeError("can't start new thread"), "starts no more threads"),
     ],
     ids=["memory", "threads"],
 )
-def test_a_limit_is_told_in_a_sentence(error, said, monkeypatch, capsys, tmp_path):
+def test_a_limit_is_told_in_a_sentence(error, printed, monkeypatch, capsys, tmp_path):
     def fails(*_, **__):
         raise error
 
     monkeypatch.setattr(po.problems, "read_problem", fails)
     assert main(["check", str(tmp_path / "any.yaml")]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert len(told.splitlines()) == 1
+    message = capsys.readouterr().err
+    assert printed in message
+    assert len(message.splitlines()) == 1
 
 
 def test_other_errors_of_ours_are_not_hidden(monkeypatch, tmp_path):

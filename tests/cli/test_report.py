@@ -66,9 +66,12 @@ def test_saved_results_of_several_kinds_are_one_page(tmp_path, capsys):
 
 def test_what_is_no_saved_result_is_refused_in_one_sentence(tmp_path, capsys):
     (tmp_path / "odd.npz").write_bytes(b"PK\3\4 something")
-    for name, said in (("odd.npz", "expected a saved result"), ("no.npz", "no such")):
+    for name, printed in (
+        ("odd.npz", "expected a saved result"),
+        ("no.npz", "no such"),
+    ):
         assert main(["report", str(tmp_path / name), "-o", str(tmp_path / "p")]) == 2
         error = capsys.readouterr().err
-        assert said in error
+        assert printed in error
         assert len(error.splitlines()) == 1
     assert not (tmp_path / "p").exists()

@@ -96,7 +96,7 @@ def test_greedy_rule_stops_at_its_tolerance_and_no_sooner_than_needed(tolerance,
 
 
 # ---- inference
-def alike(result, expected):
+def are_equal(result, expected):
     np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-9)
     deviations = (x.details["standard_deviation"] for x in (result, expected))
     np.testing.assert_allclose(*deviations, atol=1e-9)
@@ -113,14 +113,14 @@ def test_with_all_inputs_inducing_it_is_exact_whatever_its_blocks(
     explainer = GaussianProcessExplainer(0.2, smoothness, **settings)
     exact = explainer.fit(X, G).explain(new, True)
     sparse = GaussianProcessExplainer(0.2, smoothness, **settings, inducing=X).fit(X, G)
-    alike(sparse.explain(new, True), exact)
+    are_equal(sparse.explain(new, True), exact)
     few = GaussianProcessExplainer(
         0.2, smoothness, **settings, inducing=FarthestInputs(9)
     )
     whole = few.fit(X, G).explain(X, True)
     for tables in ("BATCH_BUDGET", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(700))
-    alike(few.fit(X, G).explain(X, True), whole)
+    are_equal(few.fit(X, G).explain(X, True), whole)
 
 
 def test_it_is_the_variational_posterior_of_titsias(rng):

@@ -35,7 +35,7 @@ from propopt.inductive.posterior import ExactPosterior
 each_mean = pytest.mark.parametrize("mean", MEANS)
 
 
-def alike(result, expected, rtol):
+def are_equal(result, expected, rtol):
     assert close(result.attributions, expected.attributions, rtol)
     deviations = (x.details["standard_deviation"] for x in (result, expected))
     assert close(*deviations, rtol)
@@ -48,8 +48,8 @@ def test_explanations_and_deviations_are_those_of_dense_conditioning(case):
     for given_gradients in (None, gradients):
         result = case.fitted.explain(case.new, True, given_gradients)
         for n, x in enumerate(case.new):
-            own = None if given_gradients is None else gradients[n]
-            row, covariance = dense_posterior(case, x, own)
+            reference = None if given_gradients is None else gradients[n]
+            row, covariance = dense_posterior(case, x, reference)
             assert close(result.attributions[n], row)
             deviation = result.details["standard_deviation"][n]
             assert close(deviation, np.sqrt(np.diag(covariance)))
@@ -144,7 +144,7 @@ def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
     whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
     for tables in ("BATCH_BUDGET", "CACHED_TABLES"):
         monkeypatch.setattr(posterior, tables, Budget(150))
-    alike(explainer.explain(new, True), whole, 1e-13)
+    are_equal(explainer.explain(new, True), whole, 1e-13)
     assert close(explainer.sample(new, 3), draws, 1e-12)
 
 
@@ -260,8 +260,8 @@ def test_evidence_and_leaving_one_out_are_those_of_dense_densities(mean, feature
     dense = g @ pseudo @ g + log_det + proper.sum() * np.log(2 * np.pi)
     dense += n_flat * lengths
     given = case.explainer, case.X, case.G
-    found = measured(*given, log_evidence)
-    np.testing.assert_allclose(found, -0.5 * dense, rtol=1e-7)
+    result = measured(*given, log_evidence)
+    np.testing.assert_allclose(result, -0.5 * dense, rtol=1e-7)
     total = 0.0  # each point explained from the others
     for n in range(len(case.X)):
         X, G = np.delete(case.X, n, 0), np.delete(case.G, n, 0)
@@ -310,17 +310,17 @@ def test_the_optimum_does_not_depend_on_where_the_search_starts(criterion, monke
     X = rng.normal(size=(40, 3))
     G = 10.0 * np.sin(X) + 0.1 * rng.normal(size=X.shape)
 
-    def found(robustness):
+    def result(robustness):
         explainer = GaussianProcessExplainer(robustness, optimize=criterion)
         return reached(explainer.fit(X, G), X, G, CRITERIA[criterion])
 
-    best = found(1.0)
-    assert best == pytest.approx(found(1e-6), abs=0.01)  # nats
-    assert best == found(1.0)
+    best = result(1.0)
+    assert best == pytest.approx(result(1e-6), abs=0.01)  # nats
+    assert best == result(1.0)
     monkeypatch.setattr(model, "_screened", lambda *_: [])
     if criterion == "marginal_likelihood":
-        assert found(1.0) < best - 100.0
-    assert found(1e-6) == pytest.approx(best, abs=0.01)
+        assert result(1.0) < best - 100.0
+    assert result(1e-6) == pytest.approx(best, abs=0.01)
 
 
 def test_an_optimum_at_an_edge_is_told(rng, monkeypatch):

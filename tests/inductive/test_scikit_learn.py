@@ -85,8 +85,8 @@ def test_memory_mapped_or_pickled_it_answers_the_same(waves, tmp_path):
     np.testing.assert_array_equal(mapped.predict(X[:1]), explainer.predict(X[:1]))
     copy = pickle.loads(pickle.dumps(explainer))
     one, other = (
-        own.sample(X[:3], 2, random_state=np.random.RandomState(1))
-        for own in (copy, explainer)
+        item.sample(X[:3], 2, random_state=np.random.RandomState(1))
+        for item in (copy, explainer)
     )
     np.testing.assert_array_equal(one, other)
 
@@ -192,17 +192,17 @@ def test_tables_with_categories_are_explained_where_their_schema_puts_them(rng):
     function = po.wrap(
         lambda t: t["age"] ** 2 / 40 + 3 * (t["plan"] == "b"), data=table
     )
-    known, new = table.iloc[:40], table.iloc[40:]
+    given, new = table.iloc[:40], table.iloc[40:]
     explainer = GaussianProcessExplainer(0.1, scale="std", lengthscale=1.0)
-    result = explainer.fit(known, function=function).explain(new, return_std=True)
+    result = explainer.fit(given, function=function).explain(new, return_std=True)
     assert list(explainer.feature_names_in_) == ["age", "bill", "plan"]
     assert list(result.to_frame().columns) == ["age", "bill", "plan"]
     np.testing.assert_array_equal(explainer.predict(new), result.attributions)
     assert list(result.to_frame().index) == list(new.index)
     schema = function.schema
-    coordinates, others = (schema.coordinates(t, "std") for t in (known, new))
+    coordinates, others = (schema.coordinates(t, "std") for t in (given, new))
     plain = GaussianProcessExplainer(0.1, lengthscale=1.0)
-    G = function.gradient(known).to_numpy()
+    G = function.gradient(given).to_numpy()
     columns = [
         # one feature at a time: without smoothness they do not meet
         plain.fit(coordinates, np.tile(G[:, [j]], coordinates.shape[1])).explain(others)
@@ -211,7 +211,7 @@ def test_tables_with_categories_are_explained_where_their_schema_puts_them(rng):
     expected = np.column_stack([c.attributions[:, 0] for c in columns])
     np.testing.assert_allclose(result.attributions, expected, rtol=1e-10)
     # with hardly any robustness the variance before is so large that E(x) is G
-    explainer.set_params(robustness=1e-6).fit(known, function=function)
+    explainer.set_params(robustness=1e-6).fit(given, function=function)
     result, G = explainer.explain(new, gradients=function), function.gradient(new)
     error = np.abs(result.to_frame() - G).to_numpy()
     assert (error <= 1e-4 * np.abs(G).to_numpy().max()).all()

@@ -43,7 +43,7 @@ FEW = Minipatches(n_patches=450, columns="bernoulli", keep=True)
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return ILOCO(TREE, FEW).fit(X, Y)
 
 
@@ -51,30 +51,30 @@ def friedman(n_samples=80, n_features=6):
     return make_friedman1(n_samples=n_samples, n_features=n_features, random_state=0)
 
 
-def test_scores_have_names_and_main_effects_and_what_was_done(found):
-    result = found.result_
-    assert result.names == tuple(NAMES) == tuple(found.feature_names_in_)
+def test_scores_have_names_and_main_effects_and_what_was_done(results):
+    result = results.result_
+    assert result.names == tuple(NAMES) == tuple(results.feature_names_in_)
     assert len(result) == 6
     assert result.top(1)[["feature_1", "feature_2"]].iloc[0].tolist() == NAMES[:2]
-    assert result.main is found.main_effects_
-    assert found.main_effects_.order == 1
+    assert result.main is results.main_effects_
+    assert results.main_effects_.order == 1
     assert (result.n_rows, result.n_groups) == (120, 20)
     assert result.method.startswith("450 minipatches of 24 rows and ")
     # further sets are scored from the same predictors
-    again = found.interactions()
+    again = results.interactions()
     assert_array_equal(again.estimates, result.estimates)
-    some = found.interactions([("weight", "age"), ("height", "income")])
+    some = results.interactions([("weight", "age"), ("height", "income")])
     assert_array_equal(some.sets, [[0, 2], [1, 3]])
     assert_allclose(some.estimates, again.estimates[[1, 4]], rtol=1e-9)
     assert some.n_candidates == 2
     with pytest.warns(FewPatchesWarning, match="contain all 3 features of a set"):
-        assert found.interactions(order=3).order == 3
-    single = found.interactions(order=1).estimates
-    assert_array_equal(single, found.main_effects_.estimates)
-    assert not hasattr(clone(found), "result_")
-    loaded = pickle.loads(pickle.dumps(found))
+        assert results.interactions(order=3).order == 3
+    single = results.interactions(order=1).estimates
+    assert_array_equal(single, results.main_effects_.estimates)
+    assert not hasattr(clone(results), "result_")
+    loaded = pickle.loads(pickle.dumps(results))
     assert_array_equal(loaded.interactions(order=1).estimates, single)
-    assert_array_equal(loaded.predict(X), found.predict(X))
+    assert_array_equal(loaded.predict(X), results.predict(X))
 
 
 def test_what_is_fitted_is_the_same_for_one_seed_and_groups_are_features():
@@ -96,7 +96,7 @@ def test_what_is_fitted_is_the_same_for_one_seed_and_groups_are_features():
     assert model.n_features_in_ == 4
 
 
-def test_fixed_columns_leak_what_theory_says_of_the_main_effects(found):
+def test_fixed_columns_leak_what_theory_says_of_the_main_effects(results):
     scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
     result = ILOCO(TREE, scheme).fit(*friedman())
     mains = result.main_effects_.estimates
@@ -105,25 +105,25 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects(found):
     assert expected.any()
     assert "columns='bernoulli'" in result.result_.cautions[0]
     assert result.interactions([(0, 1)]).leak == pytest.approx(expected[0])
-    assert not found.result_.leak.any()  # by other schemes nothing leaks
+    assert not results.result_.leak.any()  # by other schemes nothing leaks
     split = ILOCO(LINE, DataSplit()).fit(X, Y).result_
     assert not split.leak.any()
     assert split.n_groups == 0
     assert not split.monte_carlo.any()
 
 
-def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
-    target = found.target(X, Y, [("age", "height")])
-    source = found.refit_errors_.evaluate_on(X, Y)
+def test_targets_and_predictions_are_those_of_the_mean_of_all(results):
+    target = results.target(X, Y, [("age", "height")])
+    source = results.refit_errors_.evaluate_on(X, Y)
     errors = source.errors(np.zeros((1, 0), dtype=np.intp))
-    full = ((Y - found.predict(X)) ** 2).mean()
+    full = ((Y - results.predict(X)) ** 2).mean()
     assert errors.rows.mean() == pytest.approx(full, rel=1e-10)
     assert target.n_rows == 120
     assert target.main is not None
-    assert target.method == f"{found.result_.method}, evaluated on new rows"
-    assert is_regressor(found)
-    assert found.score(X, Y) == r2_score(Y, found.predict(X))
-    assert not hasattr(found, "predict_proba")
+    assert target.method == f"{results.result_.method}, evaluated on new rows"
+    assert is_regressor(results)
+    assert results.score(X, Y) == r2_score(Y, results.predict(X))
+    assert not hasattr(results, "predict_proba")
     plain = ILOCO(DecisionTreeRegressor())  # whose learners are not kept
     assert not is_regressor(plain)
     assert not hasattr(plain, "predict")
@@ -132,10 +132,12 @@ def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
     assert "Minipatches(keep=True)" in str(caught.value.__cause__)
 
 
-def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
+def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(results):
     sets = Features.of(NAMES).all_sets
-    observed = max(found.refit_errors_.errors(sets(size)).rows.max() for size in (0, 1))
-    assert found.result_.error_range == ErrorRange(0.0, observed, proved=False)
+    observed = max(
+        results.refit_errors_.errors(sets(size)).rows.max() for size in (0, 1)
+    )
+    assert results.result_.error_range == ErrorRange(0.0, observed, proved=False)
     # where a predictor is never wrong there is no zero width: without the first
     # feature there are errors, and they have been seen
     y = (X["age"] > 0) * 1.0
@@ -150,18 +152,22 @@ def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
 def test_features_that_a_learner_does_not_use_score_zero_exactly():
     model = ILOCO(Lasso(alpha=0.5), DataSplit()).fit(X, Y)
     rows, used = held_out(120, 60, seed=0).training, set()
-    for left_out in [own for size in range(3) for own in combinations(range(4), size)]:
-        kept = [j for j in range(4) if j not in left_out]
-        line = Lasso(alpha=0.5).fit(TABLE[rows][:, kept], Y[rows]).coef_
-        used |= set(np.array(kept)[line != 0.0])
+    for left_out in [
+        values for size in range(3) for values in combinations(range(4), size)
+    ]:
+        retained = [j for j in range(4) if j not in left_out]
+        line = Lasso(alpha=0.5).fit(TABLE[rows][:, retained], Y[rows]).coef_
+        used |= set(np.array(retained)[line != 0.0])
     assert set(model.result_.not_used) == {0, 1, 2, 3} - used != set()
     frame = model.result_.to_frame()
-    own = frame[frame["used"]]
-    assert {NAMES[j] for j in used} == set(own["feature_1"]) | set(own["feature_2"])
-    own = frame[~frame["used"]]
+    values = frame[frame["used"]]
+    assert {NAMES[j] for j in used} == set(values["feature_1"]) | set(
+        values["feature_2"]
+    )
+    values = frame[~frame["used"]]
     for column in ("estimate", "se", "ci_low", "ci_high"):
-        assert (own[column] == 0.0).all()
-    assert (own["p_two"] == 1.0).all()
+        assert (values[column] == 0.0).all()
+    assert (values["p_two"] == 1.0).all()
     gone = 4 - len(used)
     counted = f"{gone} feature{'s are' if gone > 1 else ' is'} not used by any fit"
     assert counted in " ".join(model.result_.cautions)
@@ -178,12 +184,12 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     result = model.result_
     assert result.not_used == model.main_effects_.not_used == (3,)
     raw = set_scores(model.refit_errors_, result.sets)["estimates"]
-    own = (result.sets == 3).any(axis=1)
-    assert np.abs(raw[own]).min() > 0.01  # what the patches that have it happen to be
-    assert not result.estimates[own].any()
-    assert_array_equal(result.estimates[~own], raw[~own])
-    assert not result.intervals()[own].any()
-    assert_array_equal(result.to_frame()["used"], ~own)
+    mask = (result.sets == 3).any(axis=1)
+    assert np.abs(raw[mask]).min() > 0.01  # what the patches that have it happen to be
+    assert not result.estimates[mask].any()
+    assert_array_equal(result.estimates[~mask], raw[~mask])
+    assert not result.intervals()[mask].any()
+    assert_array_equal(result.to_frame()["used"], ~mask)
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
@@ -227,11 +233,11 @@ def test_by_minipatches_the_largest_sets_are_chosen_and_all_are_counted():
         assert_array_equal(screen.choose(source, order)[0], largest(source, order, 20))
     # larger sets are made of the chosen smaller ones
     screen = Screen(n_sets=2, scheme=PATCHES)
-    pairs = {frozenset(own) for own in screen.choose(source, 2)[0].tolist()}
+    pairs = {frozenset(one) for one in screen.choose(source, 2)[0].tolist()}
     triples = screen.choose(source, 3)
     assert (triples[0].shape, triples[1]) == ((2, 3), 20)
-    for own in triples[0].tolist():
-        assert any(frozenset(pair) in pairs for pair in combinations(own, 2))
+    for one in triples[0].tolist():
+        assert any(frozenset(pair) in pairs for pair in combinations(one, 2))
 
 
 def test_of_a_split_only_the_training_rows_choose():
@@ -241,11 +247,11 @@ def test_of_a_split_only_the_training_rows_choose():
     assert "3 of 15 sets were chosen by their scores in minipatches" in chosen[2][0]
     assert chosen[2][0].endswith("intervals are corrected for 3")
     (fold,) = DataSplit().drawn_folds(200, 4)
-    for rows, alike in ((fold.test, True), (fold.training, False)):
+    for rows, are_equal in ((fold.test, True), (fold.training, False)):
         y = TARGET.copy()
         y[rows] = np.random.default_rng(9).normal(size=len(rows), scale=20)
         other = SCREEN.choose(DataSplit().fit(replace(refits, y=y), seed=4), 2)[0]
-        assert np.array_equal(other, chosen[0]) is alike
+        assert np.array_equal(other, chosen[0]) is are_equal
     # of folds all rows choose, and all sets are counted
     folds = SCREEN.choose(DataSplit(n_folds=4).fit(refits, seed=4), 2)
     assert (len(folds[0]), folds[1]) == (3, 15)
@@ -261,7 +267,7 @@ def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     model = ILOCO(NEAR, scheme, sets=SCREEN).fit(MANY, TARGET)
     result = model.result_
     assert (len(result.sets), result.n_candidates) == (3, counted)
-    assert any("were chosen by their scores" in own for own in result.notes)
+    assert any("were chosen by their scores" in one for one in result.notes)
     assert [0, 1] in result.sets.tolist()
     again = model.interactions(SCREEN, order=2)
     assert_array_equal(again.estimates, result.estimates)
@@ -315,10 +321,10 @@ SETS = [
 ]
 LIKE = r"scheme: expected Minipatches\(\) or DataSplit\(\)"
 CALLS = [
-    *((lambda f, own=own: f.interactions(own), words) for own, words in SETS),
+    *((lambda f, one=one: f.interactions(one), words) for one, words in SETS),
     *(
-        (lambda _, own=own: ILOCO(TREE, FEW, sets=own).fit(X, Y), words)
-        for own, words in SETS
+        (lambda _, one=one: ILOCO(TREE, FEW, sets=one).fit(X, Y), words)
+        for one, words in SETS
     ),
     (lambda f: f.interactions(order=5), "order: expected at most 4, the number"),
     (lambda f: f.interactions(order=0), "order: expected an integer >= 1, got 0"),
@@ -332,8 +338,8 @@ CALLS = [
     (lambda _: ILOCO(NEAR, PATCHES, sets=SCREEN, order=7).fit(MANY, TARGET), "most 6"),
 ]  # fmt: skip
 CALLS += [
-    (lambda _, own=own: ILOCO(LINE, **{"scheme": DataSplit(), **own}).fit(X, Y), words)
-    for own, words in [
+    (lambda _, one=one: ILOCO(LINE, **{"scheme": DataSplit(), **one}).fit(X, Y), words)
+    for one, words in [
         ({"random_state": -1}, "random_state: expected an integer >= 0 or a numpy"),
         ({"n_jobs": "two"}, "n_jobs: expected a number of workers.* got 'two'"),
         ({"n_jobs": 1.5}, "n_jobs: expected a number of workers.* got 1.5"),
@@ -345,9 +351,9 @@ CALLS += [
 
 
 @pytest.mark.parametrize(("call", "message"), CALLS)
-def test_what_cannot_be_used_is_refused(found, call, message):
+def test_what_cannot_be_used_is_refused(results, call, message):
     with pytest.raises(InvalidInput, match=message):
-        call(found)
+        call(results)
 
     features = Features.of([("a", 1), 2, "c"])  # sets are read in any order
     sets = read_sets([["c", ("a", 1)], (2, "c")], 7, features)
@@ -387,7 +393,7 @@ def not_expected(_):
         "patches or halves of other rows"
     )
     kinds = ("dense",) if _SKLEARN >= (1, 7) else ("dense", "sparse")
-    return {f"check_sample_weight_equivalence_on_{own}_data": drawn for own in kinds}
+    return {f"check_sample_weight_equivalence_on_{one}_data": drawn for one in kinds}
 
 
 @pytest.mark.filterwarnings("ignore")  # checks fit tables too small to say much

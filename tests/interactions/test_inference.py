@@ -36,8 +36,10 @@ def test_means_and_errors_are_those_of_a_ratio_of_means_row_by_row(rng):
         means, errors, _ = moments(z, weights, *given)
         for q in range(2):
             mean = sum(w * v for w, v in zip(weights, z[:, q], strict=True)) / 30
-            own = weights * (z[:, q] - mean)
-            sums = [sum(own[i] for i in rows if labels[i] == c) for c in range(count)]
+            values = weights * (z[:, q] - mean)
+            sums = [
+                sum(values[i] for i in rows if labels[i] == c) for c in range(count)
+            ]
             variance = count / (count - 1) * sum(one**2 for one in sums) / 30**2
             assert means[q] == pytest.approx(mean, rel=1e-12)
             assert errors[q] == pytest.approx(np.sqrt(variance), rel=1e-12)
@@ -52,12 +54,12 @@ def test_groups_of_one_row_change_nothing_and_rows_without_weight_are_not_there(
     alone, grouped = moments(z, ones), moments(z, ones, rng.permutation(12))
     weights = np.resize([1.5, 0.0, 1.5], 12)
     without, fewer = moments(z, weights), moments(z[weights > 0], np.ones(8))
-    for own, expected in [*zip(grouped, alone), *zip(without, fewer)]:  # noqa: B905
-        assert_allclose(own, expected, rtol=1e-12)
+    for one, expected in [*zip(grouped, alone), *zip(without, fewer)]:  # noqa: B905
+        assert_allclose(one, expected, rtol=1e-12)
     groups = np.repeat(np.arange(4), 3)
-    kept = groups != 1
-    result = moments(z, kept * 12 / 9, groups)
-    fewer = moments(z[kept], np.ones(9), np.repeat(np.arange(3), 3))
+    retained = groups != 1
+    result = moments(z, retained * 12 / 9, groups)
+    fewer = moments(z[retained], np.ones(9), np.repeat(np.arange(3), 3))
     assert_allclose(result[1], fewer[1])
 
 
@@ -68,14 +70,14 @@ def test_how_many_rows_carry_the_error(rng):
     assert moments(signs[:, None], np.ones(100))[2] == pytest.approx(100)
     assert moments(spike[:, None], np.ones(1000))[2] == pytest.approx(1.0, abs=0.01)
     # ρ = E|d|³/σ³ = √(8/π): of 200,000 rows the error is far below 2 %
-    carried = moments(rng.normal(size=(200_000, 1)), np.ones(200_000))[2]
-    assert carried[0] == pytest.approx(200_000 * np.pi / 8, rel=0.02)
+    effective = moments(rng.normal(size=(200_000, 1)), np.ones(200_000))[2]
+    assert effective[0] == pytest.approx(200_000 * np.pi / 8, rel=0.02)
     z = rng.normal(size=(30, 1))
-    _, own, own_rows = moments(z, np.ones(30))
+    _, reference, own_rows = moments(z, np.ones(30))
     for scale in (1e-140, 1e140):  # also where cubes are not finite
         _, errors, rows = moments(scale * z, np.ones(30))
         assert_allclose(rows, own_rows, rtol=1e-9)
-        assert_allclose(errors, scale * own, rtol=1e-12)
+        assert_allclose(errors, scale * reference, rtol=1e-12)
     means, errors, rows = moments(np.full((10, 1), 0.25), np.ones(10))
     assert (means, errors) == (0.25, 0.0)
     assert np.isnan(rows)
@@ -104,9 +106,9 @@ def test_adjusted_p_values_are_those_of_definitions(rng, n_others):
     }
     assert set(expected) == set(METHODS)
     order = rng.permutation(9)
-    for method, wanted in expected.items():
+    for method, required in expected.items():
         result = adjusted_p_values(p, method, len(every))
-        assert_allclose(result, wanted, rtol=1e-14)
+        assert_allclose(result, required, rtol=1e-14)
         permuted = adjusted_p_values(p[order], method, len(every))
         assert_array_equal(permuted, result[order])
         # unknown ones count, and stay unknown
@@ -118,12 +120,12 @@ def test_adjusted_p_values_are_those_of_definitions(rng, n_others):
 def test_shares_of_alpha_and_ranges_of_scores():
     p = np.array([1e-6, 1e-5, 1e-4, 0.8, 0.9])
     price = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
-    for own, method, alpha in [  # the more is found the more of alpha there is
+    for one, method, alpha in [  # the more is found the more of alpha there is
         (p, "benjamini-hochberg", 0.06),
         (p, "benjamini-yekutieli", 0.06 / price),
         (np.full(5, 0.7), "benjamini-hochberg", 0.02),
     ]:
-        assert interval_alpha(own, method, 5, 0.1) == pytest.approx(alpha)
+        assert interval_alpha(one, method, 5, 0.1) == pytest.approx(alpha)
     unit = ErrorRange(0.0, 1.0, proved=True)
     assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
     assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
@@ -182,7 +184,7 @@ def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
 def of_pairs(rng, estimates, errors, **fields):
     """Scores of as many pairs of three features, without the error of patches."""
     count = len(estimates)
-    own = {
+    defaults = {
         "estimates": np.array(estimates),
         "standard_errors": np.array(errors),
         "monte_carlo": np.zeros(count),
@@ -190,7 +192,7 @@ def of_pairs(rng, estimates, errors, **fields):
         "sets": np.array([[0, 1], [0, 2], [1, 2]])[:count],
         "n_candidates": count,
     }
-    return made_up_scores(rng, **{**own, **fields})
+    return made_up_scores(rng, **{**defaults, **fields})
 
 
 def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):

@@ -52,9 +52,11 @@ Y = np.random.default_rng(1).normal(size=40) + X["age"] + (X["colour"] == "red")
 
 
 def without(model, *dropped, counted=False, table=X):
-    kept = np.array([name not in dropped for name in NAMES])
-    names, left = None if counted else NAMES, table.loc[:, kept]
-    return learning.restricted(clone(model), learning.ColumnSubset(names, kept, left))
+    retained = np.array([name not in dropped for name in NAMES])
+    names, left = None if counted else NAMES, table.loc[:, retained]
+    return learning.restricted(
+        clone(model), learning.ColumnSubset(names, retained, left)
+    )
 
 
 def predicted(model, *dropped, table=X):
@@ -89,16 +91,16 @@ def test_column_transformers_in_all_ways_of_naming_columns(numbers, texts):
     whole = make_pipeline(prep(numbers, texts), Ridge())
     for gone in (("size",), ("age", "shape"), ("colour", "shape"), ("age", "size")):
         parts = [
-            [name for name in own if name not in gone] for own in (NAMES[:2], NAMES[2:])
+            [name for name in one if name not in gone] for one in (NAMES[:2], NAMES[2:])
         ]
         left = X.drop(columns=list(gone))
         by_hand = make_pipeline(prep(*parts), Ridge()).fit(left, Y)
         assert_array_equal(predicted(whole, *gone), by_hand.predict(left))
     frame = pl.DataFrame(X.drop(columns=["size", "colour"]).to_dict("list"))
-    kept = np.array([True, False, False, True])
+    retained = np.array([True, False, False, True])
     by_name = make_pipeline(prep(["age", "size"], ["colour", "shape"]), Ridge())
     result = learning.restricted(
-        by_name, learning.ColumnSubset(NAMES, kept, frame)
+        by_name, learning.ColumnSubset(NAMES, retained, frame)
     ).fit(frame, Y)
     expected = predicted(by_name, "size", "colour")
     assert_array_equal(result.predict(frame), expected)
@@ -108,14 +110,16 @@ def test_columns_that_are_counted_or_given_alone():
     array = X[["age", "size"]].to_numpy()
     array = np.column_stack([array, array[:, 0] ** 2])
     model = ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "drop", [1])])
-    kept = np.array([True, False, True])
-    left = learning.restricted(model, learning.ColumnSubset(None, kept, array[:, kept]))
-    assert_array_equal(left.fit_transform(array[:, kept]), array[:, [2, 0]])
+    retained = np.array([True, False, True])
+    left = learning.restricted(
+        model, learning.ColumnSubset(None, retained, array[:, retained])
+    )
+    assert_array_equal(left.fit_transform(array[:, retained]), array[:, [2, 0]])
     steps = Pipeline([("none", None), ("p", "passthrough"), ("r", prep([0], [2, 3]))])
     left = without(steps, "colour", counted=True)
     assert choices(left.steps[2][1]) == [[0], [2]]
     # a column given alone comes with one dimension: words of a text, for example
-    length = FunctionTransformer(lambda own: own.str.len().to_frame())
+    length = FunctionTransformer(lambda item: item.str.len().to_frame())
     model = ColumnTransformer([("c", length, "colour"), ("n", "passthrough", ["age"])])
     for gone, chosen, shape in [
         ("size", ["colour", ["age"]], (40, 2)),
@@ -295,10 +299,10 @@ DRAWING = DecisionTreeRegressor(max_features=1)
 @pytest.mark.parametrize("learner", [DRAWING, make_pipeline(StandardScaler(), DRAWING)])
 def test_a_table_is_the_array_of_its_numbers(table, learner):
     predict = read(learner, table, TARGET).fit_predictor(ROWS, KEPT, 3)
-    own = clone(learner)
-    (free,) = (k for k in own.get_params() if k.endswith("random_state"))
-    own.set_params(**{free: 3}).fit(FRAME.iloc[:40, [0, 1, 3]], TARGET[:40])
-    expected = own.predict(FRAME[["a", "b", "d"]])
+    reference = clone(learner)
+    (free,) = (k for k in reference.get_params() if k.endswith("random_state"))
+    reference.set_params(**{free: 3}).fit(FRAME.iloc[:40, [0, 1, 3]], TARGET[:40])
+    expected = reference.predict(FRAME[["a", "b", "d"]])
     assert_array_equal(predict(table), expected)
     assert not hasattr(predict.model, "feature_names_in_")
     array = FRAME.to_numpy(float)
@@ -335,9 +339,9 @@ def test_new_rows_may_have_other_dtypes_and_learners_of_users_are_never_changed(
 def test_columns_that_are_numbers(column, dtype):
     result = learning.array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
     assert (None if result is None else result.dtype) == dtype
-    for own in (np.float32, np.int64, bool):  # columns of one dtype keep it
-        alike = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=own)
-        assert learning.array_of_numbers(alike).dtype == own
+    for item in (np.float32, np.int64, bool):  # columns of one dtype keep it
+        same_dtype = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=item)
+        assert learning.array_of_numbers(same_dtype).dtype == item
     assert learning.array_of_numbers(TABLE) is None
     for rows in (TABLE, TABLE.tolist(), pd.DataFrame(TABLE)):
         assert_array_equal(learning.array_of(rows), TABLE)

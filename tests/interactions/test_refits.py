@@ -62,13 +62,13 @@ BY_NAME = make_pipeline(
 
 
 def test_a_fit_sees_the_rows_and_columns_that_are_kept():
-    for groups, kept, columns in [
+    for groups, retained, columns in [
         (None, WITHOUT_1, [0, 2, 3]),
         ({"pair": [1, 3]}, np.array([True, False, True]), [0, 2]),  # left out together
     ]:
         refits = read(LinearRegression(), X, Y, groups=groups)
         expected = LinearRegression().fit(X[:50][:, columns], Y[:50])
-        result = refits.fit_predictor(ROWS, kept, 0)(X)
+        result = refits.fit_predictor(ROWS, retained, 0)(X)
         assert_allclose(result, expected.predict(X[:, columns]), rtol=1e-9)
     assert refits.features.names == (0, "pair", 2)
     refits = read(BY_NAME, PEOPLE, Y)
@@ -84,7 +84,7 @@ def test_without_features_it_is_the_mean_or_how_often_classes_come():
     shares = read(LogisticRegression(), X, LABELS).fit_predictor(ROWS, NOTHING, 0)(
         X[50:]
     )
-    counts = [(LABELS[:50] == own).mean() for own in ("high", "low", "middle")]
+    counts = [(LABELS[:50] == one).mean() for one in ("high", "low", "middle")]
     assert_allclose(shares, np.tile(counts, (30, 1)), rtol=1e-14)
     weighted = read(LinearRegression(), X, Y, sample_weight=WEIGHTS)
     assert_array_equal(weighted.subset(ROWS).sample_weight, WEIGHTS[:50])
@@ -102,8 +102,8 @@ def test_classes_that_a_fit_did_not_see_have_no_probability(classes):
         tree = DecisionTreeClassifier(random_state=0, **settings)
         refits = read(tree, X, y)
         result = refits.fit_predictor(rows, ALL, 0)(X)
-        own = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
-        assert_array_equal(result[:, [0, 2]], own)
+        reference = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
+        assert_array_equal(result[:, [0, 2]], reference)
         assert not result[:, 1].any()
     alone = refits.fit_predictor(np.flatnonzero(y == classes[2]), ALL, 0)(X)
     assert_array_equal(alone, np.tile([0.0, 0.0, 1.0], (80, 1)))
@@ -116,8 +116,10 @@ def test_each_random_state_that_is_free_is_seeded():
     assert_array_equal(one, two)
     assert not np.array_equal(one, other)
     assert forest[-1].random_state is None
-    own = read(RandomForestRegressor(3, random_state=1), X, Y)
-    assert_array_equal(*(own.fit_predictor(ROWS, ALL, seed)(X) for seed in (5, 6)))
+    reference = read(RandomForestRegressor(3, random_state=1), X, Y)
+    assert_array_equal(
+        *(reference.fit_predictor(ROWS, ALL, seed)(X) for seed in (5, 6))
+    )
     tree = read(DecisionTreeRegressor(max_features=1), X, Y)
     assert (
         len({tree.fit_predictor(ROWS, ALL, seed)(X).tobytes() for seed in range(4)}) > 1
@@ -196,8 +198,8 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme):
 def test_learners_with_categories_and_missing_values():
     learner = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3)
     refits = read(learner, PEOPLE, LABELS)
-    for kept in (WITHOUT_1, ALL):
-        result = refits.fit_predictor(ROWS, kept, 0)(PEOPLE)
+    for retained in (WITHOUT_1, ALL):
+        result = refits.fit_predictor(ROWS, retained, 0)(PEOPLE)
         assert_allclose(result.sum(axis=1), 1, rtol=1e-12)
     by_name = clone(learner).set_params(categorical_features=["city"])
     other = read(by_name, PEOPLE, LABELS).fit_predictor(ROWS, ALL, 0)(PEOPLE)
@@ -236,15 +238,15 @@ BOOSTERS = {
 )
 def test_libraries_of_boosting(library, settings, numbers):
     name, sizes = BOOSTERS[library]
-    own = getattr(pytest.importorskip(library), name)
-    make = partial(own, n_estimators=3, **sizes, **settings)
+    reference = getattr(pytest.importorskip(library), name)
+    make = partial(reference, n_estimators=3, **sizes, **settings)
     table = PEOPLE.assign(city=PEOPLE["city"].cat.codes) if numbers else PEOPLE
     refits = read(make(), table, Y)
     expected = make().fit(table[:50], Y[:50]).predict(table)
     assert_allclose(refits.fit_predictor(ROWS, ALL, 0)(table), expected, rtol=1e-6)
     for left_out in range(4):
-        kept = np.arange(4) != left_out
-        assert np.isfinite(refits.fit_predictor(ROWS, kept, 0)(table)).all()
+        retained = np.arange(4) != left_out
+        assert np.isfinite(refits.fit_predictor(ROWS, retained, 0)(table)).all()
 
 
 @pytest.mark.parametrize(
@@ -272,20 +274,20 @@ ABC = np.array(["a", "b", "c"])
 
 
 def of_shares(error):
-    known = [error.relevant_outputs(SHARES[:, q], PLACES) for q in range(4)]
-    return error.compute(PLACES, np.stack(known, axis=1))
+    given = [error.relevant_outputs(SHARES[:, q], PLACES) for q in range(4)]
+    return error.compute(PLACES, np.stack(given, axis=1))
 
 
 def test_formulas_of_errors():
-    apart = TRUE[:, None] - KNOWN[:, :, 0]
-    assert_allclose(SQUARED.compute(TRUE, KNOWN), apart**2, rtol=1e-15)
-    assert_allclose(ABSOLUTE.compute(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
+    difference = TRUE[:, None] - KNOWN[:, :, 0]
+    assert_allclose(SQUARED.compute(TRUE, KNOWN), difference**2, rtol=1e-15)
+    assert_allclose(ABSOLUTE.compute(TRUE, KNOWN), np.abs(difference), rtol=1e-15)
     assert_allclose(of_shares(PROBABILITY), OF_PLACES, rtol=1e-15)
     # of two classes it is the distance to the probability of one
     p, y = RNG.uniform(size=6), np.array([0, 1, 1, 0, 1, 0])
-    known = PROBABILITY.relevant_outputs(np.column_stack([1 - p, p]), y)
+    given = PROBABILITY.relevant_outputs(np.column_stack([1 - p, p]), y)
     assert_allclose(
-        PROBABILITY.compute(y, known[:, None])[:, 0],
+        PROBABILITY.compute(y, given[:, None])[:, 0],
         np.abs(y - p),
         rtol=1e-15,
     )
@@ -293,9 +295,9 @@ def test_formulas_of_errors():
     assert read_error("auto", LABELS) == PROBABILITY
     with pytest.warns(AdditiveErrorWarning, match=r"0\.077 for.*0\.38"):
         read_error("absolute", None)
-    for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
+    for effect, printed in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
-        assert said == f"{np.sqrt(2 / np.pi) * roots:.2g}"
+        assert printed == f"{np.sqrt(2 / np.pi) * roots:.2g}"
 
 
 def test_errors_of_users_get_what_they_need():
@@ -311,13 +313,13 @@ def test_errors_of_users_get_what_they_need():
         return 1 - np.where(t == "up", p[:, 1], p[:, 0])
 
     labels = np.where(Y > 0, "up", "down")
-    for learner, target, own, ours in [
+    for learner, target, item, ours in [
         (LinearRegression(), Y, lambda t, p: (t - p) ** 2, "squared"),
         (LogisticRegression(), labels, up, "auto"),
     ]:  # through a fit
         rows, expected = (
             DataSplit().fit(read(learner, X, target, error=one), seed=0)
-            .errors(np.array([[0, 1], [1, 2]])).rows for one in (own, ours)
+            .errors(np.array([[0, 1], [1, 2]])).rows for one in (item, ours)
         )  # fmt: skip
         assert_allclose(rows, expected, rtol=1e-13)
 
@@ -350,8 +352,8 @@ def test_predictions_and_errors_of_learners():
     )
     with pytest.raises(RuntimeError, match="no answer") as caught:
         read(Wrong(), X, Y).fit_predictor(ROWS, WITHOUT_1, 0)
-    told = ["while Wrong was fitted to 50 rows, without features: 1"]
-    assert caught.value.__notes__ == told
+    message = ["while Wrong was fitted to 50 rows, without features: 1"]
+    assert caught.value.__notes__ == message
     calibrated = CalibratedClassifierCV(LinearSVC(), ensemble=False)
     assert read(calibrated, X, LABELS).classes is not None
 

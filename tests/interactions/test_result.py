@@ -46,9 +46,9 @@ def test_a_table_has_a_row_for_each_set_with_its_names(rng):
     }.items():
         assert_array_equal(frame[column], values)
     for order in (1, 3):
-        own = list(made_up_scores(rng, order=order).to_frame().columns)
+        reference = list(made_up_scores(rng, order=order).to_frame().columns)
         features = [f"feature_{k + 1}" for k in range(order)]
-        assert own[: order + 1] == [*features, "estimate"]
+        assert reference[: order + 1] == [*features, "estimate"]
     made = made_up_scores(rng, names=("age", 1, "c", "d", "e"))
     assert made.labels.points[:2] == ("age × 1", "age × c")
     assert made.labels.features == ("age", "1", "c", "d", "e")
@@ -172,7 +172,8 @@ CAUTIONS = [  # estimates, fields, how the card begins, and the caution
     ([0.3, -0.3, 0.0], BELOW, NONE, BEYOND + ".*0 intervals go beyond.*"),
     ([0.2, -0.1, 3.0], UNKNOWN, NONE, BEYOND + "an unknown amount to scores by "
         "absolute errors. Draw columns=.*"),
-    (SOME, CARRIED, "3", FEWER + "normal law is doubtful there: test more rows."),
+    (SOME, CARRIED, "3", FEWER + "normal approximation is doubtful there: test more "
+        "rows."),
     (SOME, NO_ERROR, "2", "The error due to patches is unknown for 1 pair: a row.*"),
     ([0.0, 0.1, 0.3], AS_SEEN, "1", EQUAL + r" \(observed\). " + OVER),
     ([0.0, 0.1, 0.3], PROVED, "1", EQUAL + ". " + OVER),
@@ -196,20 +197,20 @@ def test_what_cannot_be_loaded_is_not_saved(rng, tmp_path, fields, message):
 def sure(rng, estimates, order=2, **fields):
     """Scores of sets of three features, with some errors and counts."""
     count = len(estimates)
-    own = {
+    defaults = {
         "estimates": np.array(estimates),
         "standard_errors": np.full(count, 0.01),
         "monte_carlo": np.zeros(count),
         "counts": np.ones(count),
     }
-    return made_up_scores(rng, n_features=3, order=order, **{**own, **fields})
+    return made_up_scores(rng, n_features=3, order=order, **{**defaults, **fields})
 
 
-@pytest.mark.parametrize(("estimates", "fields", "title", "told"), CAUTIONS)
-def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, told):
+@pytest.mark.parametrize(("estimates", "fields", "title", "message"), CAUTIONS)
+def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, message):
     made = sure(rng, estimates, **fields)
     (caution,) = made.cautions
-    assert re.fullmatch(told, caution)
+    assert re.fullmatch(message, caution)
     assert len(caution.split()) <= 25
     assert made.document().title.startswith(title)
     assert ("its error is unknown" in str(made)) == np.isnan(made.total_errors).any()
@@ -220,14 +221,14 @@ def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, told):
 
 def test_features_that_are_not_used_score_zero_with_that_word(rng):
     made = with_unused(rng, (1,))
-    own = (made.sets == 1).any(axis=1)
-    assert own.sum() == 4
-    assert_array_equal(made.intervals()[own], np.zeros((4, 2)))
+    mask = (made.sets == 1).any(axis=1)
+    assert mask.sum() == 4
+    assert_array_equal(made.intervals()[mask], np.zeros((4, 2)))
     for alternative in ("two-sided", "greater", "less"):
-        assert_array_equal(made.p_values(alternative)[own], np.ones(4))
+        assert_array_equal(made.p_values(alternative)[mask], np.ones(4))
     frame = made.to_frame()
-    assert_array_equal(~frame["used"], own)
-    assert not (frame["reject"] | frame["degenerate"])[own].any()
+    assert_array_equal(~frame["used"], mask)
+    assert not (frame["reject"] | frame["degenerate"])[mask].any()
     assert ">not used<" in made._repr_html_()
 
 
@@ -305,12 +306,12 @@ def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
         for line in (x.sentence for x in card.findings)
     )
     quantity = Quantity(model="Tree", kind="probability")
-    for own, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
-        title = sure(rng, [2.0, 0.0, 0.0], quantity=own).document().title
-        told = (
+    for one, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
+        title = sure(rng, [2.0, 0.0, 0.0], quantity=one).document().title
+        message = (
             f"1 pair of 3 interacts: part of the accuracy of probabilities of {whom} "
         )
-        assert title.startswith(told)
+        assert title.startswith(message)
     for n_groups, aim in (
         (20, "new patches"),
         (0, "fitted predictors"),
@@ -449,8 +450,8 @@ def test_a_fitted_estimator_gives_the_columns_of_its_groups(tmp_path):
     model = ILOCO(learner, DataSplit(), groups={"xy": ["x", "y"]})
     result = model.fit(X, 3.0 * X["a"] * (X["x"] + X["y"])).result_
     result.save(path := tmp_path / "scores.npz")
-    wanted = [[0, 0.5, 0, 0.5], [0.5, 0, 0, 1], [0, 0, 0, 0], [0.5, 1, 0, 0]]
+    expected = [[0, 0.5, 0, 0.5], [0.5, 0, 0, 1], [0, 0, 0, 0], [0.5, 1, 0, 0]]
     for scores in (result, InteractionScores.load(path)):
         graph = interaction_graph(scores, X)
         assert graph.names == tuple("axby")
-        assert_allclose(dense(graph), wanted, atol=1e-12)
+        assert_allclose(dense(graph), expected, atol=1e-12)

@@ -50,20 +50,20 @@ def test_scores_are_the_co_moebius_transform_of_refits(estimator):
     game = worth(estimator, *parts)
 
     def play(coalitions):
-        sets = [frozenset(np.flatnonzero(own).tolist()) for own in coalitions]
-        return np.array([game[own] for own in sets])
+        sets = [frozenset(np.flatnonzero(one).tolist()) for one in coalitions]
+        return np.array([game[one] for one in sets])
 
     for order in (1, 2, 3, 4):
         sets = source.features.all_sets(order)
         result = set_scores(source, sets)["estimates"]
-        expected = [co_moebius(game, tuple(own)) for own in sets.tolist()]
+        expected = [co_moebius(game, tuple(one)) for one in sets.tolist()]
         assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
         if find_spec("shapiq"):
             from shapiq import ExactComputer
 
             computer = ExactComputer(game=play, n_players=X.shape[1])
             values = computer("Co-Moebius", order=4)
-            theirs = [values[tuple(own)] for own in sets.tolist()]
+            theirs = [values[tuple(one)] for one in sets.tolist()]
             assert_allclose(result, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -106,13 +106,13 @@ def test_weights_of_rows_are_for_fits_and_for_means():
     weights = np.random.default_rng(3).uniform(0, 2, 60)
     source = DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
     (fold,) = DataSplit().drawn_folds(60, 7)
-    own = weights[fold.test]
-    assert_allclose(source.row_weights, own * 30 / own.sum(), rtol=1e-12)
+    values = weights[fold.test]
+    assert_allclose(source.row_weights, values * 30 / values.sum(), rtol=1e-12)
     model = Ridge().fit(X[fold.training], Y[fold.training], weights[fold.training])
     expected = (Y[fold.test] - model.predict(X[fold.test])) ** 2
     rows = source.errors(EMPTY).rows[:, 0]
     assert_allclose(rows, expected, rtol=1e-12)
-    mean = np.average(expected, weights=own)
+    mean = np.average(expected, weights=values)
     assert source.row_weights @ rows / 30 == pytest.approx(mean, rel=1e-12)
     for counted in (0, 1):  # weights of which nothing is held out
         weights[fold.test] = np.arange(30) < counted
@@ -177,7 +177,7 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
     assert scores.n_rows == len(rows)
     assert scores.estimates[0] == pytest.approx(z[rows].mean(), rel=1e-10)
     shares = np.array([len(test) for _, test in pairs]) / len(rows)
-    fits = [LinearRegression().fit(X[own], Y[own]).predict(X) for own, _ in pairs]
+    fits = [LinearRegression().fit(X[one], Y[one]).predict(X) for one, _ in pairs]
     assert_allclose(source.predict(X), shares @ fits, rtol=1e-10)
     every = np.arange(60)
     for given in (

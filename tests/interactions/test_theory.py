@@ -66,9 +66,9 @@ def test_ideal_learners_by_splitting(terms, order, expected):
         y = sum_of_terms(terms, X) + rng.normal(size=len(X))
         learner = OracleRegressor(terms)
     result = by_splitting(learner, (named(X), y), order=order).result_
-    own = ideal_scores(variances(terms), result.sets, Refitted(), kind)
-    assert_allclose(own, expected, atol=1e-14)
-    assert np.abs(z_scores(result, own)).max() < 5.0
+    reference = ideal_scores(variances(terms), result.sets, Refitted(), kind)
+    assert_allclose(reference, expected, atol=1e-14)
+    assert np.abs(z_scores(result, reference)).max() < 5.0
     assert (result.estimates > 8 * result.standard_errors).all()
 
 
@@ -82,15 +82,17 @@ def test_ideal_learners_by_patches(columns):
     model = ILOCO(OracleRegressor(PAPER), scheme, random_state=1, progress=False)
     result = model.fit(named(X), y).result_
     shares = FixedColumns(10, 3) if columns == "fixed" else BernoulliColumns(0.3)
-    own = ideal_scores(variances(PAPER), result.sets, shares, SQUARED)
+    reference = ideal_scores(variances(PAPER), result.sets, shares, SQUARED)
     used = ~result.are_not_used  # by patches of one size others are not zero
     assert used.sum() == (45 if columns == "fixed" else 10)
-    assert np.abs((result.estimates - own)[~used]).max(initial=0.0) < 1e-12
-    assert np.abs(z_scores(result, own)[used]).max() < 7.0
+    assert np.abs((result.estimates - reference)[~used]).max(initial=0.0) < 1e-12
+    assert np.abs(z_scores(result, reference)[used]).max() < 7.0
     null = (result.sets >= 5).all(axis=1)
     # what is not shared by chance: the mean over ten null pairs is told from zero
     assert (result.estimates[null].mean() > 0.12) == (columns == "fixed")
-    assert own[null] == pytest.approx(0.2755 if columns == "fixed" else 0.0, abs=5e-5)
+    assert reference[null] == pytest.approx(
+        0.2755 if columns == "fixed" else 0.0, abs=5e-5
+    )
 
 
 class Simulation:
@@ -180,8 +182,8 @@ def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect():
 def rejected(learner, columns, n_patches, n_tables, m=2):
     """Shares (2, 3): of no effect and of both; by se alone, total, and leak."""
     sizes = {"n_patches": n_patches, "n_features": m, "columns": columns}
-    own = null_rejections.Study(learner, Minipatches(rows="sqrt", **sizes), 250)
-    return np.mean([own.rejected(seed) for seed in range(n_tables)], axis=0)
+    reference = null_rejections.Study(learner, Minipatches(rows="sqrt", **sizes), 250)
+    return np.mean([reference.rejected(seed) for seed in range(n_tables)], axis=0)
 
 
 ROWS, TOTAL, LEAK = range(3)
@@ -191,11 +193,11 @@ many = pytest.mark.slow  # a few tables are tested every day, many are what is s
 INDEPENDENT = [
     ("known effects", 2, 60),
     ("least squares", 2, 60),
-    *(pytest.param(own, m, 100, marks=many) for own in LEARNERS for m in (2, 5)),
+    *(pytest.param(one, m, 100, marks=many) for one in LEARNERS for m in (2, 5)),
 ]
 FIXED = [
     ("known effects", 10),
-    *(pytest.param(own, 20, marks=many) for own in LEARNERS[1:]),
+    *(pytest.param(one, 20, marks=many) for one in LEARNERS[1:]),
 ]
 
 
@@ -280,9 +282,9 @@ def test_fits_in_blocks_are_those_of_the_package(estimator, learner, columns):
     X, y = Simulation(np.random.default_rng(2), 2.0).rows(40)
     scheme = Minipatches(n_patches=600, rows=20, n_features=2, columns=columns)
     result = ILOCO(estimator, scheme, random_state=9, progress=False).fit(X, y).result_
-    own = at_once.Ensemble(learner, scheme, X, y, seed=9).scores()
+    reference = at_once.Ensemble(learner, scheme, X, y, seed=9).scores()
     for name in ("estimates", "standard_errors", "monte_carlo", "counts", "leak"):
-        mine, theirs = getattr(own, name), getattr(result, name)
+        mine, theirs = getattr(reference, name), getattr(result, name)
         assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
@@ -303,8 +305,8 @@ def test_coverage_of_small_tables(columns):
         new = simulation.rows_without_noise(1000)
         target = ensemble.judged(*new, scores.sets)
         both = np.hypot(scores.standard_errors, target["standard_errors"])
-        apart = np.abs(scores.estimates - target["estimates"])
-        wide = apart <= norm.ppf(0.95) * both
+        distance = np.abs(scores.estimates - target["estimates"])
+        wide = distance <= norm.ppf(0.95) * both
         result.append([has(scores, target["estimates"]), wide])
     plain, wider = np.mean(result, axis=(0, 2))
     assert 0.8 <= plain <= wider <= 0.96

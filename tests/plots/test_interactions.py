@@ -45,12 +45,12 @@ def legend(axes):
 
 def test_titles_name_the_error_and_the_predicted_quantity():
     fields = {"kind": "probability", "outcome": "churn"}
-    for error, own, title in (
+    for error, one, title in (
         ("absolute", {"outcome": "price"}, "Absolute error of predicted price"),
         ("probability", fields, "1 − probability of "),
         ("brier", fields, "Brier error of the probabilities of SVC"),
     ):
-        quantity = Quantity(model="SVC", **own)
+        quantity = Quantity(model="SVC", **one)
         scores = scores_of(NAMES, SCORES, error=error, quantity=quantity)
         axes = po.plots.interaction_intervals(scores)
         assert axes.get_title(loc="left").startswith(title)
@@ -172,10 +172,10 @@ def test_names_of_many_nodes_do_not_overlap():
         axes = po.plots.interaction_network(many, n_features=count)
         axes.figure.canvas.draw()
         boxes = [text.get_window_extent() for text in axes.texts]
-        own = axes.get_legend().get_window_extent()
+        reference = axes.get_legend().get_window_extent()
         assert len(boxes) == count
         assert count > 12 or not any(a.overlaps(b) for a, b in pairwise(boxes))
-        assert not any(own.overlaps(box) for box in boxes)
+        assert not any(reference.overlaps(box) for box in boxes)
         angles = np.array([text.get_rotation() for text in axes.texts])
         assert (np.cos(np.deg2rad(angles)) > -1e-9).all()  # none stands on its head
 

@@ -26,8 +26,10 @@ def test_every_loss(problem):
     objective = problem(EVERY_LOSS).build().objective
     of_words = "shared_robustness, "  # these are of documents
     assert ", ".join(objective.weights) == LOSSES.replace(of_words, "")
-    told = {"gradient_matching": 2, "sparsity": 0.5}
-    assert objective.weights == {name: told.get(name, 1) for name in objective.weights}
+    message = {"gradient_matching": 2, "sparsity": 0.5}
+    assert objective.weights == {
+        name: message.get(name, 1) for name in objective.weights
+    }
     assert objective.labels.features is None
     values = objective.breakdown(np.ones((8, 3)))
     assert values["sparsity"] == 24.0
@@ -47,17 +49,17 @@ objective:
     file = problem(text)
     subject = file.subject
     loss = file.build().losses["pairwise_robustness"]
-    asked = {"data": subject.others, "units": "gradient"}
-    own = po.explainers.main_effects(
-        subject.function_with_slopes, subject.points, **asked
+    arguments = {"data": subject.others, "units": "gradient"}
+    reference = po.explainers.main_effects(
+        subject.function_with_slopes, subject.points, **arguments
     )
-    np.testing.assert_array_equal(loss.offset, own.explanation.attributions)
+    np.testing.assert_array_equal(loss.offset, reference.explanation.attributions)
     order = np.random.default_rng(0).permutation(len(subject.others))
     rows = np.sort(order[:100])  # a hundred rows, by the table alone
     moved = subject.others.iloc[rows].assign(bmi=subject.points["bmi"].iloc[3])
-    place = list(moved).index("bmi")
-    expected = np.asarray(subject.gradient(moved))[:, place].mean()
-    assert loss.offset[3, place] == pytest.approx(expected)
+    position = list(moved).index("bmi")
+    expected = np.asarray(subject.gradient(moved))[:, position].mean()
+    assert loss.offset[3, position] == pytest.approx(expected)
 
 
 EITHER = ("chain", "complete")
@@ -175,13 +177,13 @@ def test_an_error_knows_the_part_of_the_problem(monkeypatch):
 
 def test_mistakes_in_sections_have_keys_and_no_line():
     wrong = SECTIONS | {"objective": {"gradient_matching": -1}}
-    for sections, told in [
+    for sections, message in [
         (wrong, "objective.gradient_matching: expected a number >= 0, got -1"),
         (SECTIONS | {"solver": "clarabell"}, "solver: 'clarabell' is unknown"),
     ]:
         with pytest.raises(ProblemFileError) as caught:
             po.problems.read_sections(sections)
-        assert str(caught.value).startswith(told)
+        assert str(caught.value).startswith(message)
 
 
 def test_sections_can_be_named(tmp_path):

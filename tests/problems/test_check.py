@@ -19,7 +19,7 @@ objective: {gradient_matching: 1}
 
 
 @pytest.fixture
-def said(tmp_path, capsys):
+def printed(tmp_path, capsys):
     """The exit code of a command and what it says, without the folder."""
 
     def run(text, *command):
@@ -31,19 +31,19 @@ def said(tmp_path, capsys):
     return run
 
 
-def test_a_check_reads_all_rows_and_fits_nothing(said, tmp_path, rng, monkeypatch):
+def test_a_check_reads_all_rows_and_fits_nothing(printed, tmp_path, rng, monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     table = pd.DataFrame(rng.normal(size=(2000, 2)), columns=list("ab"))
     table["whole"] = (np.arange(2000) > 1900) * 1
     table.to_csv(tmp_path / "table.csv", index=False)
     for explain in ("10", "1500"):
-        assert said(FILE.replace("10", explain), "check") == (0, "")
-    code, message = said(FILE.replace("10", "2000"), "check")
+        assert printed(FILE.replace("10", explain), "check") == (0, "")
+    code, message = printed(FILE.replace("10", "2000"), "check")
     assert code == 2
     assert "expected fewer than 2000, the number of rows" in message
     table.loc[1500, "a"] = np.inf
     table.to_csv(tmp_path / "table.csv", index=False)
-    assert said(FILE, "check") == (
+    assert printed(FILE, "check") == (
         2,
         "file.yaml:1: data.csv: numbers must be finite, and in these columns some are "
         "infinite: a",
@@ -59,18 +59,20 @@ TOO_MANY = "kernel_robustness: {lengthscale: 1}"
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "n", "loss", "told"),
+    ("low", "high", "n", "loss", "messages"),
     [
         (-1, 1000, 2000, "sparsity: 1", "2: function: .*not finite in 1 of 1001 rows"),
         (-1000, 1e5, 2000, "sparsity: 1", "2: func.*not finite in 967 of 1001 rows"),
         (-1, 1, 9_000_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
     ],
 )
-def test_overflow_and_what_needs_too_much_are_told(said, low, high, n, loss, told):
+def test_overflow_and_what_needs_too_much_are_told(
+    printed, low, high, n, loss, messages
+):
     text = FORMULA.format(low=low, high=high, n=n, loss=loss)
-    code, message = said(text, "check")
+    code, message = printed(text, "check")
     assert code == 2
-    assert re.match(f"file.yaml:{told}", message)
+    assert re.match(f"file.yaml:{messages}", message)
 
 
 DATA = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
@@ -109,9 +111,9 @@ def test_what_is_finished_and_whole_is_left(resumed, tmp_path, capsys):
     assert resumed("--resume")
     file.write_text(f"{file.read_text('utf-8')}seed: 1\n", "utf-8")
     assert resumed("--resume")
-    told = json.loads((out / "one.json").read_text("ascii"))
-    assert told["finished"]["files"]
-    (out / "one.json").write_text(json.dumps(told | {"finished": None}), "ascii")
+    message = json.loads((out / "one.json").read_text("ascii"))
+    assert message["finished"]["files"]
+    (out / "one.json").write_text(json.dumps(message | {"finished": None}), "ascii")
     assert resumed("--resume")
     for written in sorted(out.glob("one*.*")):
         written.write_bytes(written.read_bytes()[:-9])

@@ -75,8 +75,8 @@ def test_rows_that_are_not_explained_are_the_observations(write):
         np.testing.assert_allclose(W, expected.attributions)
         assert (given["robustness"], given["smoothness"]) == (robust, smooth)
         # losses are measured at the new inputs, and the gap to a bound on all
-        apart = ((W - np.cos(X[:15])) ** 2).sum()
-        assert result.losses["gradient_matching"] == pytest.approx(apart)
+        distance = ((W - np.cos(X[:15])) ** 2).sum()
+        assert result.losses["gradient_matching"] == pytest.approx(distance)
         assert result.losses["kernel_robustness"] == pytest.approx(kernel.value(W))
         assert result.weights == best.weights
         assert result.objective > best.objective
@@ -107,8 +107,8 @@ def test_own_gradients_make_new_inputs_more_faithful(write):
     rules = f"{{rule: all}}\n    - {{rule: all, with_gradients: true}}\n    - {given}"
     _, trade_offs = swept(write(instead("{rule: all}", rules)))
     result = inductive(trade_offs)
-    for without, own in zip(result[:4], result[4:8], strict=True):
-        assert own.losses["gradient_matching"] < without.losses["gradient_matching"]
+    for without, one in zip(result[:4], result[4:8], strict=True):
+        assert one.losses["gradient_matching"] < without.losses["gradient_matching"]
     assert {e.parameters["n_inducing"] for e in result[8:]} == {3}  # that are given
 
 

@@ -49,15 +49,15 @@ def run(tmp_path, write):
 
 
 @pytest.mark.parametrize(
-    ("said", "settings"),
+    ("output", "settings"),
     [
         ("{}", {}),
         ("{law: lime, robustness: 2}", {"law": TextLaw(), "robustness": 2.0}),
         ("{kind: contributions}", {"kind": "contributions"}),
     ],
 )
-def test_files_hold_what_the_library_finds(run, said, settings):
-    made = run(said)
+def test_files_hold_what_the_library_finds(run, output, settings):
+    made = run(output)
     subject, table = made.subject, made.table("_attributions", index_col=0)
     best = po.explain(
         subject.function, subject.points, sampling=po.Sampling(rng=0), **settings
@@ -110,14 +110,14 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("said", MADE)
-def test_a_baseline_is_that_of_the_library_by_the_law_of_texts(problem, said):
-    package = {"shap": "shap", "lime_package": "lime"}.get(MADE[said].method)
+@pytest.mark.parametrize("printed", MADE)
+def test_a_baseline_is_that_of_the_library_by_the_law_of_texts(problem, printed):
+    package = {"shap": "shap", "lime_package": "lime"}.get(MADE[printed].method)
     if package is not None:
         pytest.importorskip(package)
-    file = problem(said)
+    file = problem(printed)
     (result,) = file.baselines()
-    expected = MADE[said].explain(file.function, file.points, rng=0, progress=False)
+    expected = MADE[printed].explain(file.function, file.points, rng=0, progress=False)
     np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-12)
     assert result.parameters == expected.parameters
     assert result.units == "output"
@@ -140,13 +140,15 @@ def test_a_sweep_tells_what_is_kept_and_of_a_family_the_nearest_to_the_front(pro
     limits = "{method: exact_lime, bandwidth: [2, 0.01, 0.5]}"
     file = problem(f"{limits}, {{method: gradient}}")
     curve = file.sweep(file.baselines(), progress=False)
-    told = curve.distances().query("method == 'exact_lime'")
-    assert told["parameter.bandwidth"].tolist() == [2.0, 0.01, 0.5]
-    assert (told["excess"] > 0.0).all()
-    assert "not_compared" not in told
-    nearest = told["parameter.bandwidth"][told["excess"].idxmin()]
+    message = curve.distances().query("method == 'exact_lime'")
+    assert message["parameter.bandwidth"].tolist() == [2.0, 0.01, 0.5]
+    assert (message["excess"] > 0.0).all()
+    assert "not_compared" not in message
+    nearest = message["parameter.bandwidth"][message["excess"].idxmin()]
     assert nearest == 0.01
-    assert told["loss.gradient_matching"].idxmin() == 1  # it is nearly leaving one out
+    assert (
+        message["loss.gradient_matching"].idxmin() == 1
+    )  # it is nearly leaving one out
     assert (curve.units, curve.knee().units) == ("output", "output")
     faithful, robust, *_, gradient = curve.to_frame()["retained"]
     assert 0.0 < robust < faithful < gradient == 1.0
@@ -160,9 +162,9 @@ def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path
     lime, effects = curve.baselines
     texts = built.subject.points
     (row,) = [n for n, text in enumerate(texts) if text == "price"]
-    result, own = lime.attributions, effects.attributions
-    np.testing.assert_allclose(result[row], own[row], rtol=0, atol=1e-12)
-    assert not np.allclose(result, own)
+    result, reference = lime.attributions, effects.attributions
+    np.testing.assert_allclose(result[row], reference[row], rtol=0, atol=1e-12)
+    assert not np.allclose(result, reference)
 
 
 MARKED = """\
@@ -192,13 +194,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def refused(folder, capsys):
-    def said(text, *options):
+    def printed(text, *options):
         path = folder / "file.yaml"
         path.write_text(text, encoding="utf-8")
         assert main(["lime", "-o", str(folder / "out"), str(path), *options]) == 2
         return capsys.readouterr().err.replace(f"{folder}/", "")
 
-    return said
+    return printed
 
 
 def test_files_and_pages_hold_what_the_library_finds(folder):
@@ -209,14 +211,14 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
         texts, law = subject.points.loc[list(rows)], po.lime.TextLaw(bandwidth)
         return po.lime.text_limits(subject.function, texts, law, words=PatternWords())
 
-    known = limits(0.5, 0, 2, 3)
+    available = limits(0.5, 0, 2, 3)
     table = made.table("_lime", keep_default_na=False, na_values=[""])
-    assert table["word"].tolist() == [w for words in known.words for w in words]
+    assert table["word"].tolist() == [w for words in available.words for w in words]
     assert table["document"].unique().tolist() == [0, 2, 3]
-    told = np.concatenate(known.coefficients)
-    np.testing.assert_allclose(table["coefficient"], told, rtol=0, atol=1e-12)
+    message = np.concatenate(available.coefficients)
+    np.testing.assert_allclose(table["coefficient"], message, rtol=0, atol=1e-12)
     saved = made.load(po.lime.LimeExplanation)
-    assert saved.as_list(0) == known.as_list(0)
+    assert saved.as_list(0) == available.as_list(0)
     assert stored["job"] == "lime"
     assert stored["lime"]["rows"] == [0, 2, 3]
     given = {"rows": [0, 2, 3], "bandwidth": 0.5, "path": [0.1, 0.5, 2.0]}
@@ -224,13 +226,13 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
     assert stored["lime"]["settings"] == given | others
     assert stored["lime"]["n_words"] == [5, 4, 1]
     assert stored["lime"]["intercept"][2] is None
-    assert stored["lime"]["prediction"] == pytest.approx(known.values.tolist())
+    assert stored["lime"]["prediction"] == pytest.approx(available.values.tolist())
     path = made.table("_path")
     assert len(path) == 3 * (5 + 4)  # one word alone has no coefficient
     for width in (0.1, 0.5, 2.0):
         result = path.loc[path["bandwidth"] == width, "coefficient"]
-        told = np.concatenate(limits(width, 0, 2).coefficients)
-        np.testing.assert_allclose(result, told, atol=1e-10)
+        message = np.concatenate(limits(width, 0, 2).coefficients)
+        np.testing.assert_allclose(result, message, atol=1e-10)
     page = (made.folder / "file.html").read_text(encoding="utf-8")
     assert "<b>good</b>" not in page
     assert "😀" in page
@@ -238,15 +240,15 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
     svg = (made.folder / "file.svg").read_text(encoding="utf-8")
     title = "log-odds of label = yes, document "
     assert svg.count(title) == 4  # two known documents, bars and paths
-    for told in (
+    for message in (
         "6 documents × ",
-        *(f"\n\n{to_text(known.document(row))}\n" for row in (0, 2, 3)),
-        f"\n\n{known.diagnose()}\n",
+        *(f"\n\n{to_text(available.document(row))}\n" for row in (0, 2, 3)),
+        f"\n\n{available.diagnose()}\n",
         "LIME has no coefficients for document 3: one word",
         ".html, .npz and .json in",
     ):
-        assert told in printed
-    word, weight = max(known.as_list(0), key=lambda pair: abs(pair[1]))
+        assert message in printed
+    word, weight = max(available.as_list(0), key=lambda pair: abs(pair[1]))
     assert re.search(rf"\n  {word} +{re.escape(f'{weight:+.3g}')} ", printed)
 
 
@@ -256,17 +258,17 @@ def test_rows_of_the_command_line_and_words_of_the_model_come_instead(folder):
     words = table.loc[table["document"] == 0, "word"].tolist()
     assert words == ["good", "food", "price"]
     assert table.loc[table["word"] == "good", "count"].max() == 2
-    said = done(folder, LIMITS, "--rows", "5").printed
-    assert "for document 5 (" in said
-    assert "document 0" not in said
+    output = done(folder, LIMITS, "--rows", "5").printed
+    assert "for document 5 (" in output
+    assert "document 0" not in output
 
 
 def test_words_that_are_not_known_are_refused(folder, refused, monkeypatch):
-    for rows, told in [
+    for rows, message in [
         ("9", "lime: rows: expected at most the 6 rows to explain, got 9\n"),
         ("[3]", "file.yaml:3: lime: .*no coefficients for any"),
     ]:
-        assert re.search(told, refused(LIMITS.replace("[0, 2, 3]", rows)))
+        assert re.search(message, refused(LIMITS.replace("[0, 2, 3]", rows)))
     monkeypatch.syspath_prepend(folder)
     (folder / "long_texts.py").write_text(
         "import numpy as np\n"
@@ -275,8 +277,8 @@ def test_words_that_are_not_known_are_refused(folder, refused, monkeypatch):
     )
     text = re.sub("model: .*", "model: {import: 'long_texts:model'}", LIMITS)
     assert "is 29 for document 0" in done(folder, text, "--allow-code").printed
-    said = refused(text.replace("bandwidth: 0.5", "words: model"), "--allow-code")
-    assert said == (
+    output = refused(text.replace("bandwidth: 0.5", "words: model"), "--allow-code")
+    assert output == (
         "file.yaml:5: lime.words: words of the model are not available: it does not "
         "begin with a vectoriser of scikit-learn; use lime\n"
     )

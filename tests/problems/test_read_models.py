@@ -57,9 +57,9 @@ def assert_exact(function):
 @pytest.mark.parametrize("vectorizer", [COUNTS, PLAIN], ids=["counts", "tfidf"])
 @pytest.mark.parametrize("kind", OF_WORDS)
 def test_trees_on_counts_and_on_tfidf_without_a_norm_are_exact(kind, vectorizer):
-    own = {"target_class": "good"} if kind == "forest" else LOG_ODDS
+    reference = {"target_class": "good"} if kind == "forest" else LOG_ODDS
     spec = {"kind": kind, "task": "classification", "vectorizer": vectorizer}
-    assert_exact(function_of({**spec, **OF_WORDS[kind], **own}))
+    assert_exact(function_of({**spec, **OF_WORDS[kind], **reference}))
 
 
 @pytest.mark.parametrize("norm", [None, "l1", "l2"])
@@ -117,8 +117,8 @@ def test_reviews_are_told_apart_and_their_limits_are_exact():
         assert file.subject.score.value > 0.8
         assert file.subject.score.constant < 0.65
     coordinates = sweep.subject.coordinates
-    near = np.triu(coordinates @ coordinates.T > 0.8, k=1)
-    assert near.sum() >= 5  # some differ in one or two words
+    neighbours = np.triu(coordinates @ coordinates.T > 0.8, k=1)
+    assert neighbours.sum() >= 5  # some differ in one or two words
     result = limits.job.solve(limits, progress=False)
     assert result.is_exact
     assert result.evaluations < 500  # what is read is compared with the model

@@ -35,13 +35,13 @@ def mistakes():
         for case in re.findall(r"(?m)((?:^[-+=] .*\n)+(?:^> .*\n)+)", cases):
             text = plain
             for line, key, *both in re.findall(f"(?m){instead_of_key}|{lines}", case):
-                old, new = (re.sub("(?m)^. ", "", own) for own in both)
+                old, new = (re.sub("(?m)^. ", "", one) for one in both)
                 if line:
                     old, new = re.findall(f"(?m)^{key}.*\n", text)[-1], line
                 assert not old or old in text, case
                 text = new.join(text.rsplit(old, 1)) if old else text + new
-            told = re.findall("(?m)^> (.*)$", case)
-            yield pytest.param(text, told, id=f"{name}: {told[0][:50]}")
+            message = re.findall("(?m)^> (.*)$", case)
+            yield pytest.param(text, message, id=f"{name}: {message[0][:50]}")
 
 
 PLAIN = {name: plain for name, plain, _ in parts()}
@@ -65,7 +65,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def told(folder, capsys, monkeypatch):
+def message(folder, capsys, monkeypatch):
     """What a command says of a text within 4 s, without work and with 64 MiB."""
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     path = folder / "file.yaml"
@@ -83,15 +83,15 @@ def told(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_without_mistakes_nothing_is_told_nor_fitted(told, name):
-    assert told(PLAIN[name], "check", code=0) == []
+def test_without_mistakes_nothing_is_told_nor_fitted(message, name):
+    assert message(PLAIN[name], "check", code=0) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), list(mistakes()))
-def test_each_mistake_is_told_before_any_work(told, tmp_path, text, expected):
+def test_each_mistake_is_told_before_any_work(message, tmp_path, text, expected):
     job = (re.findall(r"(?m)^(explain|lime|interactions):", text) or ["sweep"])[0]
-    assert told(text, "check") == expected
-    assert told(text, job, "-q", "-o", str(tmp_path / "out")) == expected
+    assert message(text, "check") == expected
+    assert message(text, job, "-q", "-o", str(tmp_path / "out")) == expected
 
 
 # ---- what is made to take long, or much
@@ -179,39 +179,39 @@ ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "ne
 
 
 @pytest.mark.parametrize(("text", "expected"), ASKS_FOR_MUCH)
-def test_what_asks_for_much_is_refused_before_it_is_made(told, text, expected):
+def test_what_asks_for_much_is_refused_before_it_is_made(message, text, expected):
     tracemalloc.start()
-    assert told(text, "check") == expected
+    assert message(text, "check") == expected
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**26
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: repr(text[-30:]))
-def test_odd_files_are_refused_at_once(told, text):
-    first, *_ = told(text, "check")
+def test_odd_files_are_refused_at_once(message, text):
+    first, *_ = message(text, "check")
     assert first.startswith(ODD[text])
     assert len(first) < 1100
 
 
-def test_messages_have_an_end_and_so_have_their_lists(told):
-    (line,) = told(f"{FILE}name: *{5000 * 'x'}\n", "check")
+def test_messages_have_an_end_and_so_have_their_lists(message):
+    (line,) = message(f"{FILE}name: *{5000 * 'x'}\n", "check")
     assert line.startswith("11: not valid YAML: found undefined alias 'xxx")
     assert line.endswith("x… (5,040 characters)")
     assert len(line) < 1100
-    lines = told(FILE + "\n".join(f"k{n}: 1" for n in range(12_000)), "check")
+    lines = message(FILE + "\n".join(f"k{n}: 1" for n in range(12_000)), "check")
     assert len(lines) == 21
     assert lines[19].startswith("30: k19: unknown key")
     assert lines[20] == "31: and 11,980 more errors, from here on"
 
 
 def test_what_is_no_file_is_refused():
-    for path, said in [
+    for path, printed in [
         ("/dev/zero", r"/dev/zero:1: a problem file has at"),
         ("a\0b", r"'a\\x00b': cannot be read: embedded"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
     ]:
-        with pytest.raises(ProblemFileError, match=said):
+        with pytest.raises(ProblemFileError, match=printed):
             po.problems.read_problem(path)
 
 

@@ -154,9 +154,9 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
 
     for of, n_made in ((0.0, 1), (0.0, 1), (1.0, 2), (0.0, 2)):
         with checkpoints.checkpointing(tmp_path / "parts" / "one"):
-            found = checkpoints.checkpointed_array("a", make, np.array(of))
-            assert found.tolist() == [0.0, 1.0, 2.0]
-            found[0] = 5.0  # whoever takes it may write to it
+            result = checkpoints.checkpointed_array("a", make, np.array(of))
+            assert result.tolist() == [0.0, 1.0, 2.0]
+            result[0] = 5.0  # whoever takes it may write to it
         assert len(made) == n_made
     for path in (tmp_path / "parts" / "one").iterdir():
         data = bytearray(path.read_bytes())
@@ -204,10 +204,10 @@ sys.exit(main(sys.argv[2:]))
 )
 def test_sigkill_leaves_whole_parts(job, after, problem, tmp_path):
     path, out = problem(job), tmp_path / "out"
-    asked = arguments(job, path, out)
+    request = arguments(job, path, out)
     codes = []
     for count in [*after, 10**6]:
-        run = [sys.executable, "-c", KILL, str(count), *asked]
+        run = [sys.executable, "-c", KILL, str(count), *request]
         codes.append(subprocess.run(run, check=False, env=dict(os.environ)).returncode)
         if not codes[-1]:
             break
@@ -235,12 +235,12 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize("what", ["table", "part"])
 def test_what_a_kill_left_half_written_does_not_stay(what, problem, tmp_path):
     path, out = problem("exact"), tmp_path / "out"
-    asked = arguments("exact", path, out)
-    run = [sys.executable, "-c", HALF, what, *asked]
+    request = arguments("exact", path, out)
+    run = [sys.executable, "-c", HALF, what, *request]
     code = subprocess.run(run, check=False, env=dict(os.environ)).returncode
     assert code == -signal.SIGKILL
     assert len(list(out.rglob(".draft-*"))) == 1
-    assert main(asked) == 0
+    assert main(request) == 0
     assert main(arguments("exact", path, tmp_path / "whole")) == 0
     assert sorted(x.name for x in out.iterdir()) == sorted(
         x.name for x in (tmp_path / "whole").iterdir()
@@ -250,19 +250,19 @@ def test_what_a_kill_left_half_written_does_not_stay(what, problem, tmp_path):
 def test_the_manifest_says_what_it_was_made_of(problem, tmp_path):
     path = problem("exact")
     assert main(arguments("exact", path, tmp_path / "out")) == 0
-    told = json.loads((tmp_path / "out" / "exact.json").read_text("ascii"))
-    assert told["inputs"] == {
+    message = json.loads((tmp_path / "out" / "exact.json").read_text("ascii"))
+    assert message["inputs"] == {
         name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
         for name in ("exact.yaml", "table.csv")
     }
     assert (
-        told["versions"].items()
+        message["versions"].items()
         >= {
             "numpy": np.__version__,
             "python": re.match(r"[\d.]+", sys.version)[0],
         }.items()
     )
-    assert "pytest" not in told["versions"]
-    assert told["seed"] == 0
-    assert told["problem"]["explain"]["kind"] == "contributions"
-    assert Path(told["problem"]["data"]["csv"]).name == "table.csv"
+    assert "pytest" not in message["versions"]
+    assert message["seed"] == 0
+    assert message["problem"]["explain"]["kind"] == "contributions"
+    assert Path(message["problem"]["data"]["csv"]).name == "table.csv"

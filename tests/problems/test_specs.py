@@ -97,8 +97,8 @@ def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section
 def test_what_is_said_of_a_setting_is_what_its_docstring_says():
     lime = po.explainers.Lime
     assert sentences_of(lime)["fit_intercept"] == "Whether b is fitted"
-    told = "S draws per point; at least as many as unknowns, unless ridge > 0"
-    assert sentences_of(lime)["n_samples"] == told
+    message = "S draws per point; at least as many as unknowns, unless ridge > 0"
+    assert sentences_of(lime)["n_samples"] == message
     (section,) = (s for s in BASELINE_SECTIONS if s.makes is lime)
     assert section.model_fields["fit_intercept"].description == "Whether b is fitted"
 
@@ -263,8 +263,8 @@ def another(tmp_path, monkeypatch):
     (tmp_path / "of_another.py").write_text(OF_ANOTHER, encoding="utf-8")
     facts = tmp_path / "of_another-1.0.dist-info"
     facts.mkdir()
-    known = "Metadata-Version: 2.1\nName: of_another\nVersion: 1.0\n"
-    (facts / "METADATA").write_text(known)
+    given = "Metadata-Version: 2.1\nName: of_another\nVersion: 1.0\n"
+    (facts / "METADATA").write_text(given)
     (facts / "entry_points.txt").write_text(
         "[propopt.losses]\nquietness = of_another:Quietness\n"
         "[propopt.graphs]\nring = of_another:ring_graph\n"
@@ -374,5 +374,5 @@ TOLD = {
 def test_what_other_packages_register_stands_in_files_and_is_believed(program):
     done = python("-c", program)
     assert done.stderr == ""
-    for line, told in zip(done.stdout.splitlines(), TOLD[program], strict=True):
-        assert told in line
+    for line, message in zip(done.stdout.splitlines(), TOLD[program], strict=True):
+        assert message in line

@@ -33,7 +33,7 @@ def small_chunks(monkeypatch):
 
 
 @pytest.fixture
-def place(tmp_path):
+def patches_folder(tmp_path):
     return tmp_path / "patches"
 
 
@@ -68,7 +68,9 @@ fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 
 
 @pytest.mark.filterwarnings("ignore:error. absolute errors give")
-def test_a_folder_changes_nothing_and_spares_fits_of_the_same_problem(place, marks):
+def test_a_folder_changes_nothing_and_spares_fits_of_the_same_problem(
+    patches_folder, marks
+):
     learner = Once(str(marks))
     alone = predictions(fitted(many(700), X, Y, learner))
     assert n_fits(marks) == 700
@@ -79,20 +81,22 @@ def test_a_folder_changes_nothing_and_spares_fits_of_the_same_problem(place, mar
         (700, 200, {}),
         (520, 0, {}),
     ]:
-        model = fitted(many(n_patches, folder=place), X, Y, learner, **how)
+        model = fitted(many(n_patches, folder=patches_folder), X, Y, learner, **how)
         assert n_fits(marks) == n_new
         assert predictions(model).tobytes() == alone[:n_patches].tobytes()
-    parts = sorted(file.name for file in place.glob("*/*"))
+    parts = sorted(file.name for file in patches_folder.glob("*/*"))
     assert parts[:3] == ["00000000.npz", "00000001.npz", "00000003.npz"]
 
 
-def test_an_interrupted_run_goes_on(place, marks):
+def test_an_interrupted_run_goes_on(patches_folder, marks):
     learner = Once(str(marks), "interrupt", 600)
     with pytest.warns(InterruptedWarning, match=r"of 640 .*the same call continues"):
-        half = fitted(many(640, folder=place), X, Y, learner)
+        half = fitted(many(640, folder=patches_folder), X, Y, learner)
     n_fits(marks)
     # of which no file is left, so that fit number 600 is never reached
-    again = fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
+    again = fitted(
+        many(640, folder=patches_folder), X, Y, Once(str(marks), "interrupt", 600)
+    )
     assert n_fits(marks) == 640 - 575  # calls end at 1, 3, 7, ..., 63, 127, ..., 575
     alone = fitted(many(640), X, Y, Once(str(marks)))
     assert predictions(again).tobytes() == predictions(alone).tobytes()
@@ -100,19 +104,25 @@ def test_an_interrupted_run_goes_on(place, marks):
 
 
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
-    place, marks, monkeypatch
+    patches_folder, marks, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
-    run = python("-W", "ignore", "-c", KILLED, place, marks, ROOT / "tests" / "support")
+    run = python(
+        "-W", "ignore", "-c", KILLED, patches_folder, marks, ROOT / "tests" / "support"
+    )
     assert run.returncode == -signal.SIGKILL
     # a draft that a kill left is none of them
-    kept = sum(len(np.load(part)["results"]) for part in place.glob("*/[0-9]*.npz"))
-    assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
+    retained = sum(
+        len(np.load(part)["results"]) for part in patches_folder.glob("*/[0-9]*.npz")
+    )
+    assert retained == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
     for number in range(151):
         (marks / f"before-{number}").touch()  # it is killed as fit number 150 alone
-    model = fitted(many(600, folder=place), X, Y, Once(str(marks), "kill", 150))
-    assert n_fits(marks) == 151 + 600 - kept
+    model = fitted(
+        many(600, folder=patches_folder), X, Y, Once(str(marks), "kill", 150)
+    )
+    assert n_fits(marks) == 151 + 600 - retained
     alone = fitted(many(600), X, Y, Once(str(marks)))
     assert predictions(model).tobytes() == predictions(alone).tobytes()
     assert model.used == alone.used == frozenset(range(6))
@@ -126,24 +136,28 @@ def test_a_call_fits_as_many_patches_as_take_two_seconds():
     assert sizes == [1, 2, 4, 8, 16, 20, 4, 1]
     missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
     parts = fitting.chunks(missing, lambda: 2)
-    assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
+    assert [(one.start, one.stop) for one in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
 
 
-def test_what_was_damaged_is_fitted_again(place, marks):
+def test_what_was_damaged_is_fitted_again(patches_folder, marks):
     learner = Once(str(marks))
-    whole = predictions(fitted(many(folder=place), X, Y, learner))
+    whole = predictions(fitted(many(folder=patches_folder), X, Y, learner))
     n_fits(marks)
-    (folder,) = place.iterdir()
+    (folder,) = patches_folder.iterdir()
     part = folder / "00000063.npz"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
-    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert (
+        predictions(fitted(many(folder=patches_folder), X, Y, learner)) == whole
+    ).all()
     assert n_fits(marks) == 64
     os.truncate(folder / "00000191.npz", 2000)
     (folder / "00000255.npz").write_bytes(b"")
     np.savez(folder / "00000319.npz", results=np.zeros((64, 90, 2)), used=[0])
-    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert (
+        predictions(fitted(many(folder=patches_folder), X, Y, learner)) == whole
+    ).all()
     assert n_fits(marks) == 3 * 64
 
 
@@ -188,24 +202,24 @@ PROBLEMS = [
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-def test_each_problem_has_its_own_folder(place):
+def test_each_problem_has_its_own_folder(patches_folder):
     for count, problem in enumerate(PROBLEMS, start=1):
         for _ in range(2):  # the second call finds the folder of the first
-            problem(many(150, folder=place))
-        assert len(list(place.iterdir())) == count
+            problem(many(150, folder=patches_folder))
+        assert len(list(patches_folder.iterdir())) == count
 
 
 def cycle():
-    own: dict = {}
-    own["own"] = own
-    return own
+    reference: dict = {}
+    reference["own"] = reference
+    return reference
 
 
 @pytest.mark.parametrize("part", [Lock(), cycle()])
-def test_learners_that_cannot_be_told_apart_are_refused(place, part):
+def test_learners_that_cannot_be_told_apart_are_refused(patches_folder, part):
     learner = make_pipeline(FunctionTransformer(kw_args={"a": part}), Ridge())
     with pytest.raises(InvalidInput, match="one of its parts cannot be pickled"):
-        fitted(many(folder=place), X, Y, learner)
+        fitted(many(folder=patches_folder), X, Y, learner)
 
 
 def scaled(factor):
@@ -251,20 +265,22 @@ def test_learners_are_told_apart_by_what_they_are_made_of():
 
 @pytest.mark.slow
 def test_learners_are_the_same_in_every_process(monkeypatch):
-    said = []
+    printed = []
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
         run = python("-c", DIGESTS, Path(__file__).parent, ROOT / "tests" / "support")
         assert run.returncode == 0, run.stderr
-        said.append(run.stdout)
-    assert said[0] == said[1]
+        printed.append(run.stdout)
+    assert printed[0] == printed[1]
 
 
-def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):
+def test_a_full_disk_is_told_and_keeps_what_was_finished(
+    patches_folder, marks, monkeypatch
+):
     write = np.savez
 
     def full(file, **arrays):
-        if len(list(place.glob("*/[0-9]*.npz"))) > 7:
+        if len(list(patches_folder.glob("*/[0-9]*.npz"))) > 7:
             raise OSError(28, "No space left on device")
         write(file, **arrays)
 
@@ -272,36 +288,38 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez", full)
         with pytest.raises(WriteFailure, match="No space left on device"):
-            fitted(many(folder=place), X, Y, learner)
+            fitted(many(folder=patches_folder), X, Y, learner)
     n_fits(marks)
-    fitted(many(folder=place), X, Y, learner)
+    fitted(many(folder=patches_folder), X, Y, learner)
     assert n_fits(marks) == 500 - 191
 
 
-def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
+def test_above_the_stated_size_predictions_are_mapped(patches_folder, monkeypatch):
     alone = fitted(many(keep=True), X, Y)
     monkeypatch.setattr(fitting, "IN_MEMORY", 8 * 90 * 499)
-    for scheme in (many(keep=True), many(folder=place)):
+    for scheme in (many(keep=True), many(folder=patches_folder)):
         model = fitted(scheme, X, Y)
         assert isinstance(model.predictions, np.memmap)
         assert predictions(model).tobytes() == predictions(alone).tobytes()
         pairs = model.features.all_sets(2)
-        errors = [own.errors(pairs).rows for own in (model, alone)]
+        errors = [one.errors(pairs).rows for one in (model, alone)]
         np.testing.assert_allclose(*errors, rtol=1e-12, atol=1e-14)
-    kept = fitted(many(keep=True), X, Y)
-    judged = kept.evaluate_on(np.tile(X, (2, 1)), np.tile(Y, 2))
+    retained = fitted(many(keep=True), X, Y)
+    judged = retained.evaluate_on(np.tile(X, (2, 1)), np.tile(Y, 2))
     assert isinstance(judged.predictions, np.memmap)
     small = alone.evaluate_on(X, Y)
     np.testing.assert_array_equal(judged.predictions[:, :90], small.predictions)
 
 
-def test_predictions_for_which_there_is_no_room_are_refused(place, monkeypatch):
+def test_predictions_for_which_there_is_no_room_are_refused(
+    patches_folder, monkeypatch
+):
     monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 3e5)
     with pytest.raises(Refused, match="500 patches predict 90 rows, which needs about"):
         fitted(many(), X, Y)
     monkeypatch.setattr(fitting, "IN_MEMORY", 1000)
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(fitting.shutil, "disk_usage", lambda _: usage)
-    for scheme in (many(), many(folder=place)):
+    for scheme in (many(), many(folder=patches_folder)):
         with pytest.raises(Refused, match="free; give Minipatches a folder on ano"):
             fitted(scheme, X, Y)

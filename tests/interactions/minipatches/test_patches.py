@@ -55,24 +55,24 @@ def test_sizes_of_patches():
 
 def far(result, p, n_patches):
     """The largest distance of frequencies to p, in standard errors."""
-    apart = np.abs(np.asarray(result) / n_patches - p).max()
-    return apart / np.sqrt(p * (1 - p) / n_patches)
+    difference = np.abs(np.asarray(result) / n_patches - p).max()
+    return difference / np.sqrt(p * (1 - p) / n_patches)
 
 
 @pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
 def test_rows_features_and_pairs_of_them_come_as_often_as_they_should(columns):
     n_patches = 20_000
     patches = drawn(n_patches, columns=columns)
-    inside, kept = (~patches.out).astype(float), patches.features.astype(float)
+    inside, retained = (~patches.out).astype(float), patches.features.astype(float)
     of_rows = (inside.T @ inside)[np.triu_indices(40, 1)]
-    of_features = (kept.T @ kept)[np.triu_indices(8, 1)]
+    of_features = (retained.T @ retained)[np.triu_indices(8, 1)]
     both = 3 * 2 / (8 * 7) if columns == "fixed" else (3 / 8) ** 2
     for counts, p in [
         (inside.sum(axis=0), 10 / 40),
-        (kept.sum(axis=0), 3 / 8),
+        (retained.sum(axis=0), 3 / 8),
         (of_rows, 10 * 9 / (40 * 39)),
         (of_features, both),
-        (inside.T @ kept, 10 / 40 * 3 / 8),  # rows say nothing of features
+        (inside.T @ retained, 10 / 40 * 3 / 8),  # rows say nothing of features
     ]:
         assert far(counts, p, n_patches) < BOUND
     assert len(np.unique(patches.seeds)) > 0.999 * n_patches
@@ -93,9 +93,9 @@ def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
     monkeypatch.setattr(patch_draws, "BLOCK", 40 * 7)
     more, few, other = drawn(100), drawn(33), drawn(33, seed=1)
     for name in ("rows", "features", "seeds"):
-        own = getattr(few, name)
-        assert_array_equal(getattr(more.part(slice(33)), name), own)
-        assert not np.array_equal(getattr(other, name), own)
+        reference = getattr(few, name)
+        assert_array_equal(getattr(more.part(slice(33)), name), reference)
+        assert not np.array_equal(getattr(other, name), reference)
     assert len(np.unique(more.rows, axis=0)) == 100  # no block repeats another
 
 
@@ -118,8 +118,8 @@ def counted(patches, sets):
     result = np.zeros((len(sets), patches.n_table), dtype=int)
     for rows, features in zip(patches.rows.tolist(), patches.features, strict=True):
         out = [i for i in range(patches.n_table) if i not in rows]
-        for k, own in enumerate(sets.tolist()):
-            if not features[own].any():
+        for k, item in enumerate(sets.tolist()):
+            if not features[item].any():
                 result[k, out] += 1
     return result
 
@@ -131,9 +131,9 @@ def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
         sets = sets_of(size)
         counts = counted(patches, sets)
         brute = counts.min(axis=1)
-        fewest, place = patch_draws.fewest_patches(patches, sets, usable())
+        fewest, position = patch_draws.fewest_patches(patches, sets, usable())
         assert min(fewest, 30) == min(brute.min(), 30)
-        assert fewest >= 30 or brute[place] == fewest
+        assert fewest >= 30 or brute[position] == fewest
         # each patch has 10 of 40 rows and 3 of 8 features, so that means over rows and
         # sets are no matter of chance
         share = usable().probability_without(size)
@@ -157,17 +157,19 @@ def test_the_number_of_patches_that_is_named_is_the_least():
 def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     with pytest.raises(InvalidInput) as caught:
         patch_draws.check_counts(drawn(10), sets_of(2), usable(), NAMES)
-    told = str(caught.value)
-    assert told.startswith("n_patches: none of 10 patches is without '")
+    messages = str(caught.value)
+    assert messages.startswith("n_patches: none of 10 patches is without '")
     needed = usable().patches_needed(2, 28 * 40)
-    assert f"with {needed} each set is left out at each row in 99% of draws" in told
+    assert f"with {needed} each set is left out at each row in 99% of draws" in messages
     with pytest.warns(FewPatchesWarning) as warned:
         patch_draws.check_counts(drawn(100), sets_of(2), usable(), NAMES)
-    (told,) = [str(warning.message) for warning in warned]
+    (messages,) = [str(warning.message) for warning in warned]
     brute = counted(drawn(100), sets_of(2)).min()
-    assert f"means of only {brute} patches" in told
-    assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in told
-    assert "only about 11 patches contain all 2 features of a set (100 with n_" in told
+    assert f"means of only {brute} patches" in messages
+    assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in messages
+    assert (
+        "only about 11 patches contain all 2 features of a set (100 with n_" in messages
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         patch_draws.check_counts(drawn(1000), sets_of(2), usable(), NAMES)
@@ -251,14 +253,14 @@ def random_source(
     )
 
 
-def literal_errors(source: PatchErrors, sets: Any, kept: Any = None) -> Any:
+def literal_errors(source: PatchErrors, sets: Any, retained: Any = None) -> Any:
     """Err(y_i, f_(−i)^(−T)(x_i)) of each row and set; of some patches only, if told."""
     out = source.patches.out
-    if kept is not None:
-        out &= np.isin(np.arange(len(out)), kept)[:, None]
+    if retained is not None:
+        out &= np.isin(np.arange(len(out)), retained)[:, None]
     errors = np.full((len(source.y), len(sets)), np.nan)
-    for q, own in enumerate(sets):
-        disjoint = ~source.patches.features[:, list(own)].any(axis=1)
+    for q, one in enumerate(sets):
+        disjoint = ~source.patches.features[:, list(one)].any(axis=1)
         for i in range(len(source.y)):
             used = source.predictions[out[:, i] & disjoint, i]
             if len(used):
@@ -272,9 +274,9 @@ def literal_errors(source: PatchErrors, sets: Any, kept: Any = None) -> Any:
 def literal_scores(source: PatchErrors, sets: Any) -> Any:
     """Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) at each row."""
     scores = np.zeros((len(source.y), len(sets)))
-    for q, own in enumerate(sets):
-        for size in range(len(own) + 1):
-            for left_out in combinations(own, size):
+    for q, one in enumerate(sets):
+        for size in range(len(one) + 1):
+            for left_out in combinations(one, size):
                 part = literal_errors(source, [left_out])[:, 0]
                 scores[:, q] += (-1) ** (size + 1) * part
     return scores
@@ -318,8 +320,10 @@ def form(request, monkeypatch):
 
 def again(source, **changes):
     """The same, of which nothing is known yet."""
-    own = {one.name: getattr(source, one.name) for one in fields(source) if one.init}
-    return PatchErrors(**{**own, **changes})
+    reference = {
+        one.name: getattr(source, one.name) for one in fields(source) if one.init
+    }
+    return PatchErrors(**{**reference, **changes})
 
 
 def some_sets(source, order, most=500):
@@ -352,8 +356,8 @@ def test_scores_of_any_order_are_those_of_brute_force(order):
     scores = set_scores(source, sets)
     assert_allclose(scores["estimates"], source.row_weights @ rows / 6, atol=1e-9)
     # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), the jackknife over groups of patches
-    apart = result.replicates - result.replicates.mean(axis=0)
-    jackknife = np.sqrt(4 / 5 * (apart**2).sum(axis=0))
+    distance = result.replicates - result.replicates.mean(axis=0)
+    jackknife = np.sqrt(4 / 5 * (distance**2).sum(axis=0))
     assert_allclose(scores["monte_carlo"], jackknife, rtol=1e-12)
 
 
@@ -363,8 +367,8 @@ def test_replicates_are_means_without_one_group(source, order):
     sets = some_sets(source, order)
     result = source.errors(sets).replicates
     assert result.shape == (source.n_groups, len(sets))
-    for replicate, kept in zip(result, literal_groups(source), strict=True):
-        errors = literal_errors(source, sets, kept)
+    for replicate, retained in zip(result, literal_groups(source), strict=True):
+        errors = literal_errors(source, sets, retained)
         weighted = source.row_weights @ errors / len(source.y)
         assert_allclose(replicate, weighted, rtol=1e-12)
 
@@ -372,7 +376,9 @@ def test_replicates_are_means_without_one_group(source, order):
 def test_a_group_without_which_nothing_is_left_has_no_replicate():
     source = random_source(40, 10, 5, n_groups=2, seed=9)
     sets = source.features.all_sets(2)
-    groups = [literal_errors(source, sets, kept) for kept in literal_groups(source)]
+    groups = [
+        literal_errors(source, sets, retained) for retained in literal_groups(source)
+    ]
     whole = np.isfinite(groups).all(axis=(0, 1))
     assert 0 < sum(whole) < len(whole)
     scores = set_scores(source, sets)
@@ -381,8 +387,8 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     # a set that no patch leaves out is named with what would do
     source = random_source(12, 14, 7, n_in_patch=4)
     needed = patch_draws.PatchCoverage.of(source.patches).patches_needed(3, 35 * 14)
-    told = rf"none of 12 patches is without .*; with {needed} each set is left out"
-    with pytest.raises(InvalidInput, match=told):
+    message = rf"none of 12 patches is without .*; with {needed} each set is left out"
+    with pytest.raises(InvalidInput, match=message):
         source.errors(source.features.all_sets(3))
 
 

@@ -27,37 +27,37 @@ def early_looks():
         yield
 
 
-def scores(found):
-    return found.scores(found.features.all_sets(2), None)
+def scores(result):
+    return result.scores(result.features.all_sets(2), None)
 
 
-def share(found):
+def share(result):
     """By its definition, from the scores of all pairs of a run of so many patches."""
-    return np.sqrt(np.mean(scores(found).monte_carlo ** 2)) / np.var(Y)
+    return np.sqrt(np.mean(scores(result).monte_carlo ** 2)) / np.var(Y)
 
 
 @pytest.fixture(scope="module")
-def asked():
+def requested():
     """Runs of a number of patches that was asked for, by that number."""
     return {n: fitted(Minipatches(n_patches=n), X, Y, Ridge()) for n in LOOKS[:4]}
 
 
 @pytest.fixture(scope="module")
-def between(asked):
+def between(requested):
     """A precision that 800 patches have, and 566 have not."""
-    shares = [share(asked[n]) for n in LOOKS[:3]]
+    shares = [share(requested[n]) for n in LOOKS[:3]]
     assert shares[2] < min(shares[:2])
     return (shares[2] + min(shares[:2])) / 2
 
 
-def is_same(found, other):
-    assert found.patches.rows.tobytes() == other.patches.rows.tobytes()
+def is_same(result, other):
+    assert result.patches.rows.tobytes() == other.patches.rows.tobytes()
     assert (
-        np.array(found.predictions).tobytes() == np.array(other.predictions).tobytes()
+        np.array(result.predictions).tobytes() == np.array(other.predictions).tobytes()
     )
-    assert found.used == other.used
+    assert result.used == other.used
     for name in ("estimates", "standard_errors", "monte_carlo"):
-        ours, theirs = (getattr(scores(own), name) for own in (found, other))
+        ours, theirs = (getattr(scores(one), name) for one in (result, other))
         np.testing.assert_array_equal(ours, theirs)
     return True
 
@@ -69,34 +69,36 @@ def test_looks_are_at_the_first_and_each_root_two_times_as_many():
     assert list(looks(300)) == [300]
 
 
-def test_a_run_stops_at_the_first_look_that_is_precise(asked, between):
-    found = fitted(Minipatches(until=between), X, Y, Ridge())
-    assert is_same(found, asked[800])
-    assert (found.stop.why, found.stop.n_patches, found.stop.most) == (
+def test_a_run_stops_at_the_first_look_that_is_precise(requested, between):
+    result = fitted(Minipatches(until=between), X, Y, Ridge())
+    assert is_same(result, requested[800])
+    assert (result.stop.why, result.stop.n_patches, result.stop.most) == (
         *("precise", 800),
         10_000,
     )
-    assert found.stop.share == pytest.approx(share(asked[800]), rel=1e-12)
-    note = f"{100 * found.stop.share:.2g} % (estimated) of the error of a constant"
-    assert found.stop.notes[0].startswith("800 patches were fitted: they leave")
-    assert note in found.stop.notes[0]
+    assert result.stop.share == pytest.approx(share(requested[800]), rel=1e-12)
+    note = f"{100 * result.stop.share:.2g} % (estimated) of the error of a constant"
+    assert result.stop.notes[0].startswith("800 patches were fitted: they leave")
+    assert note in result.stop.notes[0]
 
 
 @pytest.mark.parametrize("factor", [0.999, 1.001])
-def test_the_precision_is_the_one_that_was_asked_for(asked, factor):
-    precise = share(asked[800])
-    found = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Ridge())
-    assert found.stop.why == ("precise" if factor > 1 else "at most")
-    assert is_same(found, asked[800])
+def test_the_precision_is_the_one_that_was_asked_for(requested, factor):
+    precise = share(requested[800])
+    result = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Ridge())
+    assert result.stop.why == ("precise" if factor > 1 else "at most")
+    assert is_same(result, requested[800])
 
 
-def test_scores_do_not_depend_on_workers_keeping_or_calls(asked, between, monkeypatch):
+def test_scores_do_not_depend_on_workers_keeping_or_calls(
+    requested, between, monkeypatch
+):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=150))
     two = fitted(Minipatches(until=between), X, Y, Ridge(), n_jobs=2)
-    assert is_same(two, asked[800])
-    kept = fitted(Minipatches(until=between, keep=True), X, Y, Ridge())
-    assert is_same(kept, asked[800])
-    assert len(kept.predictors) == 800
+    assert is_same(two, requested[800])
+    retained = fitted(Minipatches(until=between, keep=True), X, Y, Ridge())
+    assert is_same(retained, requested[800])
+    assert len(retained.predictors) == 800
 
 
 def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
@@ -109,17 +111,17 @@ def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
 
 
 def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
-    tmp_path, asked, between, monkeypatch
+    tmp_path, requested, between, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=100))
     scheme = Minipatches(until=between, folder=tmp_path / "patches")
     run, calls = fitting.fit_part, []
 
-    def interrupted(*asked):
-        calls.append(asked[0].first)
-        if asked[0].first >= 566:  # in the second look, or the third
+    def interrupted(*requested):
+        calls.append(requested[0].first)
+        if requested[0].first >= 566:  # in the second look, or the third
             raise KeyboardInterrupt
-        return run(*asked)
+        return run(*requested)
 
     with monkeypatch.context() as patched:
         patched.setattr(fitting, "fit_part", interrupted)
@@ -128,30 +130,30 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
     assert (half.stop.why, half.stop.n_patches) == ("interrupted", 566)
     assert half.stop.share == pytest.approx(share(half), rel=1e-12)
     again = fitted(scheme, X, Y, Ridge())
-    assert is_same(again, asked[800])
+    assert is_same(again, requested[800])
     assert again.stop.why == "precise"
     # in a folder of more patches than are needed it stops at the same place
     more = Minipatches(n_patches=1131, folder=tmp_path / "more")
     fitted(more, X, Y, Ridge())
-    found = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Ridge())
-    assert is_same(found, asked[800])
+    result = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Ridge())
+    assert is_same(result, requested[800])
 
 
 def test_it_does_not_stop_where_means_are_of_few_patches():
     scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
-    found = fitted(scheme, X, Y, Ridge())
-    assert found.stop.n_patches in LOOKS[5:-1]
-    assert scores(found).counts.min() >= 30
-    before = Minipatches(n_features=0.9, n_patches=found.stop.n_patches * 5 // 7)
+    result = fitted(scheme, X, Y, Ridge())
+    assert result.stop.n_patches in LOOKS[5:-1]
+    assert scores(result).counts.min() >= 30
+    before = Minipatches(n_features=0.9, n_patches=result.stop.n_patches * 5 // 7)
     with pytest.warns(FewPatchesWarning):
         fitted(before, X, Y, Ridge())
 
 
-def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(asked):
+def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(requested):
     assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
     assert Minipatches(n_patches=20_000).precision is None
-    assert asked[566].stop.why == "as requested"
-    assert asked[566].notes == scores(asked[566]).notes == ()
+    assert requested[566].stop.why == "as requested"
+    assert requested[566].notes == scores(requested[566]).notes == ()
 
 
 @pytest.mark.parametrize("until", [0.0, 1.0, -0.1, np.nan, True, "1 %"])
@@ -169,8 +171,8 @@ def test_the_error_of_a_constant_is_that_of_a_dummy():
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 1.0])]
     refits = Refits.of(LogisticRegression(), X, labels, sample_weight=weights)
     p = DummyClassifier().fit(X, labels, weights).predict_proba(X)
-    own = p[np.arange(len(Y)), np.unique(labels, return_inverse=True)[1]]
-    expected = np.average(1.0 - own, weights=weights)
+    values = p[np.arange(len(Y)), np.unique(labels, return_inverse=True)[1]]
+    expected = np.average(1.0 - values, weights=weights)
     assert refits.constant_error == pytest.approx(expected, rel=1e-12)
 
 
@@ -180,5 +182,5 @@ def test_some_sets_are_all_or_drawn_ones():
     some = features.some_sets(3, 50)
     assert 40 <= len(some) <= 50
     assert (np.diff(some, axis=1) > 0).all()
-    assert len({tuple(own) for own in some.tolist()}) == len(some)
+    assert len({tuple(one) for one in some.tolist()}) == len(some)
     assert set(some.ravel()) == set(range(12))

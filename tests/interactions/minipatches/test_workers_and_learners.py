@@ -21,7 +21,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
 
 
-def alike(one, other):
+def are_equal(one, other):
     """Predictions, scores and their errors have the same bits."""
     assert one.predictions.tobytes() == other.predictions.tobytes()
     pairs = one.features.all_sets(2)
@@ -43,11 +43,11 @@ def test_any_workers_give_the_same_digits(workers):
     if workers == "dask":
         pytest.importorskip("distributed")
         with workers_of_dask(processes=False):
-            alike(alone, fitted(many(), X, Y, LEARNER))
+            are_equal(alone, fitted(many(), X, Y, LEARNER))
         return
-    alike(alone, fitted(many(), X, Y, LEARNER, n_jobs=2))
+    are_equal(alone, fitted(many(), X, Y, LEARNER, n_jobs=2))
     with joblib.parallel_config("threading", n_jobs=2):
-        alike(alone, fitted(many(), X, Y, LEARNER))
+        are_equal(alone, fitted(many(), X, Y, LEARNER))
     other = fitted(many(), X, Y, LEARNER, seed=1)
     assert (other.predictions != alone.predictions).any()
 
@@ -67,9 +67,9 @@ def test_learners_have_one_thread_of_blas_and_a_bar_counts_patches(capsys):
     assert set(np.unique(source.predictions)) == {0.0, 1.0}
     assert capsys.readouterr().err == ""
     fitted(many(150), X, Y, order=1, progress=True)
-    told = capsys.readouterr().err
-    assert "minipatches" in told
-    assert "150/150" in told
+    message = capsys.readouterr().err
+    assert "minipatches" in message
+    assert "150/150" in message
 
 
 def test_learners_that_fail_tell_their_patch(tmp_path):
@@ -93,7 +93,7 @@ def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
     alone = fitted(many(), X, Y, Once(str(tmp_path / "alone")))
     learner = Once(str(tmp_path / "killed"), "kill", after=250)
     with workers_of_dask():
-        alike(alone, fitted(many(), X, Y, learner))
+        are_equal(alone, fitted(many(), X, Y, learner))
     names = [path.name for path in (tmp_path / "killed").iterdir()]
     assert sum(name.endswith("-250") for name in names) >= 1  # it was killed there
     assert len(names) > 500  # and patches of its chunk were fitted again
@@ -108,10 +108,12 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
         yield
 
     monkeypatch.setattr(fitting.resources, "in_workers", killed)
-    place = folder and tmp_path / folder
-    kept = f"finished patches are in {place}" if place else r"Minipatches\(folder="
-    with pytest.raises(SolverFailure, match=f"a worker was killed; {kept}"):
-        fitted(many(folder=place), X, Y)
+    saved_in = folder and tmp_path / folder
+    retained = (
+        f"finished patches are in {saved_in}" if saved_in else r"Minipatches\(folder="
+    )
+    with pytest.raises(SolverFailure, match=f"a worker was killed; {retained}"):
+        fitted(many(folder=saved_in), X, Y)
 
 
 @pytest.mark.parametrize("after", [10, 70])  # in the first chunk; too few patches
@@ -123,31 +125,35 @@ def test_an_interruption_is_one_where_too_little_was_finished(tmp_path, after):
 
 
 @pytest.fixture(scope="module")
-def kept():
+def retained():
     return fitted(many(keep=True), X, Y, LEARNER)
 
 
-def test_predictions_are_those_of_the_learners_at_rows_that_they_did_not_see(kept):
-    patches = kept.patches
+def test_predictions_are_those_of_the_learners_at_rows_that_they_did_not_see(retained):
+    patches = retained.patches
     for b in (0, 63, 64, 499):
         rows, columns = patches.rows[b], np.flatnonzero(patches.features[b])
-        own = DecisionTreeRegressor(max_features=1, random_state=int(patches.seeds[b]))
-        own.fit(X[np.ix_(rows, columns)], Y[rows])
-        expected = own.predict(X[:, columns])
-        assert_array_equal(kept.predictors[b](X), expected)
+        reference = DecisionTreeRegressor(
+            max_features=1, random_state=int(patches.seeds[b])
+        )
+        reference.fit(X[np.ix_(rows, columns)], Y[rows])
+        expected = reference.predict(X[:, columns])
+        assert_array_equal(retained.predictors[b](X), expected)
         expected[rows] = 0.0
-        assert_array_equal(kept.predictions[b, :, 0], expected)
+        assert_array_equal(retained.predictions[b, :, 0], expected)
 
 
 @pytest.mark.parametrize("sets", [np.zeros((1, 0), int), [[2]], [[0, 1], [2, 5]]])
-def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(kept, sets):
-    predictions = np.array([predict(NEW) for predict in kept.predictors])
+def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(
+    retained, sets
+):
+    predictions = np.array([predict(NEW) for predict in retained.predictors])
     assert len(predictions) == 500
-    assert_allclose(kept.predict(NEW), predictions.mean(axis=0), rtol=1e-13)
-    judged = kept.evaluate_on(NEW, TARGET)
+    assert_allclose(retained.predict(NEW), predictions.mean(axis=0), rtol=1e-13)
+    judged = retained.evaluate_on(NEW, TARGET)
     result = judged.errors(np.asarray(sets))
-    for k, own in enumerate(np.asarray(sets)):
-        absent = ~kept.patches.features[:, own].any(axis=1)
+    for k, one in enumerate(np.asarray(sets)):
+        absent = ~retained.patches.features[:, one].any(axis=1)
         errors = (TARGET - predictions[absent].mean(axis=0)) ** 2
         assert_allclose(result.rows[:, k], errors, rtol=1e-11)
         assert result.counts[k] == absent.sum()

@@ -48,8 +48,8 @@ def test_documents_and_their_order_are_those_of_the_table(file):
 def test_a_model_learns_texts_behind_its_vectorizer(file):
     subject = subject_of(file())
     texts, labels = subject.others, subject.others_target
-    known = make_pipeline(TfidfVectorizer(), LogisticRegression(C=2, max_iter=10_000))
-    margin = known.fit(texts, labels).decision_function(texts)
+    given = make_pipeline(TfidfVectorizer(), LogisticRegression(C=2, max_iter=10_000))
+    margin = given.fit(texts, labels).decision_function(texts)
     assert subject.function.value(texts) == pytest.approx(margin, abs=1e-12)
     counts = CountVectorizer().fit(texts)
     assert sorted(subject.words) == counts.get_feature_names_out().tolist()
@@ -103,8 +103,8 @@ def test_nothing_is_fitted_by_a_check(file, monkeypatch):
 def test_documents_lie_where_tf_idf_of_their_words_does(file):
     subject = subject_of(file())
     vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
-    known = vectorizer.fit_transform(subject.points).toarray()
-    gram, result = known @ known.T, subject.coordinates
+    given = vectorizer.fit_transform(subject.points).toarray()
+    gram, result = given @ given.T, subject.coordinates
     assert result @ result.T == pytest.approx(gram, abs=1e-12)
     sizes = np.diag(gram)  # of which one is empty
     assert np.sort(sizes) == pytest.approx([0, *6 * [1]], abs=1e-12)

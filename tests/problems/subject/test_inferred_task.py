@@ -36,19 +36,21 @@ def test_the_task_follows_from_the_target(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("fractions", ""), ("counts", "regression")]
+    ("name", "printed"), [("fractions", ""), ("counts", "regression")]
 )
 def test_a_file_without_a_task_runs_and_says_what_was_inferred(
-    name, said, tmp_path, monkeypatch, capsys
+    name, printed, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
     table.assign(y=TARGETS[name][0]).to_csv("table.csv", index=False)
-    task = f", task: {said}" if said else ""
+    task = f", task: {printed}" if printed else ""
     (tmp_path / "own.yaml").write_text(
         "data: {csv: table.csv, target: y, explain: 10}\n"
         f"model: {{kind: forest, n_estimators: 2{task}}}\nexplain: {{}}\n"
     )
     assert main(["explain", "own.yaml"]) == 0
-    told = capsys.readouterr().out
-    assert ("task: regression, inferred from the target 'y'" in told) == (not said)
+    message = capsys.readouterr().out
+    assert ("task: regression, inferred from the target 'y'" in message) == (
+        not printed
+    )

@@ -101,8 +101,8 @@ def test_imported_pipelines_impute_or_say_so(table, write, tmp_path, monkeypatch
     present = subject.points.notna()
     np.testing.assert_allclose(result["b"], weights[1], rtol=1e-6)
     np.testing.assert_allclose(result["a"][present["a"]], weights[0], rtol=1e-6)
-    apart = subject.estimator[0].statistics_[0] - subject.others["a"].mean()
-    effect = weights[3] + weights[0] * apart
+    distance = subject.estimator[0].statistics_[0] - subject.others["a"].mean()
+    effect = weights[3] + weights[0] * distance
     np.testing.assert_allclose(result["a"][~present["a"]], effect, rtol=1e-6)
     path = write(text("import: own_models:plain", "categorical: []"))
     with pytest.raises(po.errors.ProblemFileError) as caught:
@@ -126,30 +126,30 @@ def test_a_table_with_empty_cells_is_explained_by_its_name(task, table, tmp_path
 
 
 @pytest.fixture
-def told(tmp_path, capsys):
+def messages(tmp_path, capsys):
     """What is told of a table by its name, and the folder of what is written."""
 
     def told_of(table, target):
         table.to_csv(tmp_path / "table.csv", index=False)
         out = tmp_path / "out"
-        asked = ("--csv", str(tmp_path / "table.csv"), "--target", target)
-        assert main(["explain", *asked, "-o", str(out)]) == 0
+        arguments = ("--csv", str(tmp_path / "table.csv"), "--target", target)
+        assert main(["explain", *arguments, "-o", str(out)]) == 0
         return " ".join(capsys.readouterr().out.split()), out
 
     return told_of
 
 
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), ("stays", "leaves")])
-def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, told):
+def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, messages):
     rng = np.random.default_rng(0)
     complains = rng.integers(0, 2, 240)
     X = pd.DataFrame({"complains": complains, "age": rng.normal(size=240)})
     # complaints raise the chance of churn, which one in four rows has
     churns = rng.uniform(size=240) < 0.05 + 0.4 * complains
     label = sorted(labels)[1]
-    said, out = told(X.assign(churn=[labels[int(c)] for c in churns]), "churn")
+    printed, out = messages(X.assign(churn=[labels[int(c)] for c in churns]), "churn")
     in_words = f"log-odds of churn = {label}"
-    assert f"explained: {in_words}, by " in said
+    assert f"explained: {in_words}, by " in printed
     attributions = pd.read_csv(out / "table_attributions.csv", index_col=0)
     rises = attributions["complains"].corr(X["complains"]) > 0
     assert rises == (label == labels[1])
@@ -163,12 +163,12 @@ def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, told)
     )
 
 
-def test_of_several_labels_the_commonest_is_explained_and_said_so(told):
+def test_of_several_labels_the_commonest_is_explained_and_said_so(messages):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
-    said, _ = told(X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15), "kind")
-    assert "kind has 3 labels; 'z', the most frequent, is explained" in said
-    assert "explained: log-odds of kind = z" in said
+    printed, _ = messages(X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15), "kind")
+    assert "kind has 3 labels; 'z', the most frequent, is explained" in printed
+    assert "explained: log-odds of kind = z" in printed
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -194,8 +194,8 @@ def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(tmp_p
         return sections_of_table(tmp_path / "own.csv", "y")
 
     def explained(target):
-        own = sections(X.assign(y=target)) | {"explain": {}}
-        return po.problems.read_sections(own, "t").subject
+        reference = sections(X.assign(y=target)) | {"explain": {}}
+        return po.problems.read_sections(reference, "t").subject
 
     # a power of two and no offset: standardized targets are the same to the last bit
     plain, other = explained(Y), explained(1024.0 * Y)
@@ -204,6 +204,8 @@ def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(tmp_p
     # least squares has R² 0.48 on such rows; four standard errors of R² are below 0.3
     assert plain.score.value > 0.2
     # columns of text are categories
-    own = sections(pd.DataFrame({"job": ["a", "b", "c"] * 20, "y": np.arange(60) % 7}))
-    assert own["data"]["categorical"] == ["job"]
-    assert own["model"]["target"] == "standardized"
+    reference = sections(
+        pd.DataFrame({"job": ["a", "b", "c"] * 20, "y": np.arange(60) % 7})
+    )
+    assert reference["data"]["categorical"] == ["job"]
+    assert reference["model"]["target"] == "standardized"

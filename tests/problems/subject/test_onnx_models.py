@@ -182,5 +182,5 @@ def test_what_is_no_table_is_refused(kind, shape, message, complaint, tmp_path):
 def test_without_onnxruntime_its_extra_is_named(write, complaint, monkeypatch):
     write(network(), 10)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    told = 'install it with: pip install "propopt[onnx]"'
-    assert complaint("diabetes").endswith(told)
+    message = 'install it with: pip install "propopt[onnx]"'
+    assert complaint("diabetes").endswith(message)

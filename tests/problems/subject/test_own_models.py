@@ -151,6 +151,6 @@ def test_what_is_no_model_is_refused_with_a_reason(model, message, complaint):
 
 def test_the_folder_of_the_problem_file_is_not_searched(complaint, tmp_path):
     (tmp_path / "beside.py").write_text(MODULE)
-    told = "file.yaml:2: model.import: beside could not be imported"
-    assert complaint("beside:line").startswith(told)
+    message = "file.yaml:2: model.import: beside could not be imported"
+    assert complaint("beside:line").startswith(message)
     assert not (tmp_path / "imported").exists()

@@ -44,8 +44,8 @@ def test_the_score_is_of_the_rows_that_were_left_out(subject, monkeypatch):
         for part, y in ((points, ours.target), (others, ours.others_target)):
             pd.testing.assert_series_equal(y, Y[part.index])
     assert set(points.index).isdisjoint(others.index)
-    known = r2(ours.estimator, points, Y[points.index])
-    assert ours.score.value == pytest.approx(known, rel=1e-12)
+    given = r2(ours.estimator, points, Y[points.index])
+    assert ours.score.value == pytest.approx(given, rel=1e-12)
     assert ours.score.in_words() == f"R² {ours.score.value:.3f} on 50 held-out rows"
 
 
@@ -152,12 +152,12 @@ def made(model, task="regression", seed=0, **settings):
 def test_settings_of_trees_and_their_defaults_are_those_of_the_estimator(model, task):
     parameters = inspect.signature(type(made(model, task))).parameters
     common = set(TreesModel.model_fields) | {"kind"}
-    own = {n: f.default for n, f in model.model_fields.items() if n not in common}
-    assert len(own) >= 3
-    assert own == {name: parameters[name].default for name in own}
+    reference = {n: f.default for n, f in model.model_fields.items() if n not in common}
+    assert len(reference) >= 3
+    assert reference == {name: parameters[name].default for name in reference}
     # settings and the seed reach the estimator
     sizes = ("max_iter", "n_estimators", "min_samples_leaf")
-    size = next(name for name in sizes if name in own)
+    size = next(name for name in sizes if name in reference)
     settings = made(model, task, seed=11, max_depth=2, **{size: 7}).get_params()
     names = (size, "max_depth", "random_state")
     assert [settings[name] for name in names] == [7, 2, 11]

@@ -24,7 +24,7 @@ objective: {gradient_matching: 1}
 def complaint(tmp_path, capsys):
     """What check and sweep say of a table: the same sentence, without the folder."""
 
-    def said(command, path):
+    def printed(command, path):
         assert main([*command, str(path)]) == 2
         return capsys.readouterr().err.replace(f"{tmp_path}/", "")
 
@@ -33,8 +33,8 @@ def complaint(tmp_path, capsys):
         (tmp_path / name).write_bytes(content)
         path = tmp_path / "file.yaml"
         path.write_text(text.replace("TABLE", name))
-        result = said(["check"], path)
-        assert result == said(["sweep", "-q", "-o", str(tmp_path / "out")], path)
+        result = printed(["check"], path)
+        assert result == printed(["sweep", "-q", "-o", str(tmp_path / "out")], path)
         assert result.count("\n") == 1
         return result.rstrip().removeprefix("file.yaml:1: data.csv: ")
 
@@ -92,13 +92,13 @@ def test_whole_numbers_beyond_floats_are_told_of(complaint):
 def test_lines_without_end_and_tables_without_columns(complaint, monkeypatch):
     assert complaint("y\n1\n2\n") == "table.csv has no column except the target"
     text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
-    told = "file.yaml:1: data.standardize: there is no numeric column"
-    assert complaint("a,y\nu,1\nv,2\n", text=text) == told
+    message = "file.yaml:1: data.standardize: there is no numeric column"
+    assert complaint("a,y\nu,1\nv,2\n", text=text) == message
     text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
     assert "data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
     monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
-    told = "table.csv:4: a line of more than 100 bytes"
-    assert complaint(f"{GOOD}{200 * '1,'}") == told
+    message = "table.csv:4: a line of more than 100 bytes"
+    assert complaint(f"{GOOD}{200 * '1,'}") == message
     name = "propopt.base.resources.memory_refusal"
     monkeypatch.setattr(name, lambda *_: "needs too much")
     assert complaint(GOOD) == "needs too much"
@@ -213,7 +213,7 @@ TABLE = "a,b,y\n1.5,2,3\n5,6,7\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (TABLE, ""),
         (TABLE.replace(",", ";"), "columns are separated by semicolons"),
@@ -226,7 +226,7 @@ TABLE = "a,b,y\n1.5,2,3\n5,6,7\n"
     ],
 )
 def test_other_separators_and_numbers_of_rows_are_read_and_told(
-    content, told, tmp_path
+    content, message, tmp_path
 ):
     path = tmp_path / "own.csv"
     path.write_text(content)
@@ -234,7 +234,7 @@ def test_other_separators_and_numbers_of_rows_are_read_and_told(
     assert table.columns == ("a", "b", "y")
     assert table.read().to_numpy().tolist() == [[1.5, 2.0, 3.0], [5.0, 6.0, 7.0]]
     assert table.read(["b"])["b"].tolist() == [2, 6]
-    assert (told in table.notes) if told else table.notes == ""
+    assert (message in table.notes) if message else table.notes == ""
 
 
 @pytest.mark.parametrize(
