@@ -165,14 +165,14 @@ class DataLaw:
             return ()
         absent = np.isnan(points)
         new = absent.any(axis=0) & self._never_missing
-        names, every = self.reference.names, absent.all(axis=0)
+        names, every = self.reference.names, np.asarray(absent.all(axis=0))
         parts = zip(names, self.columns, new.tolist(), every.tolist(), strict=True)
         return tuple(note for part in parts for note in _notes(*part))
 
     @cached_property
     def _never_missing(self) -> Mask:
         """Whether no reference row lacks a column, (D,)."""
-        return ~np.isnan(self.reference.points).any(axis=0)
+        return np.asarray(~np.isnan(self.reference.points).any(axis=0))
 
 
 def constant_in_words(name: str) -> str:

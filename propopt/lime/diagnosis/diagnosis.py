@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,10 @@ _HEAD: Final = (
     "severity (0 to 1)",
 )
 
-_RULES: Final = {rule.name: rule for rule in (*LIME_RULES, *TEXT_RULES)}
+_RULES: Final[dict[str, Rule[Any]]] = {
+    **{rule.name: rule for rule in LIME_RULES},
+    **{rule.name: rule for rule in TEXT_RULES},
+}
 
 
 def row_label(name: Hashable) -> str:
