@@ -1,13 +1,11 @@
-"""Many runs of the package ``lime``, and the mean that theory gives for them."""
+"""Runs of the package ``lime`` at a row or on a text, and their expected mean."""
 
 import copy
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from package_laws import law_of_package
 
 from propopt.base.arrays import Array
@@ -22,14 +20,8 @@ from propopt.functions.function import Function
 from propopt.functions.texts import TextFunction
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.finite_samples import FiniteFit, expected, expected_run
-from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.sampled_limits import estimate_limits
-from propopt.lime.text.word_limits import (
-    TextLaw,
-    WordRegression,
-    checked_subsets,
-    enumerated_words,
-)
+from propopt.lime.text.word_limits import TextLaw, checked_subsets, enumerated_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans
@@ -43,58 +35,25 @@ class PackageRuns:
 
     runs: Array  # (R, 1 + D); 0 for columns that a run did not keep
     expected: Array  # (1 + D,)
-    # the expectation without one of its parts: "row", "ridge", "frequencies" (bins of
-    # equal shares), "width" (the paper's √(0.75 D)), "leverage" (of texts)
-    without: Mapping[str, Array]
-    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Callable[[int], PackageFit], n_runs: int, fit: FiniteFit):
+        """Runs with the seeds 0 to n_runs − 1."""
+        fits = [run(seed) for seed in range(n_runs)]
+        runs = np.array([[intercept, *slopes] for slopes, intercept, _ in fits])
+        return cls(runs, np.concatenate([fit.intercept, fit.coefficients[0]]))
 
     @property
     def mean(self) -> Array:
         return np.asarray(self.runs.mean(axis=0))
 
     @property
-    def error(self) -> Array:
-        return error_of_blocks(self.runs)
-
-    @property
     def z(self) -> Array:
-        return self.z_of(self.expected)
-
-    def z_of(self, coefficients: Array) -> Array:
         """How many errors the mean is off; 0 where nothing moves."""
-        error = self.error
+        error = error_of_blocks(self.runs)
         moves = error > 1e-12 * np.abs(self.mean).max(initial=0.0)
-        off = self.mean - coefficients
+        off = self.mean - self.expected
         return np.divide(off, error, out=np.zeros_like(off), where=moves)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each coefficient: the limit, what is added to it, and the sum."""
-        limit, no_row = self.without["ridge"], self.without["row"]
-        columns = {
-            "limit": limit,
-            "ridge": no_row - limit,
-            "row": self.without.get("leverage", self.expected) - no_row,
-            "expected": self.expected,
-        }
-        if "leverage" in self.without:
-            columns["leverage"] = self.expected - self.without["leverage"]
-        return pd.DataFrame(columns, index=["(intercept)", *self.labels])
-
-
-def runs_and_theory(
-    run: Callable[[int], PackageFit],
-    n_runs: int,
-    theories: Mapping[str, FiniteFit],
-    labels: tuple[str, ...],
-) -> PackageRuns:
-    """Runs with the seeds 0 to n_runs − 1, and the means that theories give."""
-    fits = [run(seed) for seed in range(n_runs)]
-    runs = np.array([[intercept, *slopes] for slopes, intercept, _ in fits])
-    means = {
-        name: np.concatenate([fit.intercept, fit.coefficients[0]])
-        for name, fit in theories.items()
-    }
-    return PackageRuns(runs, means.pop("expected"), means, labels)
 
 
 def runs_of_row(
@@ -106,57 +65,20 @@ def runs_of_row(
     n_samples: int,
 ) -> PackageRuns:
     """Runs of copies of a ``LimeTabularExplainer`` at a row (D,)."""
-    law, n_columns = law_of_package(explainer), len(row)
-    value = function.value_at(row[None], Labels())
+    law = law_of_package(explainer)
 
     def run(seed: int) -> PackageFit:
         mine = copy.deepcopy(explainer)
         mine.random_state.seed(seed)  # all its parts draw from it
-        return package_fit(mine, row, function.value_at, n_columns, n_samples)
+        return package_fit(mine, row, function.value_at, len(row), n_samples)
 
-    def theory(
-        law: TabularLaw = law, ridge: float = 1.0, first_row: bool = True
-    ) -> FiniteFit:
-        if isinstance(function.products, SumOfProducts):
-            limits = ExactLimits(function.products, law).of(row[None])
-        else:
-            draws = DrawPlan(50_000)
-            limits = estimate_limits(
-                function, law, row[None], draws=draws, progress=False
-            )
-        return expected(limits, value, n_samples, ridge, first_row)
-
-    # all bins of a column that occur have one probability
-    columns = tuple(column.with_equal_shares for column in law.columns)
-    alike = replace(law, columns=columns)
-    theories = {
-        "expected": theory(),
-        "row": theory(first_row=False),
-        "ridge": theory(ridge=0.0, first_row=False),
-        "frequencies": theory(alike),
-        "width": theory(law.with_width(math.sqrt(0.75 * n_columns))),
-    }
-    return runs_and_theory(run, n_runs, theories, law.names)
-
-
-def first_order(
-    function: SizeMeans,
-    law: TextLaw,
-    n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
-) -> FiniteFit:
-    """The mean of runs without the leverage of samples: for n much larger than d."""
-    limits = WordRegression(function).at(np.array([law.bandwidth]))
-    bits = law.bits(function.n_words)
-    return FiniteFit(
-        limits.coefficients,
-        limits.intercept + bits.share * limits.coefficients.sum(axis=1),
-        bits,
-        function.mean_by_size()[-1:] if first_row else None,
-        n_samples,
-        ridge,
-    )
+    if isinstance(function.products, SumOfProducts):
+        limits = ExactLimits(function.products, law).of(row[None])
+    else:
+        draws = DrawPlan(50_000)
+        limits = estimate_limits(function, law, row[None], draws=draws, progress=False)
+    value = function.value_at(row[None], Labels())
+    return PackageRuns.of(run, n_runs, expected(limits, value, n_samples))
 
 
 def runs_of_text(
@@ -169,25 +91,15 @@ def runs_of_text(
     words: SizeMeans | None = None,
 ) -> PackageRuns:
     """Runs of ``LimeTextExplainer``; ``words`` is F as a function of sets of words."""
-    document, law = TextDocument.of(text, PatternWords()), TextLaw(bandwidth)
+    document = TextDocument.of(text, PatternWords())
     sets = checked_subsets(function, document) if words is None else words
     if isinstance(sets, Reason):
         sets = enumerated_words(function, document)
+    d = document.n_words
 
     def run(seed: int) -> PackageFit:
-        return package_run(
-            function.texts_value,
-            text,
-            document.n_words,
-            n_samples,
-            100.0 * bandwidth,
-            seed,
-        )
+        width = 100.0 * bandwidth
+        return package_run(function.texts_value, text, d, n_samples, width, seed)
 
-    theories = {
-        "expected": expected_run(sets, law, None, n_samples),
-        "leverage": first_order(sets, law, n_samples),
-        "row": first_order(sets, law, n_samples, first_row=False),
-        "ridge": first_order(sets, law, n_samples, ridge=0.0, first_row=False),
-    }
-    return runs_and_theory(run, n_runs, theories, document.words)
+    fit = expected_run(sets, TextLaw(bandwidth), None, n_samples)
+    return PackageRuns.of(run, n_runs, fit)
