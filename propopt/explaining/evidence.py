@@ -399,13 +399,12 @@ class AuditEvidence:
     def hypotheses(self) -> list[ReferenceHypothesis]:
         """The sources that values and bases may have, the given background first."""
         tolerance = self.tolerance + self.half_digit
-        given, *others = reference_hypotheses(
+        sources = reference_hypotheses(
             *(self.function, self.structure, self.points, self.background),
-            self.labels,
+            *(self.labels, self.E),
             is_given=self.is_given,
         )
-        given = replace(given, exact=self.E)
-        return [replace(one, tolerance=tolerance) for one in (given, *others)]
+        return [replace(one, tolerance=tolerance) for one in sources]
 
     @property
     def references(self) -> list[ReferenceHypothesis]:
@@ -455,12 +454,8 @@ class AuditEvidence:
         count = max(10, min(60, 10_000 // (D + 1)))
         changes = np.zeros((count, len(rows), D))
         for k in range(count):
-            order = rng.permutation(D)
-            M = len(background.points)
-            sample: Any = rng.integers(M, size=len(x))
-            if background.weights is not None:
-                sample = rng.choice(M, len(x), p=background.weights)
-            walk = background.points[sample]
+            order, M = rng.permutation(D), len(background.points)
+            walk = background.points[rng.choice(M, len(x), p=background.weights)]
             before = self.structure.value(walk)
             for j in order:
                 walk[:, j] = x[:, j]

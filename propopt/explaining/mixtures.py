@@ -30,8 +30,7 @@ from propopt.structures.products.sums import Game, SumOfProducts
 class Mixture:
     """The nearest values to given ones against any weighted background."""
 
-    rows: Points  # (M, D): background rows with a weight
-    weights: Array  # (M,)
+    weights: Array  # (M,): of the background rows that it has, with sum 1
     values: Attributions  # (N, D): Σ λ S at all rows
     left: float  # ‖V − Σ λ S‖ / ‖V‖ over the rows that add up
 
@@ -63,8 +62,8 @@ _ROUNDS: Final = 6
 _HEAVY: Final = 1e3
 """Weight of the equation Σ λ = 1, relative to equations of typical size."""
 
-_COPIES: Final = 2000
-"""Rows of a weighted background, which is one with repeated rows."""
+_LEAST_WEIGHT: Final = 1.0 / 4000.0
+"""Weight below which a row is left out of a fitted background."""
 
 
 def mixture_of(
@@ -99,22 +98,13 @@ def mixture_of(
         fit = fit.with_better(alone, observed)
         if fit.left > 0.98 * before:
             break
-    keep = fit.weights > 0.5 / _COPIES
-    rows, weights = fit.rows[keep], fit.weights[keep]
-    copies = np.repeat(rows, _copies_of(weights), axis=0)
-    values = shapley_against(structure, Game(copies)).values(points)
+    is_used = fit.weights > _LEAST_WEIGHT
+    rows, weights = fit.rows[is_used], fit.weights[is_used]
+    weights = weights / weights.sum()
+    values = shapley_against(structure, Game(rows, weights=weights)).values(points)
     size = float(np.linalg.norm(V[good]))
     missed = float(np.linalg.norm(V[good] - values[good])) / size
-    return Mixture(rows, weights / weights.sum(), values, missed)
-
-
-def _copies_of(weights: Array) -> Indices:
-    """How often each row stands in a table of so many, the largest remainders first."""
-    wanted = weights / weights.sum() * (_COPIES if len(weights) > 1 else 1)
-    counts = np.floor(wanted).astype(np.intp)
-    lacking = round(wanted.sum()) - int(counts.sum())
-    counts[np.argsort(counts - wanted)[:lacking]] += 1
-    return counts
+    return Mixture(weights, values, missed)
 
 
 @final
