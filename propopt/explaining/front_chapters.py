@@ -48,10 +48,6 @@ def _features(best: Explanation) -> Chapter:
     return Chapter(document.title, [*document.blocks, *document.trust])
 
 
-def _plain(trade_offs: Any, name: str) -> str:
-    return trade_offs.reduction_label(name).removesuffix(" without main effects")
-
-
 _BECOMES: Final = {
     "squared differences between neighbours": "more similar",
     "squared differences between similar features": "smoother",
@@ -63,6 +59,8 @@ _BECOMES: Final = {
 def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
     """The optima that differ from the first in one weight, and the curve between."""
     loss, line = _line(trade_offs, best)
+    less = trade_offs.reduction_label(loss or "")
+    faithful = () if trade_offs.ends is None else trade_offs.ends.faithful
     front = None
     if loss is not None:
         through = ExactFront.of(line, loss, solve)
@@ -71,24 +69,18 @@ def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
     return FrontPath(
         optima=line,
         start_label="knee" if trade_offs.aimed is None else "aim",
-        becomes=_BECOMES.get(_plain(trade_offs, loss or ""), ""),
+        becomes=_BECOMES.get(less.removesuffix(" without main effects"), ""),
         loss=loss or trade_offs.losses[-1],
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=trade_offs.losses,
         ends=trade_offs.ends,
         labels={
-            name: "faithfulness"
-            if _is_faithful(trade_offs, name)
-            else trade_offs.reduction_label(name)
-            for name in trade_offs.losses
+            x: "faithfulness" if faithful == (x,) else trade_offs.reduction_label(x)
+            for x in trade_offs.losses
         },
         front=front,
         baselines=list(compress(trade_offs.baselines, trade_offs.compared)),
     )
-
-
-def _is_faithful(trade_offs: Any, name: str) -> bool:
-    return trade_offs.ends is not None and trade_offs.ends.faithful == (name,)
 
 
 def _line(trade_offs: Any, best: Explanation) -> tuple[str | None, list[Any]]:

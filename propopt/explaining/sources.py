@@ -70,18 +70,16 @@ def reference_hypotheses(
     points: Points,
     background: Background,
     labels: Labels,
+    exact: Attributions,
     *,
     is_given: bool = True,
 ) -> Iterator[ReferenceHypothesis]:
-    """The given background, others, path-dependent values, then bases alone.
-
-    The first has no values here: the evidence of an audit has them already.
-    """
+    """The given background, others, path-dependent values, then bases alone."""
     rows, names = background.points, labels.of_columns()
     words = GIVEN if is_given else AUDITED_ROWS
     f = function.value_at(rows, names)
     base = float(mean_of_rows(f, background.weights))
-    yield ReferenceHypothesis(words=words, base=base, is_given=True)
+    yield ReferenceHypothesis(words=words, base=base, exact=exact, is_given=True)
     tables: dict[str, tuple[Points, Values]] = {}
     if background.weights is not None:
         tables["exact values for the background without weights"] = rows, f
@@ -100,11 +98,11 @@ def reference_hypotheses(
         for words, row in typical_rows(function, rows).items():
             tables[words] = row, structure.value(row)
     for words, (table, predictions) in tables.items():
-        exact = None
+        values = None
         if structure is not None:
-            exact = shapley_against(structure, Game(table)).values(points)
+            values = shapley_against(structure, Game(table)).values(points)
         base = float(predictions.mean())
-        yield ReferenceHypothesis(words=words, base=base, exact=exact)
+        yield ReferenceHypothesis(words=words, base=base, exact=values)
     for candidate in (
         path_values(function, points, labels),
         sums_of_indicators(function, points, background, labels),

@@ -191,7 +191,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         numbers = {"additivity": float(np.abs(missed).max())}
         if self.exact is not None:
             numbers["exactness"] = float(np.abs(W - self.exact).max())
-        findings = {x.name: x for x in self.findings}
+        findings = self._by_name
         for name, number in numbers.items():
             stated = findings[name].number if name in findings else math.nan
             if not math.isclose(stated, number, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
@@ -265,13 +265,17 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     def __getitem__(self, name: str) -> AuditFinding:
         """The answer to a question by its name, such as ``audit["additivity"]``."""
-        findings = {x.name: x for x in self.findings}
+        findings = self._by_name
         if name not in findings:
             raise InvalidInput(
                 f"audit: there is no {name!r}{did_you_mean(name, [*findings])}; there "
                 f"are {', '.join(findings)}"
             )
         return findings[name]
+
+    @property
+    def _by_name(self) -> dict[str, AuditFinding]:
+        return {x.name: x for x in self.findings}
 
     @property
     def mistakes(self) -> tuple[AuditFinding, ...]:
@@ -380,7 +384,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     def _summary(self) -> Iterator[Finding]:
         """The five answers that a reviewer reads first."""
-        findings = {x.name: x for x in self.findings}
+        findings = self._by_name
         values, sums, base = (findings[x] for x in ("exactness", "additivity", "base"))
         advice = next((x.advice for x in self.findings if x.advice), "Nothing.")
         yield Finding(advice, "chosen", "What to do?")

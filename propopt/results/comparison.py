@@ -95,8 +95,16 @@ class NullLevel(Declared, eq=True):
 
     @property
     def limit(self) -> float:
-        """The distance above which a column is flagged: the largest of any column."""
-        return self._limit_of(self.distances.max(axis=1))
+        """The distance above which a column is flagged: the largest of any column.
+
+        The real division and P random ones are equally likely to be among the 5 %
+        largest, so the ⌈0.95 (P + 1)⌉-th smallest has at most 5 % false alarms.
+        """
+        largest = self.distances.max(axis=1)
+        if self.kind == "permutations":
+            rank = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1))
+            return float(np.sort(largest)[min(rank, len(largest)) - 1])
+        return _FACTORS.get(self.kind, 1.0) * float(largest.max())
 
     @property
     def quantile(self) -> float:
@@ -123,27 +131,17 @@ class NullLevel(Declared, eq=True):
         """
         if self.sizes is None:
             return np.full(self.distances.shape[1] + 1, math.nan)
-        scales = np.sqrt((self.sizes**2).mean(axis=0))
-        return np.maximum(self.quantile * scales, self.least)
+        return self._limits(self.sizes)
 
     @property
     def base_limit(self) -> float:
         """The change above which the base is flagged; NaN without a base."""
-        if self.bases is None:
-            return math.nan
-        scale = math.sqrt(float((self.bases**2).mean()))
-        return max(self.quantile * scale, self.least)
+        return math.nan if self.bases is None else float(self._limits(self.bases))
 
-    def _limit_of(self, largest: Values) -> float:
-        """The limit from the largest change of each pair, (R,).
-
-        The real division and P random ones are equally likely to be among the 5 %
-        largest, so the ⌈0.95 (P + 1)⌉-th smallest has at most 5 % false alarms.
-        """
-        if self.kind == "permutations":
-            rank = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1))
-            return float(np.sort(largest)[min(rank, len(largest)) - 1])
-        return _FACTORS.get(self.kind, 1.0) * float(largest.max())
+    def _limits(self, changes: Array) -> Array:
+        """The limits of changes (R, …), by their root mean square."""
+        scales = np.sqrt((changes**2).mean(axis=0))
+        return np.maximum(self.quantile * scales, self.least)
 
     @property
     def in_words(self) -> str:

@@ -29,11 +29,11 @@ from propopt.results.report.explorer import Explorer
 # ---- the front, against constrained solves by Clarabel
 
 
-def solved(aim, graph, own, *, distance=None, roughness=None):
+def solved(aim, graph, centre, *, distance=None, roughness=None):
     """min R s.t. ‖W − E‖² ≤ d, or min ‖W − E‖² s.t. R ≤ r, with the row sums of E."""
     W = cp.Variable(aim.shape)
     root = np.asarray(graph.differences(np.eye(len(aim))))
-    rough, near = cp.norm(root @ (W - own), "fro"), cp.norm(W - aim, "fro")
+    rough, near = cp.norm(root @ (W - centre), "fro"), cp.norm(W - aim, "fro")
     limits = [cp.sum(W, axis=1) == aim.sum(axis=1)]
     if distance is not None:
         problem = cp.Problem(cp.Minimize(rough), [*limits, near <= distance**0.5])
@@ -46,15 +46,15 @@ def solved(aim, graph, own, *, distance=None, roughness=None):
 def test_both_directions_and_prices_are_constrained_optima(seed):
     rng = np.random.default_rng(seed)
     N, D = int(rng.integers(6, 16)), int(rng.integers(2, 6))
-    E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
+    E, W, centre = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
     graph = po.graphs.knn_graph(rng.normal(size=(N, 2)), 3)
-    front = FidelityRoughnessFront(E, po.PairwiseRobustness(graph, offset=own))
+    front = FidelityRoughnessFront(E, po.PairwiseRobustness(graph, offset=centre))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
     distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
     alike = front.robust.value(front.smoothest_within(distance))
-    expected = solved(E, graph, own, distance=distance)
+    expected = solved(E, graph, centre, distance=distance)
     assert alike == pytest.approx(expected, rel=1e-5)
     for share in (None, 0.1, 0.5, 0.9):
         V = front.nearest(rough) if share is None else front.without(share)
@@ -64,7 +64,7 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
         if limit >= front.roughness:  # E itself is as alike
             assert near == 0.0
             continue
-        expected = solved(E, graph, own, roughness=limit)
+        expected = solved(E, graph, centre, roughness=limit)
         assert near == pytest.approx(expected, rel=1e-5)
 
 
@@ -195,8 +195,8 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
     E = case[3].attributions
     noise = np.random.default_rng(3).normal(size=E.shape) * E.any(axis=0)
     rough = E + 0.05 * noise
-    found = audited(case, rough)
-    *_, moves = explorers(found)
+    checked = audited(case, rough)
+    *_, moves = explorers(checked)
     path, front = moves.front_path, moves.front_path.front
     (audited_values,) = path.baselines
     assert front.error < 1e-6
@@ -207,11 +207,13 @@ def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
 
     c = np.exp(brentq(farther, *np.log(front.ends)))
     ratio = audited_values.losses[robust] / front.losses(c)[robust]
-    assert ratio == pytest.approx(found["more_robust"].number, rel=1e-5)
+    assert ratio == pytest.approx(checked["more_robust"].number, rel=1e-5)
     W = front.attributions(c)
     np.testing.assert_allclose(W.sum(axis=1), E.sum(axis=1), atol=1e-9)
     assert path.control == "Towards more similar explanations"
-    found.save(tmp_path / "audit.npz")  # files have no front, and their page no slider
+    checked.save(
+        tmp_path / "audit.npz"
+    )  # files have no front, and their page no slider
     loaded = po.results.Audit.load(tmp_path / "audit.npz")
     assert [x.front_path for x in explorers(loaded)] == [None]
 
@@ -270,18 +272,18 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     def against(table):
         return po.explainers.ExactShap(data=table).explain(function, rows)
 
-    drawn = np.arange(120)
-    np.random.RandomState(0).shuffle(drawn)
-    for table, told in (
+    shuffled = np.arange(120)
+    np.random.RandomState(0).shuffle(shuffled)
+    for table, pattern in (
         (rows, "the audited rows as background"),
-        (X.iloc[drawn[:100]], "100 rows that shap samples"),
+        (X.iloc[shuffled[:100]], "100 rows that shap samples"),
         (X.iloc[:100], "first 100 rows"),
         (X.mean().to_frame().T, "mean row"),
     ):
         audit = audited(case, against(table))
         assert audit["exactness"].verdict == "depends on settings"
-        assert told in audit["exactness"].sentence
-        assert told in audit["base"].sentence
+        assert pattern in audit["exactness"].sentence
+        assert pattern in audit["base"].sentence
         assert audit["more_faithful"].number > 0.0
         V, E = against(table).attributions, exact.attributions
         large = np.maximum(np.abs(V), np.abs(E)) > 0.1 * np.abs(V).max(axis=1).mean()
@@ -292,11 +294,9 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     unknown = audited(case, values)
     assert unknown["base"].verdict == "depends on settings"
     assert unknown["exactness"].cause == "another background"
-    assert unknown["additivity"].verdict == "right"
     assert not unknown.mistakes
     ungiven = po.audit(values.to_frame(), forest, rows, base=values.base_value)
     assert not ungiven.mistakes
-    assert ungiven["exactness"].verdict in ("undetermined", "depends on settings")
     assert "background" in ungiven["exactness"].advice
     assert "for the audited rows" in ungiven["reasons"].sentence
     table = values.to_frame()
@@ -317,8 +317,8 @@ def test_sums_of_the_exact_values_of_one_hot_columns_are_known():
     model, Z = make_pipeline(encoder, forest).fit(X, y), encoder.transform(X)
     inner = po.explainers.ExactShap(data=Z).explain(po.wrap(forest, data=Z), Z[:20])
     W = np.c_[inner.attributions[:, 3], inner.attributions[:, :3].sum(axis=1)]
-    found = po.audit(W, model, X[:20], data=X, base=inner.base_value)["exactness"]
-    assert (found.cause, found.verdict) == ("one-hot sums", "depends on settings")
+    checked = po.audit(W, model, X[:20], data=X, base=inner.base_value)["exactness"]
+    assert (checked.cause, checked.verdict) == ("one-hot sums", "depends on settings")
 
 
 def test_a_slip_is_no_choice_and_is_mended_first(case):
@@ -352,10 +352,12 @@ def test_a_price_of_a_sign_and_of_the_first_reasons(case):
 
 def test_causes_are_shares_of_what_could_go(case):
     audit = audited(case, case[3])
-    own = po.explainers.main_effects(
+    centre = po.explainers.main_effects(
         case[2], case[1], data=case[0], n_background=120
     ).explanation.attributions
-    V = case[3].attributions - own  # but for what rows lack, spread over used columns
+    V = (
+        case[3].attributions - centre
+    )  # but for what rows lack, spread over used columns
     V[:, :4] -= V.sum(axis=1, keepdims=True) / 4
     assert len(audit.pairs) == len(audit.rows) == 10
     table = audit.causes_to_frame()
@@ -366,9 +368,9 @@ def test_causes_are_shares_of_what_could_go(case):
     squares = S[:, :, None] * (V[:, None] - V[None]) ** 2
     worst, row = audit.pairs[0], audit.rows[0]
     total = squares.sum() / 2
-    own = squares[worst.first, worst.second]
-    assert worst.share == pytest.approx(own.sum() / total, rel=1e-9)
-    assert worst.feature == own.argmax()
+    of_pair = squares[worst.first, worst.second]
+    assert worst.share == pytest.approx(of_pair.sum() / total, rel=1e-9)
+    assert worst.feature == of_pair.argmax()
     of_rows = squares.sum(axis=(1, 2)) / 2 / total
     assert row.share == pytest.approx(of_rows.max(), rel=1e-9)
     assert row.first == of_rows.argmax()
@@ -392,62 +394,45 @@ def test_what_depends_on_the_background_is_tried(case):
     assert audit["background"].number == pytest.approx(worst, rel=1e-9)
 
 
-def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
+def test_numbers_of_similar_rows_are_those_of_main_effects_and_of_the_front():
+    """The front itself is compared with Clarabel above."""
     X, y = path_cases()
     forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
     function, rows, background = po.wrap(forest, data=X), X[:25], X[50:100]
-    E = po.explainers.ExactShap(data=background).explain(function, rows)
-    rng, totals = np.random.default_rng(2), E.attributions.sum(axis=1)
-    W = E.attributions + 0.02 * rng.normal(size=E.shape)
-    W += (totals - W.sum(axis=1))[:, None] / 4
-    graph = po.graphs.knn_graph(rows, 5)
-    audit = po.audit(W, function, rows, data=background, graph=graph)
+    exact = po.explainers.ExactShap(data=background).explain(function, rows)
+    E, graph = exact.attributions, po.graphs.knn_graph(rows, 5)
+    effects = po.explainers.main_effects(function, rows, data=background)
+    robust = po.PairwiseRobustness(graph, offset=effects.explanation.attributions)
+    front = FidelityRoughnessFront(E, robust)
+    rough = E + 0.02 * np.random.default_rng(2).normal(size=E.shape)
+    rough += (E - rough).sum(axis=1, keepdims=True) / 4
+    smooth = front.without(0.6) + 0.3 * (rough - E)
+    for W, nothing in ((rough, True), (smooth, False)):
+        audit = po.audit(W, function, rows, data=background, graph=graph)
+        share = effects.difference_shares(W, graph)
+        numbers = {x.name: x.number for x in audit.findings}
+        assert numbers["main_effects"] == pytest.approx(share.main_effects, rel=1e-9)
+        assert numbers["predictions"] == pytest.approx(share.required, rel=1e-9)
+        assert numbers["price_of_50"] == pytest.approx(share.halving_cost, rel=1e-6)
+        words = audit["price_of_50"].sentence
+        change = float(re.search(r"by (\S+) % on average", words)[1])
+        assert change == pytest.approx(100.0 * share.halving_cost**0.5, rel=0.05)
+        distance = ((W - E) ** 2).sum()
+        least = robust.value(front.smoothest_within(distance))
+        ratio = robust.value(W) / least
+        assert numbers["more_robust"] == pytest.approx(ratio, rel=1e-9)
+        near = ((front.nearest(robust.value(W)) - E) ** 2).sum() / distance
+        assert (near == 0.0) == nothing
+        assert numbers["more_faithful"] == pytest.approx(1.0 - near, rel=1e-9)
+        price = ((FidelityRoughnessFront(W, robust).without(0.9) - W) ** 2).sum()
+        expected = price / (W**2).sum()
+        assert numbers["price_of_90"] == pytest.approx(expected, rel=1e-9)
     assert audit["unused"].sentence == "The model uses every column."
-    G = po.explainers.main_effects(
-        function, rows, data=background
-    ).explanation.attributions
-    share = po.explainers.main_effects(
-        function, rows, data=background
-    ).difference_shares(W, graph)
-    assert audit["main_effects"].number == pytest.approx(share.main_effects, rel=1e-9)
-    assert audit["predictions"].number == pytest.approx(share.required, rel=1e-9)
-    assert audit["price_of_50"].number == pytest.approx(share.halving_cost, rel=1e-6)
-    moved = float(re.search(r"by (\S+) % on average", audit["price_of_50"].sentence)[1])
-    assert moved == pytest.approx(100.0 * share.halving_cost**0.5, rel=0.05)
-    robust = po.PairwiseRobustness(graph, offset=G)
-    rough, distance = robust.value(W), ((W - E.attributions) ** 2).sum()
-    alike = solved(E.attributions, graph, G, distance=distance)
-    assert audit["more_robust"].number == pytest.approx(rough / alike, rel=1e-5)
-    near = solved(E.attributions, graph, G, roughness=min(rough, 1e9))
-    expected = 0.0 if rough > robust.value(E) else near
-    told = 1.0 - audit["more_faithful"].number
-    assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
-    smoother = FidelityRoughnessFront(E.attributions, robust).without(0.6)
-    smoother = smoother + 0.3 * (W - E.attributions)
-    distance_of = ((smoother - E.attributions) ** 2).sum()
-    found = po.audit(smoother, function, rows, data=background, graph=graph)
-    limit = robust.value(smoother)
-    near = solved(E.attributions, graph, G, roughness=limit) / distance_of
-    assert 0.01 < near < 0.999
-    assert found["more_faithful"].number == pytest.approx(1.0 - near, abs=1e-5 * near)
-    left = FidelityRoughnessFront(W, robust)
-    limit = left.roughness - 0.9 * (left.roughness - left.least)
-    price = solved(W, graph, G, roughness=limit) / (W**2).sum()
-    assert audit["price_of_90"].number == pytest.approx(price, rel=1e-5)
-    front = FidelityRoughnessFront(E.attributions, robust)
-    c = front.half_weight
-    half = (front.roughness + front.least) / 2.0
-    root = np.asarray(graph.differences(np.eye(25)))
-    V = cp.Variable(W.shape)
-    rest = cp.sum_squares(root @ (V - G))
-    best = cp.Problem(
-        cp.Minimize(cp.sum_squares(V - E.attributions) + c * rest),
-        [cp.sum(V, axis=1) == totals],
-    )
-    best.solve("CLARABEL")
-    assert rest.value == pytest.approx(half, rel=1e-5)
-    used = "centred partial dependence, computed exactly, over 50 background rows"
-    assert audit.settings["main effects"].startswith(used)
+    objective = po.GradientMatching(E) + front.half_weight * robust
+    half = po.solve(objective, subject_to=[front.totals]).losses[robust.name]
+    assert half == pytest.approx((front.roughness + front.least) / 2.0, rel=1e-5)
+    words = "centred partial dependence, computed exactly, over 50 background rows"
+    assert audit.settings["main effects"].startswith(words)
 
 
 # ---- path-dependent values, of each library that is there
@@ -504,41 +489,32 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     assert turned["signs"].number == pytest.approx(1.0 / large.sum())
 
 
-def test_a_booster_of_a_regression_predicts_a_value_and_no_margin():
+def test_a_native_booster_has_values_or_margins_or_log_odds():
     lightgbm = pytest.importorskip("lightgbm")
     X, y = path_cases()
-    for objective, kind in (("regression", "value"), ("poisson", "margin")):
-        model = lightgbm.LGBMRegressor(
-            n_estimators=5, objective=objective, verbosity=-1
-        )
-        booster = model.fit(X, np.abs(y)).booster_
-        margin = po.wrap(booster, data=X, output="margin", outcome="income")
-        assert margin.quantity.kind == kind
-    booster = lightgbm.LGBMRegressor(n_estimators=5, verbosity=-1).fit(X, y).booster_
-    raw = booster.predict(X, pred_contrib=True)
-    margin = po.wrap(booster, data=X, output="margin", outcome="income")
-    audit = po.audit(raw[:, :-1], margin, X, base=raw[0, -1])
-    assert audit.explanation.quantity.in_words() == "predicted income"
-    assert audit.settings["unit"] == "units of the prediction"
-
-
-def test_a_native_booster_has_log_odds_and_probabilities():
-    lightgbm = pytest.importorskip("lightgbm")
-    X, y = path_cases()
-    model = lightgbm.LGBMClassifier(n_estimators=10, verbosity=-1).fit(X, y > 0)
-    raw = model.predict(X, raw_score=True, pred_contrib=True)
-    said = {"output": "log_odds", "base": raw[0, -1]}
-    audit = po.audit(raw[:, :-1], model.booster_, X, **said)
-    assert audit["additivity"].verdict == "right"
-    assert audit.explanation.quantity.kind == "log_odds"
+    kinds = {"regression": "value", "poisson": "margin", "binary": "log_odds"}
+    few = {"n_estimators": 5, "verbosity": -1}
+    for objective, kind in kinds.items():
+        make = lightgbm.LGBMRegressor if kind != "log_odds" else lightgbm.LGBMClassifier
+        target = {"value": y, "margin": np.abs(y), "log_odds": y > 0}[kind]
+        booster = make(objective=objective, **few).fit(X, target).booster_
+        function = po.wrap(booster, data=X, output="margin", outcome="income")
+        assert function.quantity.kind == kind
+        raw = booster.predict(X, pred_contrib=True)
+        model, output = (booster, kind) if kind == "log_odds" else (function, None)
+        audit = po.audit(raw[:, :-1], model, X, base=raw[0, -1], output=output)
+        assert audit["additivity"].verdict == "right"
+        if kind == "value":
+            assert audit.explanation.quantity.in_words() == "predicted income"
+            assert audit.settings["unit"] == "units of the prediction"
     with pytest.raises(InvalidInput, match="several outputs"):
-        po.audit(raw[:, :-1], model.booster_, X)
-    probability = po.wrap(model.booster_, data=X, output="value")
+        po.audit(raw[:, :-1], booster, X)
+    probability = po.wrap(booster, data=X, output="value")
     parts = po.explainers.Shap(data=X).explain(probability, X[:20]).attributions
     with pytest.raises(InvalidInput, match="up to the log-odds"):
         po.audit(raw[:, :-1], probability, X, output="probability", base=raw[0, -1])
-    found = po.audit(parts, probability, X[:20], data=X, output="probability")
-    assert found["additivity"].verdict == found["base"].verdict == "right"
+    audit = po.audit(parts, probability, X[:20], data=X, output="probability")
+    assert audit["additivity"].verdict == audit["base"].verdict == "right"
 
 
 # ---- units, models that are not read, what is refused
@@ -580,8 +556,8 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     rest = f(X[:20]) - f(X).mean() - exact[:, 2]
     exact[:, :2] = rest[:, None] / 2
     audit = po.audit(exact, f, X[:20], data=X)
-    found = audit["exactness"]
-    assert (found.verdict, found.basis) == ("undetermined", "estimated")
+    checked = audit["exactness"]
+    assert (checked.verdict, checked.basis) == ("undetermined", "estimated")
     assert audit.exact is None
     assert (
         audit["more_robust"].verdict == audit["more_faithful"].verdict == "undetermined"
@@ -604,7 +580,7 @@ def test_small_tables_and_what_is_not_given():
     assert one["exactness"].verdict == "right"
     with pytest.raises(InvalidInput, match=r"audit: there is no 'price_of_50'"):
         _ = one["price_of_50"]
-    for told, W_given, how in (
+    for pattern, W_given, how in (
         (
             "graph: expected a node for each of the 4 rows",
             W,
@@ -614,7 +590,7 @@ def test_small_tables_and_what_is_not_given():
         ("n_neighbors: expected an integer", W, {"n_neighbors": 0}),
         ("base_values: expected one finite", W, {"base": [1.0, 2.0]}),
     ):
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=pattern):
             po.audit(W_given, model, X, **how)
 
 
@@ -704,13 +680,13 @@ def test_margins_of_several_classes_are_named_and_refused_as_log_odds():
     values = exact.attributions
     with pytest.raises(InvalidInput, match="output='margin'"):
         po.audit(values, model, X[:20], target=2, output="log_odds", data=X)
-    found = po.audit(values, model, X[:20], target=2, output="margin", data=X)
-    assert found["exactness"].verdict == "right"
+    checked = po.audit(values, model, X[:20], target=2, output="margin", data=X)
+    assert checked["exactness"].verdict == "right"
 
 
 def test_our_own_optimized_contributions_are_known_by_their_field(case):
     X, rows, forest, _ = case
     best = po.explain(forest, rows, data=X, contributions=case[3], kind="contributions")
-    found = audited(case, best)
-    assert found["exactness"].cause == "optimized contributions"
-    assert not found.mistakes
+    checked = audited(case, best)
+    assert checked["exactness"].cause == "optimized contributions"
+    assert not checked.mistakes

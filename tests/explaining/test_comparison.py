@@ -60,31 +60,31 @@ def rms(moved):
     )
 
 
-def sentences(found):
+def sentences(compared):
     """All that a comparison says was found."""
-    return [x.sentence for x in found.findings()]
+    return [x.sentence for x in compared.findings()]
 
 
 def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     model, X, y = old
     new, rows, data = fitted(rng), X[:40], X[:90]
     refits = po.null_models.split_half_refits(LinearRegression(), X, y, rng=3)
-    found = po.compare(model, new, rows, data=data, level=refits, robustness=1.0)
+    compared = po.compare(model, new, rows, data=data, level=refits, robustness=1.0)
     one, other = parts(model, rows, data), parts(new, rows, data)
-    np.testing.assert_allclose(found.distances, rms(other - one))
+    np.testing.assert_allclose(compared.distances, rms(other - one))
     halves = [parts(half, rows, data) for half in refits.models]
     pairs = list(zip(halves[::2], halves[1::2], strict=True))
-    np.testing.assert_allclose(found.level.distances, [rms(b - a) for a, b in pairs])
+    np.testing.assert_allclose(compared.level.distances, [rms(b - a) for a, b in pairs])
     limit = max(rms(b - a).max() for a, b in pairs)
-    assert found.level.limit == pytest.approx(limit)
-    assert found.level.n_models == len(pairs) == 10
-    frame = found.to_frame().set_index("feature").loc[COLUMNS]
-    np.testing.assert_allclose(frame["distance_ratio"], found.distances / limit)
+    assert compared.level.limit == pytest.approx(limit)
+    assert compared.level.n_models == len(pairs) == 10
+    frame = compared.to_frame().set_index("feature").loc[COLUMNS]
+    np.testing.assert_allclose(frame["distance_ratio"], compared.distances / limit)
     np.testing.assert_allclose(frame["mean_size_after"], abs(other).mean(0))
     np.testing.assert_allclose(frame["mean_difference"], (other - one).mean(0))
     assert {*frame["distance_of"]} == {"rows"}
     bases = [m.predict(data).mean() for m in (model, new)]
-    np.testing.assert_allclose(found.base_values, bases)
+    np.testing.assert_allclose(compared.base_values, bases)
     again = po.null_models.bootstrap_refits(LinearRegression(), X, y, times=6)
     level = po.compare(model, new, rows, data=data, level=again).level
     apart = [
@@ -108,7 +108,7 @@ def tested(old, rng):
 
 
 def test_sizes_and_base_are_held_against_the_scale_of_their_own_halves(tested, old):
-    found, refits = tested
+    compared, refits = tested
     _, X, _ = old
     halves = [abs(parts(half, X[:40], X[:90])).mean(0) for half in refits.models]
     total = np.sum(halves, axis=1).mean()
@@ -118,46 +118,46 @@ def test_sizes_and_base_are_held_against_the_scale_of_their_own_halves(tested, o
     unfolded = x * abs(slopes[1::2] - slopes[::2]) * np.sign(moved)
     assert (abs(unfolded) > abs(moved) + 1e-3).any()  # the slopes of x4 differ in sign
     moved = np.column_stack([unfolded, unfolded.sum(axis=1)])
-    np.testing.assert_allclose(found.level.sizes, moved)
+    np.testing.assert_allclose(compared.level.sizes, moved)
     bases = np.array([half.predict(X[:90]).mean() for half in refits.models])
-    np.testing.assert_allclose(found.level.bases, bases[1::2] - bases[::2])
-    assert found.level.least == pytest.approx(0.01 * total)
+    np.testing.assert_allclose(compared.level.bases, bases[1::2] - bases[::2])
+    assert compared.level.least == pytest.approx(0.01 * total)
     # five columns, all together and the base, on both sides; ten degrees of freedom
     t = stats.t(10).ppf(1.0 - 0.024 / 14)
     limits = t * np.sqrt((moved**2).sum(axis=0) / 10)
-    assert (limits > found.level.least).all()
-    one, other = (np.abs(side).mean(0) for side in (found.before, found.after))
-    np.testing.assert_allclose(found.size_ratios, abs(other - one) / limits[:-1])
-    np.testing.assert_allclose(found.detectable_factor, (one + limits[:-1]) / one)
-    frame = found.to_frame().set_index("feature").loc[COLUMNS]
+    assert (limits > compared.level.least).all()
+    one, other = (np.abs(side).mean(0) for side in (compared.before, compared.after))
+    np.testing.assert_allclose(compared.size_ratios, abs(other - one) / limits[:-1])
+    np.testing.assert_allclose(compared.detectable_factor, (one + limits[:-1]) / one)
+    frame = compared.to_frame().set_index("feature").loc[COLUMNS]
     np.testing.assert_allclose(frame["size_factor"], other / one)
-    np.testing.assert_allclose(frame["detectable_factor"], found.detectable_factor)
-    assert frame["size_flagged"].tolist() == found.size_flagged.tolist()
-    scale = np.sqrt((found.level.bases**2).mean())
-    assert found.level.base_limit == pytest.approx(t * scale)
-    assert found.base_flagged
-    assert found.size_flagged.tolist() == [True, False, False, False, False]
+    np.testing.assert_allclose(frame["detectable_factor"], compared.detectable_factor)
+    assert frame["size_flagged"].tolist() == compared.size_flagged.tolist()
+    scale = np.sqrt((compared.level.bases**2).mean())
+    assert compared.level.base_limit == pytest.approx(t * scale)
+    assert compared.base_flagged
+    assert compared.size_flagged.tolist() == [True, False, False, False, False]
     again = po.null_models.bootstrap_refits(LinearRegression(), X, X["x0"], times=6)
-    level = dataclasses.replace(found.level, kind="bootstrap_refits", n_models=6)
+    level = dataclasses.replace(compared.level, kind="bootstrap_refits", n_models=6)
     assert level.quantile == pytest.approx(1.25 * stats.t(5).ppf(1.0 - 0.024 / 14))
     assert len(again.models) == level.n_models
 
 
 @pytest.mark.parametrize("share", [0.999, 1.001])
 def test_flags_begin_just_above_each_level(tested, share):
-    found, _ = tested
-    moved = np.abs(found.after).mean(0) - np.abs(found.before).mean(0)
+    compared, _ = tested
+    moved = np.abs(compared.after).mean(0) - np.abs(compared.before).mean(0)
     moved = np.append(moved, moved.sum())
-    t = found.level.quantile
-    base = abs(found.base_values[1] - found.base_values[0]) * share / t
+    t = compared.level.quantile
+    base = abs(compared.base_values[1] - compared.base_values[0]) * share / t
     level = dataclasses.replace(
-        found.level,
-        distances=np.full((10, 5), share * found.distances.max()),
+        compared.level,
+        distances=np.full((10, 5), share * compared.distances.max()),
         sizes=np.full((10, 6), np.abs(moved) * share / t),
         bases=np.full(10, base),
         least=0.0,
     )
-    other = dataclasses.replace(found, level=level)
+    other = dataclasses.replace(compared, level=level)
     assert other.distance_flagged.tolist() == [share < 1.0, *[False] * 4]
     assert other.size_flagged.tolist() == [share < 1.0] * 5
     assert other.total_flagged == other.base_flagged == (share < 1.0)
@@ -168,23 +168,23 @@ def test_flags_begin_just_above_each_level(tested, share):
 
 
 def test_what_would_have_been_seen_is_where_flags_begin(tested):
-    found, _ = tested
+    compared, _ = tested
     for factor, flags in ((0.999, [False] * 5), (1.001, [True] * 5)):
-        after = found.before * (found.detectable_factor * factor)
-        grown = dataclasses.replace(found, after=after)
+        after = compared.before * (compared.detectable_factor * factor)
+        grown = dataclasses.replace(compared, after=after)
         assert grown.size_flagged.tolist() == flags
-    said = [x for x in sentences(found) if "growth of the mean size" in x]
-    quiet = np.sort(found.detectable_factor[~found.flagged])
-    assert f"by ×{quiet[0]:.2g} in " in said[0]
-    assert f"and ×{quiet[-1]:.2g} in " in said[0]
-    note = found.document().blocks[0].rows[0].note
-    sizes = (np.abs(side[:, 0]).mean() for side in (found.before, found.after))
+    notes = [x for x in sentences(compared) if "growth of the mean size" in x]
+    quiet = np.sort(compared.detectable_factor[~compared.flagged])
+    assert f"by ×{quiet[0]:.2g} in " in notes[0]
+    assert f"and ×{quiet[-1]:.2g} in " in notes[0]
+    note = compared.document().blocks[0].rows[0].note
+    sizes = (np.abs(side[:, 0]).mean() for side in (compared.before, compared.after))
     one, other = sizes
     assert note.endswith(
         f"mean size {one:.3g} before, {other:.3g} after (×{other / one:.2g}), "
-        f"flagged from ×{found.detectable_factor[0]:.2g}"
+        f"flagged from ×{compared.detectable_factor[0]:.2g}"
     )
-    bare = dataclasses.replace(found, level=None)
+    bare = dataclasses.replace(compared, level=None)
     assert np.isnan(bare.detectable_factor).all()
     assert not bare.flagged.any()
     assert [bare.base_flagged, bare.total_flagged] == [False, False]
@@ -240,20 +240,20 @@ def test_versions_of_tables_with_categories_are_compared_by_their_names(rng):
         make_pipeline(steps, LinearRegression()).fit(X, X["x0"] + c * moved)
         for c in (1.0, 3.0)
     )
-    found = po.compare(one, two, X[:50], data=X[:90])
+    compared = po.compare(one, two, X[:50], data=X[:90])
     expected = 2.0 * (moved[:50] - moved[:90].mean())
-    distances = dict(zip(found.labels.features, found.distances, strict=True))
+    distances = dict(zip(compared.labels.features, compared.distances, strict=True))
     assert distances["city"] == pytest.approx(np.sqrt(np.mean(expected**2)))
     assert max(distances[x] for x in COLUMNS) < 1e-9
 
 
 def test_halves_are_disjoint_and_are_the_whole_table(rng):
     X, y = table(rng, 31)
-    seen = []
+    halves = []
     po.null_models.split_half_refits(
-        lambda own, _: seen.append(set(own.index)), X, y, rng=1
+        lambda part_of_X, _: halves.append(set(part_of_X.index)), X, y, rng=1
     )
-    pairs = list(zip(seen[::2], seen[1::2], strict=True))
+    pairs = list(zip(halves[::2], halves[1::2], strict=True))
     assert all(not a & b and a | b == set(X.index) for a, b in pairs)
     assert [len(a) for a, _ in pairs] == [15] * 10
     assert len({frozenset(a) for a, _ in pairs}) == 10
@@ -266,9 +266,9 @@ def test_what_is_changed_in_f_itself_flags_no_other_column(old):
     for learner in (LinearRegression(), forest):
         f = po.wrap(learner.fit(X, y), data=X)
         level = po.null_models.split_half_refits(learner, X, y)
-        found = po.compare(f, f + 3.0 * po.wrap(part, data=X), X[:30], level=level)
-        assert found.distance_flagged.tolist() == [False, True, False, False, False]
-        assert found.distances[[0, 2, 3, 4]].max() < 1e-9
+        compared = po.compare(f, f + 3.0 * po.wrap(part, data=X), X[:30], level=level)
+        assert compared.distance_flagged.tolist() == [False, True, False, False, False]
+        assert compared.distances[[0, 2, 3, 4]].max() < 1e-9
 
 
 def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
@@ -280,7 +280,7 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
         "law": "data",
         "graph": po.graphs.knn_graph(rows / X.std(ddof=0), 8),
     }
-    found = po.compare(model, new, rows, **how, **slopes)
+    compared = po.compare(model, new, rows, **how, **slopes)
     one, other = (po.explain(m, rows, **how, **slopes) for m in (model, new))
     F = [
         po.GradientMatching(x.gradient) + 0.3 * x.program.losses[1]
@@ -290,17 +290,17 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
         (one.attributions, other.attributions),
         other.attributions - one.attributions,
     )
-    np.testing.assert_allclose(found.optimized, rms(moved))
+    np.testing.assert_allclose(compared.optimized, rms(moved))
 
     def rises(column, j):
-        for objective, own in zip(F, W, strict=True):
-            V = own.copy()
+        for objective, single in zip(F, W, strict=True):
+            V = single.copy()
             V[:, j] = column
             at = [
                 po.results.Explanation(attributions=x, method="v")
                 .certified(objective)
                 .objective
-                for x in (V, own)
+                for x in (V, single)
             ]
             yield at[0] - at[1]
 
@@ -308,11 +308,11 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
     for j in (0, 3):
         middle = (W[0][:, j] + W[1][:, j]) / 2.0
         np.testing.assert_allclose(
-            [*rises(middle, j)], found.prices[j] * mean_row, rtol=1e-5
+            [*rises(middle, j)], compared.prices[j] * mean_row, rtol=1e-5
         )
         for _ in range(5):
-            near = middle + 0.1 * rng.normal(size=25) * abs(moved).max()
-            assert max(rises(near, j)) > found.prices[j] * mean_row
+            nearby = middle + 0.1 * rng.normal(size=25) * abs(moved).max()
+            assert max(rises(nearby, j)) > compared.prices[j] * mean_row
 
 
 def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rng):
@@ -321,10 +321,10 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     how = {"data": X, "offset": None}
     one = po.explain(model, rows, robustness=0.1, **how)
     other = po.explain(new, rows[::-1], robustness=10.0, **how)
-    found = po.compare(one, other)
+    compared = po.compare(one, other)
     models = po.compare(model, new, rows, data=X, robustness=0.1)
-    np.testing.assert_allclose(found.distances, models.distances)
-    assert found.sources == ("stored targets", "stored targets")
+    np.testing.assert_allclose(compared.distances, models.distances)
+    assert compared.sources == ("stored targets", "stored targets")
     how["graph"] = graph = po.graphs.knn_graph(rows / X.std(ddof=0), 8)
     both = [po.explain(m, rows, robustness=0.1, **how) for m in (model, new)]
     alike = po.compare(*both)
@@ -343,45 +343,45 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
         "bootstrap_refits", [one, other, one, one, other]
     )
     level = po.compare(one, other, level=refits).level
-    assert level.limit == pytest.approx(1.25 * found.distances.max())
+    assert level.limit == pytest.approx(1.25 * compared.distances.max())
 
 
 def test_groups_are_held_against_divisions_of_the_same_rows(old):
     model, X, _ = old
     groups = {"men": X[:60], "women": X[60:100].assign(x0=X["x0"] + 1.0)}
-    found = po.compare(model, rows=groups, data=X, n_permutations=199)
-    means = [found.before.mean(0), found.after.mean(0)]
-    sizes = [abs(found.before).mean(0), abs(found.after).mean(0)]
+    compared = po.compare(model, rows=groups, data=X, n_permutations=199)
+    means = [compared.before.mean(0), compared.after.mean(0)]
+    sizes = [abs(compared.before).mean(0), abs(compared.after).mean(0)]
     both = np.maximum(abs(means[1] - means[0]), abs(sizes[1] - sizes[0]))
-    np.testing.assert_allclose(found.distances, both)
-    assert found.distance_flagged.tolist() == [True, False, False, False, False]
-    largest = np.sort(found.level.distances.max(axis=1))
-    assert found.level.limit == largest[189]  # of 200 with the real one 10 are above
-    assert "x0 differs" in str(found)
+    np.testing.assert_allclose(compared.distances, both)
+    assert compared.distance_flagged.tolist() == [True, False, False, False, False]
+    largest = np.sort(compared.level.distances.max(axis=1))
+    assert compared.level.limit == largest[189]  # of 200 with the real one 10 are above
+    assert "x0 differs" in str(compared)
     moved, grown = means[1] - means[0], sizes[1] - sizes[0]
-    frame = found.to_frame().set_index("feature").loc[COLUMNS]
+    frame = compared.to_frame().set_index("feature").loc[COLUMNS]
     np.testing.assert_allclose(frame["mean_difference"], moved)
     larger = np.where(abs(moved) >= abs(grown), "means", "sizes")
     assert frame["distance_of"].tolist() == larger.tolist()
-    np.testing.assert_allclose(frame["size_ratio"], abs(grown) / found.level.limit)
-    told = f"The mean of x0 is {moved[0]:.3g} higher in women than in men."
-    assert told in sentences(found)
+    np.testing.assert_allclose(frame["size_ratio"], abs(grown) / compared.level.limit)
+    words = f"The mean of x0 is {moved[0]:.3g} higher in women than in men."
+    assert words in sentences(compared)
     back = dict(reversed(groups.items()))
     back = po.compare(model, rows=back, data=X, n_permutations=199)
-    assert told.replace(
+    assert words.replace(
         "higher in women than in men", "lower in men than in women"
     ) in sentences(back)
     signs = [f"{side[0]:+.3g}".replace("-", "−") for side in means]
     assert (
         f"mean {' to '.join(signs)}; mean size"
-        in found.document().blocks[0].rows[0].note
+        in compared.document().blocks[0].rows[0].note
     )
     assert not any(
-        row.number.startswith("+") for row in found.document().blocks[0].rows
+        row.number.startswith("+") for row in compared.document().blocks[0].rows
     )
-    assert "men and women" in str(found)
+    assert "men and women" in str(compared)
     turned = po.compare(model, rows=[*groups.values()], data=X)
-    assert turned.distances.tolist() == found.distances.tolist()
+    assert turned.distances.tolist() == compared.distances.tolist()
 
 
 def test_a_division_by_chance_is_above_its_level_in_5_percent_at_most(rng):
@@ -487,8 +487,8 @@ def test_alarms_that_are_told_are_those_that_were_counted():
     every = counts(outcomes)
     none = every[(every["change"] == "none") & (every["rows"] > 1000)]
     for level, (alarms, pairs) in ALARMS.items():
-        own = none[none["level"] == level]
-        assert (own["alarms"].sum(), own["pairs"].sum()) == (alarms, pairs)
+        single = none[none["level"] == level]
+        assert (single["alarms"].sum(), single["pairs"].sum()) == (alarms, pairs)
         assert pairs >= 200
         assert alarms <= 0.05 * pairs
     assert outcomes["largest"].min() > 0.05  # tables are others, and so are versions
@@ -505,18 +505,18 @@ def test_alarms_that_are_told_are_those_that_were_counted():
 def test_planted_changes_that_a_distance_misses_are_seen_by_sizes_or_the_base():
     """One pair without a change, which alarms in at most 5 % of seeds, and ten with."""
     split = planted_changes.pairs("classes", "trees", 0, 1.0, planted=True)
-    found = {x.change: x for x in split}
-    assert not found["none"].any
-    seen = {change for change, x in found.items() if x.any}
-    assert {"shuffled", "unit", "dropped", "threshold", "categories"} <= seen
-    assert found["threshold"].base
-    assert not found["threshold"].distance
-    assert found["unit"].size
+    compared = {x.change: x for x in split}
+    assert not compared["none"].any
+    flagged_changes = {change for change, x in compared.items() if x.any}
+    assert {"shuffled", "unit", "dropped", "threshold", "categories"} <= flagged_changes
+    assert compared["threshold"].base
+    assert not compared["threshold"].distance
+    assert compared["unit"].size
 
 
 @pytest.mark.slow
 def test_of_200_pairs_without_a_change_at_most_5_percent_alarm():
     """All seeds are fixed; with 2 % alarms more than ten come in .2 % of seeds."""
-    found = planted_changes.measured(200, 0)
-    assert len(found) == 200
-    assert sum(x.any for x in found) <= 10
+    compared = planted_changes.measured(200, 0)
+    assert len(compared) == 200
+    assert sum(x.any for x in compared) <= 10

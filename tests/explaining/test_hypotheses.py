@@ -69,8 +69,8 @@ MORE = {
 def case(name):
     """The model, its function, what it is read as, and its output."""
     make, y, output = MORE[name]
-    some = LEARNED[:50] if name == "kernel" else LEARNED
-    model = make().fit(TABLE.loc[some].assign(unused=0.0), y[some])
+    chosen = LEARNED[:50] if name == "kernel" else LEARNED
+    model = make().fit(TABLE.loc[chosen].assign(unused=0.0), y[chosen])
     target = 2 if output == "margin" else None
     function = po.wrap(model, output=output or "auto", target=target, data=TABLE)
     return model, function, function.products_in(TABLE.shape[1]), output, target
@@ -78,11 +78,11 @@ def case(name):
 
 def values_of(name, background, rows=None):
     """Exact values, and their base."""
-    _, function, read, *_ = case(name)
+    _, function, structure, *_ = case(name)
     X = TABLE.loc[ROWS] if rows is None else rows
     points, labels = function.read(pd.DataFrame(background, columns=TABLE.columns))
     base = float(function.value_at(points, labels).mean())
-    return shapley_against(read, Game(points)).values(X.to_numpy()), base
+    return shapley_against(structure, Game(points)).values(X.to_numpy()), base
 
 
 def audited(name, W, base=None, rows=None):
@@ -111,9 +111,11 @@ def other_class(name, rng, _W, _base):
     model = case(name)[0]
     function = po.wrap(model, output="margin", target=int(rng.integers(2)), data=TABLE)
     background = TABLE.loc[GIVEN].to_numpy()
-    read = function.products_in(TABLE.shape[1])
-    phi = shapley_against(read, Game(background)).values(TABLE.loc[ROWS].to_numpy())
-    return phi, float(read.value(background).mean())
+    structure = function.products_in(TABLE.shape[1])
+    phi = shapley_against(structure, Game(background)).values(
+        TABLE.loc[ROWS].to_numpy()
+    )
+    return phi, float(structure.value(background).mean())
 
 
 def other_unit(name, rng, W, _base):
@@ -176,22 +178,22 @@ def rows_shifted(_name, rng, W, base):
 
 
 def rows_permuted(_name, rng, W, base):
-    some = rng.choice(len(W), 10, replace=False)
-    W[some] = W[np.roll(some, 1)]
+    chosen = rng.choice(len(W), 10, replace=False)
+    W[chosen] = W[np.roll(chosen, 1)]
     return W, base
 
 
 def rows_doubled(_name, rng, W, base):
-    some = rng.choice(len(W), 6, replace=False)
-    W[some[:3]] = W[some[3:]]
+    chosen = rng.choice(len(W), 6, replace=False)
+    W[chosen[:3]] = W[chosen[3:]]
     return W, base
 
 
 def summed(_name, rng, W, base):
-    some = rng.choice(W.shape[1] - 1, 3, replace=False)
-    total = W[:, some].sum(axis=1)
-    W[:, some] = 0.0
-    W[:, some[0]] = total
+    chosen = rng.choice(W.shape[1] - 1, 3, replace=False)
+    total = W[:, chosen].sum(axis=1)
+    W[:, chosen] = 0.0
+    W[:, chosen[0]] = total
     return W, base
 
 
@@ -200,17 +202,17 @@ def rounded(_name, rng, W, base):
     return W.round(digits), base
 
 
-def drawn(name, rng, W, base, weights=None):
+def sampled_orders(name, rng, W, base, weights=None):
     """Means over 150 orders, each beside one background row."""
-    _, _, read, *_ = case(name)
+    _, _, structure, *_ = case(name)
     X, B = TABLE.loc[ROWS].to_numpy(), TABLE.loc[GIVEN].to_numpy()
     total, count = np.zeros(W.shape), 150
     for _ in range(count):
         walk = B[rng.choice(len(B), len(X), p=weights)]
-        before = read.value(walk)
+        before = structure.value(walk)
         for column in rng.permutation(W.shape[1]):
             walk[:, column] = X[:, column]
-            after = read.value(walk)
+            after = structure.value(walk)
             total[:, column] += after - before
             before = after
     phi = total / count
@@ -229,21 +231,21 @@ def other_version(name, rng, _W, _base):
         other.set_params(n_estimators=min(count - 1, round(share * count)))
         other.fit(X, y[LEARNED])
     else:
-        some = LEARNED[:50]
-        used = some[case(name)[0][-1].support_]  # others leave the model as it is
-        count = max(round((1.0 - share) * len(some)), 1)
-        keep = some[~np.isin(some, rng.choice(used, count, replace=False))]
+        chosen = LEARNED[:50]
+        used = chosen[case(name)[0][-1].support_]  # others leave the model as it is
+        count = max(round((1.0 - share) * len(chosen)), 1)
+        keep = chosen[~np.isin(chosen, rng.choice(used, count, replace=False))]
         other = make().fit(X.loc[keep], y[keep])
     target = 2 if output == "margin" else None
     function = po.wrap(other, output=output or "auto", target=target, data=TABLE)
-    read, B = function.products_in(TABLE.shape[1]), TABLE.loc[GIVEN].to_numpy()
-    phi = shapley_against(read, Game(B)).values(TABLE.loc[ROWS].to_numpy())
-    return phi, float(read.value(B).mean())
+    structure, B = function.products_in(TABLE.shape[1]), TABLE.loc[GIVEN].to_numpy()
+    phi = shapley_against(structure, Game(B)).values(TABLE.loc[ROWS].to_numpy())
+    return phi, float(structure.value(B).mean())
 
 
 def slip(_name, rng, W, base):
-    some = np.abs(W) > 0.2 * np.abs(W).max()
-    n, j = rng.choice(np.argwhere(some))
+    chosen = np.abs(W) > 0.2 * np.abs(W).max()
+    n, j = rng.choice(np.argwhere(chosen))
     W[n, j] *= rng.choice([-1.0, 10.0, 1.001, 0.0])
     return W, base
 
@@ -266,7 +268,7 @@ PLANTED = {
     rows_doubled: "rows in another's place",
     summed: "one-hot sums",
     rounded: "rounding",
-    drawn: "draws",
+    sampled_orders: "draws",
     other_version: "another version of the model",
     slip: "single slips",
 }
@@ -284,25 +286,27 @@ def named(name, plant, seed):
     W, base = values_of(name, TABLE.loc[GIVEN])
     W, base = plant(name, rng, W.copy(), base)
     try:
-        found = audited(name, W, base)["exactness"]
+        checked = audited(name, W, base)["exactness"]
     except InvalidInput as error:
-        told = str(error).startswith("output: the rows add up to")
-        return ("another output" if told else str(error)), "wrong"
-    return found.cause, found.verdict
+        is_other_output = str(error).startswith("output: the rows add up to")
+        return ("another output" if is_other_output else str(error)), "wrong"
+    return checked.cause, checked.verdict
 
 
 def test_of_draws_from_a_weighted_background_the_number_of_orders_is_told():
-    model, _, read, *_ = case("boosted")
+    model, _, structure, *_ = case("boosted")
     X, B, D = TABLE.loc[ROWS], TABLE.loc[GIVEN], TABLE.shape[1]
     weights = np.where(np.arange(len(B)) < 4, 0.24, 0.04 / (len(B) - 4))
-    base = float(weights @ read.value(B.to_numpy()))
-    sums = read.value(X.to_numpy()) - base
+    base = float(weights @ structure.value(B.to_numpy()))
+    sums = structure.value(X.to_numpy()) - base
     even = np.tile(sums[:, None] / D, D)
-    W, _ = drawn("boosted", np.random.default_rng(2), even, base, weights)
-    found = po.audit(W, model, X, data=B, sample_weight=weights, base=base, rng=0)
-    assert found["exactness"].cause == "draws"
-    told = re.search(r"means of ([\d,]+) orders", found["exactness"].sentence)[1]
-    assert float(told) == pytest.approx(150, rel=0.3)
+    W, _ = sampled_orders("boosted", np.random.default_rng(2), even, base, weights)
+    checked = po.audit(W, model, X, data=B, sample_weight=weights, base=base, rng=0)
+    assert checked["exactness"].cause == "draws"
+    is_other_output = re.search(
+        r"means of ([\d,]+) orders", checked["exactness"].sentence
+    )[1]
+    assert float(is_other_output) == pytest.approx(150, rel=0.3)
 
 
 @pytest.mark.sampled(10)
@@ -351,7 +355,7 @@ def test_right_values_of_any_background_are_not_wrong(name, background, digits):
     W, base = values_of(name, RIGHT[background](name))
     if digits is not None:  # significant ones of the largest
         W = W.round(digits - 1 - int(np.floor(np.log10(np.abs(W).max()))))
-    found = audited(name, W, base)
-    assert not found.mistakes
-    assert found["additivity"].verdict == "right"
-    assert found["exactness"].verdict in ("depends on settings", "undetermined")
+    checked = audited(name, W, base)
+    assert not checked.mistakes
+    assert checked["additivity"].verdict == "right"
+    assert checked["exactness"].verdict in ("depends on settings", "undetermined")

@@ -73,14 +73,14 @@ def archived(folder, **arrays):
 
 def saved(folder):
     labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
-    own = po.results.Explanation(
+    explanation = po.results.Explanation(
         attributions=W[::-1, ::-1],
         method="mine",
         units="output",
         base_value=BASE[::-1],
         labels=labels,
     )
-    own.save(folder / "ours.npz")
+    explanation.save(folder / "ours.npz")
     return folder / "ours.npz"
 
 
@@ -159,15 +159,15 @@ CARRIERS = {
 @pytest.mark.parametrize("name", CARRIERS)
 def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
     make, labels, has_base = CARRIERS[name]
-    found = read_parts(make(tmp_path), labels, W.shape, position=1)
-    np.testing.assert_allclose(found.values, W, rtol=1e-14)
-    assert not found.values.flags.writeable
+    imported = read_parts(make(tmp_path), labels, W.shape, position=1)
+    np.testing.assert_allclose(imported.values, W, rtol=1e-14)
+    assert not imported.values.flags.writeable
     expected = W[:, 0] if has_base is None else BASE
     if has_base is False:
-        assert found.base is None
+        assert imported.base is None
     else:
-        np.testing.assert_array_equal(found.base, expected)
-    assert found.source
+        np.testing.assert_array_equal(imported.base, expected)
+    assert imported.source
 
 
 @pytest.mark.parametrize("name", CARRIERS)
@@ -181,7 +181,7 @@ def test_the_output_that_was_read_is_named_where_there_are_several(name, tmp_pat
 
 def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path):
     labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
-    own = po.results.Explanation(
+    explanation = po.results.Explanation(
         attributions=W[::-1, ::-1],
         contributions=2.0 * W[::-1, ::-1],
         method="optimized",
@@ -189,8 +189,8 @@ def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path
         base_value=BASE[::-1],
         labels=labels,
     )
-    own.save(tmp_path / "own.npz")
-    for carrier in (own, tmp_path / "own.npz"):
+    explanation.save(tmp_path / "own.npz")
+    for carrier in (explanation, tmp_path / "own.npz"):
         np.testing.assert_array_equal(
             read_parts(carrier, NAMED, W.shape).exact, 2.0 * W
         )
@@ -199,10 +199,12 @@ def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path
 
 def test_shap_and_lime_themselves_are_read():
     shap = pytest.importorskip("shap")
-    own = shap.Explanation(BOTH, np.tile([0.1, 0.2], (4, 1)), feature_names=NAMES)
-    found = read_parts(own, NAMED, W.shape, position=1)
-    np.testing.assert_array_equal(found.values, W)
-    np.testing.assert_array_equal(found.base, np.full(4, 0.2))
+    explanation = shap.Explanation(
+        BOTH, np.tile([0.1, 0.2], (4, 1)), feature_names=NAMES
+    )
+    imported = read_parts(explanation, NAMED, W.shape, position=1)
+    np.testing.assert_array_equal(imported.values, W)
+    np.testing.assert_array_equal(imported.base, np.full(4, 0.2))
     tabular = pytest.importorskip("lime.lime_tabular")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))

@@ -23,10 +23,9 @@ from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
-from propopt.problems.subject.subject import Subject, is_unfitted
+from propopt.problems.subject.subject import is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
-from propopt.tables.frames import listed
 
 
 @partial(
@@ -113,7 +112,6 @@ class CompareSection(JobSection):
         old = self.old(file)
         before, after = old.subject, file.subject
         with file.source.locating_errors(self.key):
-            _refuse_other_columns(before, after)
             new = after.function
             if before.columns is not None:  # rows have their codes
                 table, target = after.others, after.others_target
@@ -161,23 +159,6 @@ _OTHER_NUMBERS: Final = (
     "both versions would get different numbers for one row; let the model scale them, "
     "or leave it out"
 )
-
-
-def _refuse_other_columns(before: Subject, after: Subject) -> None:
-    """Refuse versions with different columns."""
-    old, new = (
-        [*map(str, getattr(one.points, "columns", range(one.points.shape[1])))]
-        for one in (before, after)
-    )
-    lost = [x for x in old if x not in new]
-    more = [x for x in new if x not in old]
-    if lost or more:
-        parts = [f"the new version has no {listed(lost, 3)}"] if lost else []
-        parts += [f"the old version has no {listed(more, 3)}"] if more else []
-        raise wrong(
-            f"{'; '.join(parts)}; expected the columns of both tables to be the same",
-            "before",
-        )
 
 
 def _entries(result: Comparison) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -101,7 +101,7 @@ def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
     """Errors of weights that are all zero, or of too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
-    smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
+    smallest |= {n: min(listed_values(values)) for n, values in schema.sweep.items()}
     tried = (*schema.sweep.values(), *schema.limits.values())
     count = prod(map(count_values, tried))
     if not any(loss.counts_points for loss in losses.values()):
@@ -464,11 +464,6 @@ def _with_rows(trade_offs: TradeOffs, subject: Subject) -> TradeOffs:
         for one in trade_offs.optimized
     )
     return replace(trade_offs, optimized=tuple(optima))
-
-
-def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Lists of weights or limits, by loss name."""
-    return {name: listed_values(values) for name, values in swept.items()}
 
 
 # ---- Output files and progress

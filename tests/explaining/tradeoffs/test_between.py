@@ -66,17 +66,17 @@ def test_random_weights_never_cross_the_bounds_of_a_front(objective, error, sums
     shares = rng.dirichlet(
         np.full(len(names), 0.4), size=1000 if curve and len(names) == 3 else 100
     )
-    own = [[best.weights[name] for name in names] for best in front.optimized]
+    solved = [[best.weights[name] for name in names] for best in front.optimized]
     widest = 0.0
-    for c in [*np.maximum(shares, 1e-7) / ranges, *map(np.array, own)]:
+    for c in [*np.maximum(shares, 1e-7) / ranges, *map(np.array, solved)]:
         low, high = front.between(dict(zip(names, c, strict=True)))
-        found, lower = optimum(task, c)
-        assert low <= (c @ found) * (1 + 1e-9)
+        losses_at_c, lower = optimum(task, c)
+        assert low <= (c @ losses_at_c) * (1 + 1e-9)
         assert high >= lower * (1 - 1e-9)
         widest = max(widest, (high - low) / (c @ ranges))
     assert widest <= front.error * (1 + 1e-9)
     assert widest > 0.3 * front.error
-    for best, c in zip(front.optimized, own, strict=True):  # where nothing is left
+    for best, c in zip(front.optimized, solved, strict=True):  # where nothing is left
         low, high = front.between(dict(zip(names, c, strict=True)))
         assert low == pytest.approx(best.certificate.lower_bound, rel=1e-7, abs=1e-9)
         assert high == pytest.approx(best.objective, rel=1e-9, abs=1e-9)
@@ -103,9 +103,9 @@ def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
         assert high >= best.certificate.lower_bound
         assert (high - low) / high <= curve.gap_between * (1 + 1e-9)
     # chords and tangents of neighbours, on a dense grid
-    own = sorted(curve.optimized, key=lambda best: best.weights[name])
+    solved = sorted(curve.optimized, key=lambda best: best.weights[name])
     gaps = []
-    for one, other in itertools.pairwise(own):
+    for one, other in itertools.pairwise(solved):
         for s in np.linspace(0, 1, 2001):
             weight = (1 - s) * one.weights[name] + s * other.weights[name]
             c = {**rest, name: weight}
@@ -142,9 +142,9 @@ def test_what_is_not_reached_is_said(monkeypatch):
         front = po.sweep(MATCHING + ROBUST, error=0.01)
     assert front.error > 0.01
     solver = Scripted(Spectral(), {2: SolverFailure("tired")})
-    with pytest.warns() as caught:
+    with pytest.warns() as warned:
         front = po.sweep(MATCHING + ROBUST, error=0.01, solver=solver)
-    assert {w.category for w in caught} == {ImpreciseWarning, UnsolvedWarning}
+    assert {w.category for w in warned} == {ImpreciseWarning, UnsolvedWarning}
     assert len(front.failures) == 1
     solver = Scripted(Spectral(), {1: SolverFailure("tired")})
     with pytest.warns(UnsolvedWarning):

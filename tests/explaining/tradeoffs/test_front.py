@@ -42,8 +42,8 @@ def test_front_by_brute_force(rows):
     expected = [not beaten(row, rows) for row in rows]
     assert curve.on_front.tolist() == expected
     assert curve.to_frame()["on_front"].tolist() == expected
-    kept = [list(e.losses.values()) for e in curve.front().explanations]
-    assert kept == [list(row) for row in rows if not beaten(row, rows)]
+    front_losses = [list(e.losses.values()) for e in curve.front().explanations]
+    assert front_losses == [list(row) for row in rows if not beaten(row, rows)]
     assert curve.front().on_front.all()
 
 
@@ -84,11 +84,11 @@ def test_a_baseline_near_the_end_is_held_against_what_rows_that_add_up_cost(rng)
     loss = po.GradientMatching(G)
     rough = po.PairwiseRobustness(po.graphs.knn_graph(rng.normal(size=(6, 2)), 2))
     end = G + ((total - G.sum(axis=1)) / 3)[:, None]  # the nearest rows that add up
-    near = end + np.array([0.03, -0.03, 0.0])
+    nearby = end + np.array([0.03, -0.03, 0.0])
     sums = [po.losses.Completeness(total)]
-    curve = po.sweep(loss + rough, FEW, {"near": near}, subject_to=sums)
+    curve = po.sweep(loss + rough, FEW, {"near": nearby}, subject_to=sums)
     (row,) = curve.distances().to_dict("records")
-    expected = loss.value(near) / loss.value(end) - 1.0
+    expected = loss.value(nearby) / loss.value(end) - 1.0
     assert row["excess"] == pytest.approx(expected, rel=1e-9)
     assert row[f"weight.{ROBUST}"] == 0.0
 
@@ -99,8 +99,8 @@ def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
     objective = po.GradientMatching(G) + po.PairwiseRobustness(
         po.graphs.chain_graph(20)
     )
-    near = G * (1.0 + 1e-12)  # as exact as solvers are
-    best = po.results.Explanation(attributions=near, method="optimized")
+    nearby = G * (1.0 + 1e-12)  # as exact as solvers are
+    best = po.results.Explanation(attributions=nearby, method="optimized")
     best = best.certified(objective.with_weights({ROBUST: 0.0}))
     curve = po.sweep(objective, {ROBUST: [1.0]}, {"gradient": G})
     alone = dataclasses.replace(curve, optimized=(best,))
@@ -274,8 +274,8 @@ def test_shares_are_saved_and_ends_that_mean_nothing_refused(chains, tmp_path):
     members, one = members_of(path), {"a": 1.0}
     alone = ({"faithful": ["x"]}, {"roots": ["x"]}, {"at_target": one}, {"far": one})
     both = {"faithful": ["a"], "at_target": one, "far": one}
-    for own in (*alone, both, {"faithful": "x"}, {"at_target": {"a": "1"}}):
-        header = {**header_of(members), "ends": ENDS | own}
+    for extra in (*alone, both, {"faithful": "x"}, {"at_target": {"a": "1"}}):
+        header = {**header_of(members), "ends": ENDS | extra}
         write_signed(path, with_header(members, header))
         with pytest.raises(InvalidInput, match="ends"):
             po.TradeOffs.load(path)
@@ -312,7 +312,7 @@ def test_baselines_between_sampled_weights_are_compared_with_the_curve(rng):
     others = {f"noise {s}": optimum + s * noise for s in (1e-4, 0.1, 0.2, 0.3, 0.5)}
     others = {"optimum": optimum, "target": G, "scaled": 0.98 * optimum, **others}
     curve = po.sweep(objective, {robust.name: few}, others)
-    found = {  # each alone, as the optimum among them beats the others
+    is_on_front = {  # each alone, as the optimum among them beats the others
         name: po.sweep(objective, {robust.name: few}, {name: W}).on_front[-1]
         for name, W in others.items()
     }
@@ -330,17 +330,18 @@ def test_baselines_between_sampled_weights_are_compared_with_the_curve(rng):
     gap = curve.gap_between  # F* is at least 1 − gap of what optima have
     for one in curve.baselines:
         if truth[one.method]:
-            assert found[one.method]
+            assert is_on_front[one.method]
         if excess[one.method] > gap / (1.0 - gap):  # above the optimum at every weight
-            assert not found[one.method]
-    assert found["optimum"]
-    assert found["target"]
+            assert not is_on_front[one.method]
+    assert is_on_front["optimum"]
+    assert is_on_front["target"]
     unseen = [
         one.method
         for one in curve.baselines
-        if not found[one.method] and not beaten(list(one.losses.values()), sampled)
+        if not is_on_front[one.method]
+        and not beaten(list(one.losses.values()), sampled)
     ]
     assert unseen  # points alone would call these the best possible
     assert max(excess[name] for name in unseen) > 0.5
-    kept = [one.method for one in curve.front().baselines]
-    assert kept[:2] == ["optimum", "target"]
+    front_losses = [one.method for one in curve.front().baselines]
+    assert front_losses[:2] == ["optimum", "target"]

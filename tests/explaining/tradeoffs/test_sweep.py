@@ -55,8 +55,8 @@ def test_combinations_in_order_the_last_name_fastest(X):
         po.GradientMatching(X) + robust + po.Smoothness(po.graphs.chain_graph(3))
     )
     weights = {"smoothness": [3, 1], NAME: np.array([0, 2]), "gradient_matching": 2}
-    found = [[*e.weights.values()] for e in po.sweep(objective, weights).optimized]
-    assert found == [[2, 0, 3], [2, 2, 3], [2, 0, 1], [2, 2, 1]]
+    weights_of = [[*e.weights.values()] for e in po.sweep(objective, weights).optimized]
+    assert weights_of == [[2, 0, 3], [2, 2, 3], [2, 0, 1], [2, 2, 1]]
     (best,) = po.sweep(objective, {}).optimized
     np.testing.assert_array_equal(best.attributions, po.solve(objective).attributions)
     (best,) = po.sweep(po.GradientMatching(X), {"gradient_matching": 3}).optimized
@@ -227,8 +227,8 @@ def sound(tmp_path):
 
 def test_the_table_as_text(tmp_path):
     weights = {"loss0": 1.0, "loss1": 1 / 7}
-    told = {"losses": (0.1, 0.7), "weights": weights, "seconds": 1e-5 / 3}
-    best = explanation("optimized", **told)
+    fields = {"losses": (0.1, 0.7), "weights": weights, "seconds": 1e-5 / 3}
+    best = explanation("optimized", **fields)
     lime = {"scale": 0.1, "n_samples": 100, "fit_intercept": True}
     smooth = {"scale": 0.1 + 0.2, "n_samples": 7, "distribution": "ball"}
     others = (
@@ -327,11 +327,11 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         attributions=G, method="mine", losses={"sparsity": np.nan}
     )
     other = po.results.Explanation(attributions=G, method="mine")
-    for told, reason in (
+    for fields, reason in (
         (bad, "baselines.0.losses.sparsity: expected a finite"),
         (other, "baselines.0: losses: there is no spars"),
     ):
-        curve = po.TradeOffs(optimized=(), baselines=(told,), losses=("sparsity",))
+        curve = po.TradeOffs(optimized=(), baselines=(fields,), losses=("sparsity",))
         with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
             curve.save(tmp_path / "curve")
     assert list(tmp_path.iterdir()) == []
