@@ -306,9 +306,9 @@ def write_lime_figure(
     from propopt import plots
 
     draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
-    is_path, rows = result.is_exact, list(result.row_names)
-    if result.documents:
-        is_path, rows = True, _explained_documents(result)
+    named = zip(result.row_names, result.records, strict=True)
+    rows = [name for name, row in named if row.has_coefficients]
+    is_path = bool(result.documents) or result.is_exact
     along = partial(plots.lime_path, result, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
@@ -321,34 +321,22 @@ def write_lime_figure(
     write_figure(figure, panels.ravel(), name, path)
 
 
-def _explained_documents(result: LimeExplanation) -> list[Hashable]:
-    """Names of the documents with a limit."""
-    named = zip(result.row_names, result.records, strict=True)
-    return [name for name, row in named if row.has_coefficients]
-
-
 def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
     """A table by row, kernel width and feature; or document, bandwidth and word."""
     if result.documents:
-        names = _explained_documents(result)
         head = ("document", "bandwidth", "word")
-        paths = ((name, result.path(name, widths)) for name in names)
+        named = zip(result.row_names, result.records, strict=True)
         return pd.concat(
-            _long(
-                head,
-                [name],
-                path.widths,
-                result.records[result.position(name)].names,
-                path,
-            )
-            for name, path in paths
+            _long(head, [name], sorted(widths), row.names, result.path(name, widths))
+            for name, row in named
+            if row.has_coefficients
         )
     subject, N = result.require_table("path"), len(result.values)
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
     features = result.labels.feature_names(result.shape[1])
     head = ("row", "kernel_width", "feature")
-    return _long(head, result.row_names, widths, features, at, at.standard_errors)
+    return _long(head, result.row_names, widths, features, at)
 
 
 def _long(
@@ -356,10 +344,10 @@ def _long(
     rows: Sequence[Hashable],
     widths: Any,
     features: Sequence[str],
-    path: Any,
-    errors: Any = None,
+    path: Any,  # coefficients (N·M, D) and their standard errors
 ) -> pd.DataFrame:
-    """A long table of coefficients (N·M, D), ordered by row and width."""
+    """A long table of coefficients, ordered by row and width."""
+    errors = path.standard_errors
     index = pd.MultiIndex.from_product([rows, widths, features], names=head)
     return index.to_frame(index=False).assign(
         coefficient=path.coefficients.ravel(),
