@@ -12,12 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask
-from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import read_nonnegative, read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table
+from propopt.base.document import Document, Finding
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
+from propopt.base.text import for_quantity, plural, rounded_percent
 from propopt.losses import Program
 from propopt.losses.restricted import entry_support
 from propopt.proofs.near_optimal import (
@@ -29,7 +28,7 @@ from propopt.proofs.near_optimal import (
     target_half_widths,
 )
 from propopt.proofs.optimum import Optimum
-from propopt.results.result import Result
+from propopt.results.clear import SignsAndRanks
 from propopt.tables.frames import Labels, group_sums
 
 
@@ -39,7 +38,7 @@ _MOST_WORK = 1e10
 
 @final
 class NearOptimalConclusions(
-    Result, kind="propopt certain", noun="saved certain statements", version=5
+    SignsAndRanks, kind="propopt certain", noun="saved certain statements", version=5
 ):
     """Signs and ranks that all near-optimal explanations share.
 
@@ -105,43 +104,24 @@ class NearOptimalConclusions(
            [1.4, 1. ]])
     """
 
-    rows_are_named = True
-
-    attributions: Attributions = field("N D", nonempty=True)
-    signs: NDArray[np.int8] = field("N D")
     half_widths: Attributions = field("N D", low=0.0, infinite=True)
     prices: Attributions = field("N D", low=0.0, infinite=True)
-    best_ranks: NDArray[np.int64] = field("N D", low=1)
-    worst_ranks: NDArray[np.int64] = field("N D")
     order_prices: Array = field("N D-1", low=0.0, infinite=True)
     order: OrderBy
     budget: float = field(low=0.0)
     rate: float = field(low=0.0)
     optimum: float = field(low=0.0)
-    notes: tuple[Finding, ...] = ()
-    labels: Labels = Labels()
     present: Mask | None = field("N D", default=None)
-    quantity: Quantity | None = None
 
     def validate(self) -> None:
         """Refuse signs, ranks or names that do not follow from the other fields."""
+        super().validate()
         W, absent = self.attributions, ~self._present
-        self.labels.check(self.shape, "labels")
         if (self.signs != np.sign(W) * (np.abs(W) > self.half_widths)).any():
             raise InvalidInput("signs: not those of attributions beyond half-widths")
-        if not (self.best_ranks <= self.worst_ranks).all():
-            raise InvalidInput("best_ranks: some are above the worst ranks")
-        if (self.worst_ranks > self.shape[1]).any():
-            raise InvalidInput("worst_ranks: some are above the number of features")
         for name in ("attributions", "half_widths", "prices"):
             if getattr(self, name)[absent].any():
                 raise InvalidInput(f"{name}: of a feature that is not present")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers N of rows and D of features."""
-        N, D = self.attributions.shape
-        return N, D
 
     @property
     def share(self) -> float:
@@ -169,11 +149,6 @@ class NearOptimalConclusions(
     def in_shares(self) -> Attributions:
         """The relative increase of the objective at which each sign flips, (N, D)."""
         return _quotient(self.prices, self.optimum)
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the features, in the order of columns."""
-        return self.labels.feature_names(self.shape[1])
 
     def to_frame(self) -> pd.DataFrame:
         """Summarise the certain signs of each feature, one table row each.
@@ -275,33 +250,20 @@ class NearOptimalConclusions(
 
     def document(self) -> Document:
         """Summarise which signs and ranks all near-optimal explanations share."""
-        every = self.to_frame().dropna(subset="certain")  # others are in no row
-        table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)
-        shown, others = table[:N_ON_CARD], table[N_ON_CARD:]
-        shares = shown[["certain", "positive", "negative"]].to_numpy()
-        prices = zip(shown.index, shares, shown["median_distance"], strict=True)
-        rest = ""
-        if len(others):
-            average = rounded_percent(float(others["certain"].mean()))
-            words = plural(len(others), "other")
-            rest = f"{words}, on average certain in {average} of rows"
         proved = (
             "proved for all explanations that exceed the minimal objective by at most "
             "the loss of faithfulness from moving one row of attributions by "
             f"{self.budget:.3g}"
         )
-        head = ("feature", "certain", "positive", "negative", "budget")
-        lines = [
-            [str(name), *map(rounded_percent, shares_of_sign), f"{price:.3g}"]
-            for name, shares_of_sign, price in prices
-        ]
+        heads = {x: x for x in ("certain", "positive", "negative")}
+        heads["median_distance"] = "budget"
         return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows in which near-optimal explanations agree on the "
             "sign; median distance (budget) at which another sign is possible",
-            blocks=[Table.of(head, lines, rest)],
+            blocks=[self._largest(heads, " of rows")],
             trust=[Finding(proved, "proved"), *self.notes],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),

@@ -48,8 +48,70 @@ _AT_ONCE: Final = 4_000_000
 """Pairs of columns that are compared in one block."""
 
 
+class SignsAndRanks(Result):
+    """Signs and ranks of attributions that hold under all changes of some kind."""
+
+    rows_are_named = True
+
+    attributions: Attributions = field("N D", nonempty=True)
+    signs: NDArray[np.int8] = field("N D")
+    best_ranks: NDArray[np.int64] = field("N D", low=1)
+    worst_ranks: NDArray[np.int64] = field("N D", low=1)
+    notes: tuple[Finding, ...] = ()
+    labels: Labels = Labels()
+    quantity: Quantity | None = None
+
+    def validate(self) -> None:
+        """Refuse signs, ranks or names that do not follow from the other fields."""
+        self.labels.check(self.shape, "labels")
+        if ((self.signs != 0) & (self.signs != np.sign(self.attributions))).any():
+            raise InvalidInput("signs: not those of the attributions")
+        if not (self.best_ranks <= self.worst_ranks).all():
+            raise InvalidInput("best_ranks: some are above the worst ranks")
+        if (self.worst_ranks > self.shape[1]).any():
+            raise InvalidInput("worst_ranks: some are above the number of features")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers N of rows and D of features."""
+        N, D = self.attributions.shape
+        return N, D
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features, in the order of columns."""
+        return self.labels.feature_names(self.shape[1])
+
+    def _largest(self, shares: Mapping[str, str], where: str = "") -> Table:
+        """Shares of rows for the largest features, and an average of the others.
+
+        The heads of columns are given for each column of the table.
+        """
+        adjective = next(iter(shares))
+        every = self.to_frame().dropna(subset=adjective)  # others are in no row
+        table = every.sort_values("mean_size", ascending=False, kind="stable")
+        lines = [
+            [
+                str(name),
+                *(
+                    f"{x:.3g}" if column == "median_distance" else rounded_percent(x)
+                    for column, x in zip(shares, values, strict=True)
+                ),
+            ]
+            for name, *values in table[[*shares]][:N_ON_CARD].itertuples()
+        ]
+        rest = ""
+        if others := table[adjective][N_ON_CARD:].tolist():
+            average = rounded_percent(float(np.mean(others)))
+            words = plural(len(others), "other")
+            rest = f"{words}, on average {adjective} in {average}{where}"
+        return Table.of(("feature", *shares.values()), lines, rest)
+
+
 @final
-class Clear(Result, kind="propopt clear", noun="saved clear statements", version=2):
+class Clear(
+    SignsAndRanks, kind="propopt clear", noun="saved clear statements", version=2
+):
     """Signs and ranks that no small change of the row's attributions flips.
 
     A sign, or the rank of a column in its row, is *clear* if it survives every change
@@ -95,29 +157,10 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
            [False,  True, False]])
     """
 
-    rows_are_named = True
-
-    attributions: Attributions = field("N D", nonempty=True)
-    signs: NDArray[np.int8] = field("N D")
-    best_ranks: NDArray[np.int64] = field("N D", low=1)
-    worst_ranks: NDArray[np.int64] = field("N D", low=1)
     by: OrderBy
     delta: float = field(low=0.0)
     unit: str
     ends: str = ""
-    notes: tuple[Finding, ...] = ()
-    labels: Labels = Labels()
-    quantity: Quantity | None = None
-
-    def validate(self) -> None:
-        """Refuse signs, ranks or names that do not follow from the other fields."""
-        self.labels.check(self.attributions.shape, "labels")
-        if ((self.signs != 0) & (self.signs != np.sign(self.attributions))).any():
-            raise InvalidInput("signs: not those of the attributions")
-        if not (self.best_ranks <= self.worst_ranks).all():
-            raise InvalidInput("best_ranks: some are above the worst ranks")
-        if (self.worst_ranks > self.attributions.shape[1]).any():
-            raise InvalidInput("worst_ranks: some are above the number of features")
 
     @property
     def sign(self) -> Mask:
@@ -155,8 +198,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
             "clear_first": self.worst_ranks == 1,
             "mean_size": np.abs(self.attributions),
         }
-        names = self.labels.feature_names(self.attributions.shape[1])
-        index = pd.Index(names, name="feature")
+        index = pd.Index(self.features, name="feature")
         means = {name: values.mean(axis=0) for name, values in columns.items()}
         return pd.DataFrame(means, index=index)
 
@@ -178,7 +220,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         InvalidInput
             If there is no such row.
         """
-        N, D = self.attributions.shape
+        N, D = self.shape
         n = self.labels.position(row, N)
         every = np.ones((1, D), bool)
         table = pd.DataFrame(
@@ -188,7 +230,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
                 "best_rank": self.best_ranks[n],
                 "worst_rank": self.worst_ranks[n],
             },
-            index=pd.Index(self.labels.feature_names(D), name="feature"),
+            index=pd.Index(self.features, name="feature"),
         )
         return table.iloc[in_order(self.attributions[[n]], self.by, every)[0]]
 
@@ -200,35 +242,20 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
 
     def document(self) -> Document:
         """Summarise which signs are clear, and the definition of clear."""
-        table = self.to_frame().sort_values("mean_size", ascending=False, kind="stable")
-        shown, others = table[:N_ON_CARD], table[N_ON_CARD:]
-        rest = ""
-        if len(others):
-            average = rounded_percent(float(others["clear"].mean()))
-            rest = f"{plural(len(others), 'other')}, on average clear in {average}"
-        names = ["clear", "positive", "negative", "clear_first"]
-        counts = zip(shown.index, shown[names].to_numpy(), strict=True)
-        N = len(self.signs)
-        head = ("feature", "clear", "positive", "negative", "first")
-        lines = [
-            [str(name), *map(rounded_percent, row_shares)]
-            for name, row_shares in counts
-        ]
+        heads = {x: x for x in ("clear", "positive", "negative")}
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
-            f"{for_quantity(self.quantity)}, over {plural(N, 'row')}",
+            f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows in which the sign of a feature is clear, and in "
             f"which it clearly has the largest {self.by}",
-            blocks=[Table.of(head, lines, rest)],
+            blocks=[self._largest({**heads, "clear_first": "first"})],
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={
-                "size": " × ".join(
-                    map(plural, self.attributions.shape, ("row", "feature"))
-                ),
+                "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "ranks": f"by {self.by} of the attributions",
             },
             chapters=self._table,
-            names=table.index,
+            names=self.features,
         )
 
 
