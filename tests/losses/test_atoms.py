@@ -57,9 +57,9 @@ def test_parameters_keep_dpp_and_solve_again():
     assert repr(gradient * p) == "p * gradient_matching"
     merged = gradient * p + 2 * gradient
     assert merged.weights == {"gradient_matching": 2.7}
-    kept = objective.with_weights({"sparsity": 9.0})
+    retained = objective.with_weights({"sparsity": 9.0})
     p.value = 0.2
-    assert kept.weights["pairwise_robustness"] == 0.2
+    assert retained.weights["pairwise_robustness"] == 0.2
 
 
 def test_parameters_that_say_nothing_are_refused():

@@ -65,12 +65,12 @@ def test_any_duals_are_safe(name, rng):
 @each_objective
 def test_optimum_is_within_the_distance(name, rng):
     objective, best, _ = solved(name)
-    near = best.certificate.distance
+    close = best.certificate.distance
     for W in perturbed(best.attributions, rng):
         distance = po.proofs.certify(objective, W).distance
-        if near is not None and distance is not None:
+        if close is not None and distance is not None:
             away = np.linalg.norm(W - best.attributions)
-            assert away <= distance + near + 1e-12 * np.linalg.norm(W)
+            assert away <= distance + close + 1e-12 * np.linalg.norm(W)
 
 
 @pytest.mark.parametrize("weight", [1e-3, 0.5, 2.0, 1e3])
@@ -232,7 +232,7 @@ def setting(n_points, offset=5.0):
     G = RNG.normal(size=(n_points, 3)) + offset
     graph = po.graphs.knn_graph(X, 4)
     labels = graph.components.labels
-    M = np.stack([G[labels == own].mean(axis=0) for own in range(labels.max() + 1)])
+    M = np.stack([G[labels == ours].mean(axis=0) for ours in range(labels.max() + 1)])
     return po.GradientMatching(G), po.PairwiseRobustness(graph), G, M[labels]
 
 

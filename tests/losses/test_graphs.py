@@ -63,8 +63,8 @@ def gaussian(lengthscale, where=OFF_DIAGONAL, squares=SQUARES):
 
 def apart(*shape):
     """Steps between the places of a grid, (n, n)."""
-    place = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
-    return np.abs(place[:, None] - place[None]).sum(axis=2)
+    position = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
+    return np.abs(position[:, None] - position[None]).sum(axis=2)
 
 
 LABELS = np.array(["b", "a", "b", "c", "a", "b"])
@@ -140,10 +140,10 @@ def test_neighbours_are_the_nearest_of_all(n_features, rng):
     X = rng.normal(size=(60, n_features))
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
-    near = np.zeros((60, 60))
-    np.put_along_axis(near, np.argsort(distances, axis=1)[:, :5], 1.0, axis=1)
+    close = np.zeros((60, 60))
+    np.put_along_axis(close, np.argsort(distances, axis=1)[:, :5], 1.0, axis=1)
     result = dense(po.graphs.knn_graph(X, 5))
-    np.testing.assert_array_equal(result, np.maximum(near, near.T))
+    np.testing.assert_array_equal(result, np.maximum(close, close.T))
 
 
 def test_points_that_coincide_or_are_far_apart():
@@ -241,16 +241,16 @@ def test_graphs_do_not_know_how_far_off_points_are(build, n_features, rng):
 
 
 @pytest.mark.parametrize("n_features", [3, 30])
-def test_neighbours_are_found_in_each_of_two_groups_far_apart(n_features, rng):
+def test_neighbours_in_each_of_two_groups_far_apart(n_features, rng):
     group = points(rng, n_features)
     X = np.concatenate([group, group + 2.0**27])
     distances = ((group[:, None] - group[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
-    near = np.argsort(distances, axis=1)[:, :4]
+    close = np.argsort(distances, axis=1)[:, :4]
     result = nearest_neighbours(X, 4).toarray()
     for n in range(40):
-        assert set(np.flatnonzero(result[n])) == set(near[n])
-        assert set(np.flatnonzero(result[40 + n])) == set(40 + near[n])
+        assert set(np.flatnonzero(result[n])) == set(close[n])
+        assert set(np.flatnonzero(result[40 + n])) == set(40 + close[n])
 
 
 @pytest.mark.parametrize("n_features", [3, 30])
@@ -326,16 +326,16 @@ def test_an_edge_is_where_either_is_among_the_nearest_of_the_other(
 ):
     full = np.maximum(cosines, 0.0)
     np.fill_diagonal(full, 0.0)
-    near = np.zeros(full.shape, bool)
+    close = np.zeros(full.shape, bool)
     for n, row in enumerate(full):
-        near[n, np.argsort(-row, kind="stable")[:most]] = True
+        close[n, np.argsort(-row, kind="stable")[:most]] = True
     result = build(table, most).similarities.toarray()
-    np.testing.assert_allclose(result, np.where(near | near.T, full, 0.0), atol=1e-14)
+    np.testing.assert_allclose(result, np.where(close | close.T, full, 0.0), atol=1e-14)
     assert build is not po.graphs.cosine_graph or (cosines < 0.0).any()
 
 
 @each_kind
-def test_names_and_parameters_are_kept(build, table, cosines):
+def test_names_and_parameters_of_graphs(build, table, cosines):
     graph = build(pd.DataFrame(table, index=[f"row {n}" for n in range(len(table))]), 2)
     assert graph.names == tuple(f"row {n}" for n in range(len(cosines)))
     assert graph.parameters == {"n_neighbors": 2}

@@ -122,8 +122,8 @@ LATTICES = [box for n in (1, 2, 3) for box in itertools.product((1, 2, 3), repea
 @pytest.mark.parametrize("box", LATTICES, ids=str)
 def test_lattice_lists_the_neighbours_and_no_others(box):
     graph = LatticeGraph(box)
-    place = np.stack(np.unravel_index(np.arange(graph.n_nodes), box), axis=1)
-    apart = np.abs(place[:, None] - place[None]).sum(axis=2)
+    position = np.stack(np.unravel_index(np.arange(graph.n_nodes), box), axis=1)
+    apart = np.abs(position[:, None] - position[None]).sum(axis=2)
     np.testing.assert_array_equal(graph.edges, np.argwhere(np.triu(apart == 1)))
     assert graph.n_edges == len(graph.edges) == graph.incidence.shape[0]
     assert graph.similarities.nnz == 2 * graph.n_edges
@@ -147,8 +147,8 @@ def test_energy_is_that_of_extended_precision(name, rng, monkeypatch):
     smooth = np.linspace(1e6, 1e6 + 1e-3, graph.n_nodes)[:, None]
     holds_energy(graph, smooth, 1e-12)
     if name == "far groups":  # of different means, which are not lost
-        near = np.add.outer([0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0]).reshape(-1, 1)
-        assert holds_energy(graph, near, 1e-12) < 1e-14
+        close = np.add.outer([0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0]).reshape(-1, 1)
+        assert holds_energy(graph, close, 1e-12) < 1e-14
     for slab in (1, 7, 100):
         monkeypatch.setattr("propopt.losses.operators.SLAB", slab)
         holds_energy(graph, W, 1e-13)
@@ -208,8 +208,8 @@ def test_gaussian_similarities_are_those_of_the_distances(X):
     np.testing.assert_allclose(
         sparse, np.where(expected >= 0.05, expected, 0), rtol=1e-12
     )
-    own = distances(X)
-    upper = own[np.triu_indices(len(X), 1)]
+    ours = distances(X)
+    upper = ours[np.triu_indices(len(X), 1)]
     expected = np.median(upper[upper > 0])
     assert median_distance(X) == pytest.approx(expected, rel=1e-13)
 
@@ -237,18 +237,18 @@ def test_a_mismatch_is_one_at_any_scale(size):
     np.testing.assert_allclose(all_distances(X), expected, rtol=1e-14)
 
 
-def test_far_off_neighbours_are_found_by_their_differences(rng):
+def test_neighbours_far_off_by_their_differences(rng):
     X = np.round(rng.normal(size=(40, 3)) * 2**10) / 2**10
     X[rng.random(X.shape) < 0.2] = np.nan
     expected = nearest_neighbours(X, 3).toarray()
     far = np.concatenate([X, X + 2.0**27])
     result = nearest_neighbours(far, 3).toarray()
-    near = distances(X)
-    np.fill_diagonal(near, np.inf)
+    close = distances(X)
+    np.fill_diagonal(close, np.inf)
     for n in range(40):
         if np.isnan(X[n]).all():
             continue
-        ties = np.sort(near[n])
+        ties = np.sort(close[n])
         if ties[2] == ties[3]:
             continue
         assert (result[n, :40] > 0).sum() >= 1
@@ -280,7 +280,7 @@ def test_edges_across_patterns_are_counted_and_dropped(build, X):
     assert inside.parameters == graph.parameters
 
 
-def test_names_of_rows_are_kept():
+def test_graphs_have_the_names_of_rows():
     X = pd.DataFrame({"a": [1.0, np.nan, 2.0]}, index=list("pqr"))
     assert po.graphs.knn_graph(X, 1, same_pattern=True).names == ("p", "q", "r")
     assert within_patterns(po.graphs.knn_graph(X, 1), X).names == ("p", "q", "r")

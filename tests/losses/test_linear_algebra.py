@@ -17,7 +17,7 @@ from propopt.solvers.splitting import Admm
 
 
 @pytest.mark.parametrize("per_column", [False, True])
-def test_conjugate_gradients_solve_in_place_and_say_where_steps_run_out(per_column):
+def test_conjugate_gradients_overwrite_and_report_a_lack_of_steps(per_column):
     rng = np.random.default_rng(0)
     Q, _ = np.linalg.qr(rng.normal(size=(30, 30)))
     H, B = Q @ np.diag(np.geomspace(1.0, 1e3, 30)) @ Q.T, rng.normal(size=(30, 3))

@@ -33,8 +33,8 @@ def test_everything_is_in_the_catalogue():
         if not kind.__name__.startswith("_")
         and kind.__module__.startswith("propopt.losses.")
     } - {po.losses.Custom}  # which is made of a function of users
-    known = {type(loss) for loss in LOSSES.values()}
-    assert public | subclasses(Faithfulness) <= known
+    reference = {type(loss) for loss in LOSSES.values()}
+    assert public | subclasses(Faithfulness) <= reference
     assert subclasses(maps.LinearMap) == {type(A) for A in MAPS.values()}
     assert subclasses(maps.Penalty) == {type(phi) for phi in PENALTIES.values()}
 
@@ -85,7 +85,7 @@ def test_sample_weights_weigh_squares(rng):
     assert loss.value(W) == pytest.approx((squares @ weights).sum())
 
 
-def test_names_of_a_frame_are_kept_and_gradients_copied():
+def test_names_of_a_frame_are_used_and_gradients_copied():
     loss = po.GradientMatching(FRAME)
     assert loss.labels.features == ("age", "height", "weight", "dose")
     assert loss.labels.points == tuple(range(10, 17))
@@ -108,10 +108,10 @@ def differences(loss, W):
     """Central differences: exact for a quadratic, but for rounding."""
     step = 0.5
     slopes = np.empty(SHAPE)
-    for place in np.ndindex(*SHAPE):
+    for index in np.ndindex(*SHAPE):
         move = np.zeros(SHAPE)
-        move[place] = step
-        slopes[place] = (loss.value(W + move) - loss.value(W - move)) / (2 * step)
+        move[index] = step
+        slopes[index] = (loss.value(W + move) - loss.value(W - move)) / (2 * step)
     return slopes
 
 
@@ -209,8 +209,8 @@ def test_prox_is_no_worse_than_brute_force(phi, step, rng):
     )
     assert cost(result) <= cost(other) * (1 + 1e-12) + 1e-14
     for size in (1e-1, 1e-3, 1e-5):
-        near = result + size * rng.normal(size=SHAPE)
-        assert cost(result) <= cost(near)
+        close = result + size * rng.normal(size=SHAPE)
+        assert cost(result) <= cost(close)
 
 
 @each_step

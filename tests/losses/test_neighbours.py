@@ -32,27 +32,27 @@ def test_the_graph_is_that_of_loops_over_distances(k):
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])
-def test_near_a_new_row_are_those_of_a_loop(k):
+def test_neighbours_of_a_new_row_are_those_of_a_loop(k):
     rows = rows_with_ties()
-    known = RowNeighbours(rows, k)
+    neighbours = RowNeighbours(rows, k)
     reach = reach_of(rows, k)
-    for place in np.random.default_rng(1).normal(size=(20, 3)) * 2.0:
-        (near,) = known.of(place[None])
-        expected, _ = nearest_of(np.linalg.norm(rows - place, axis=1), k, reach)
-        found = np.zeros(len(rows))
-        found[near.positions] = near.similarities
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+    for index in np.random.default_rng(1).normal(size=(20, 3)) * 2.0:
+        (close,) = neighbours.of(index[None])
+        expected, _ = nearest_of(np.linalg.norm(rows - index, axis=1), k, reach)
+        result = np.zeros(len(rows))
+        result[close.positions] = close.similarities
+        np.testing.assert_allclose(result, expected, atol=1e-12)
         assert (
-            np.diff(np.linalg.norm(rows[near.positions] - place, axis=1)) >= 0
+            np.diff(np.linalg.norm(rows[close.positions] - index, axis=1)) >= 0
         ).all()
 
 
 def test_before_it_falls_similarity_has_the_mean_degree_k():
     rows = np.random.default_rng(2).normal(size=(200, 2))
     rows /= 1.0 + np.abs(rows)  # nobody is far
-    known = RowNeighbours(rows, 8)
-    object.__setattr__(known, "reach", 1e9)
-    assert known.graph.similarities.sum() / 200 == pytest.approx(8.0, rel=1e-12)
+    neighbours = RowNeighbours(rows, 8)
+    object.__setattr__(neighbours, "reach", 1e9)
+    assert neighbours.graph.similarities.sum() / 200 == pytest.approx(8.0, rel=1e-12)
 
 
 def test_ties_share_the_last_places():
@@ -68,16 +68,16 @@ def test_ties_share_the_last_places():
 
 
 def test_similarity_falls_with_the_fourth_power_beyond_the_reach():
-    known = RowNeighbours(rows_with_ties(), 8)
-    h = known.reach
-    found = known.falling(np.array([0.0, 0.5 * h, h, 2.0 * h, 10.0 * h]))
-    np.testing.assert_allclose(found, [1.0, 1.0, 1.0, 1 / 16, 1e-4], rtol=1e-12)
+    neighbours = RowNeighbours(rows_with_ties(), 8)
+    h = neighbours.reach
+    result = neighbours.falling(np.array([0.0, 0.5 * h, h, 2.0 * h, 10.0 * h]))
+    np.testing.assert_allclose(result, [1.0, 1.0, 1.0, 1 / 16, 1e-4], rtol=1e-12)
 
 
 def test_equal_rows_have_no_neighbours():
-    known = RowNeighbours(np.ones((12, 3)), 8)
-    assert known.reach == 0.0
-    assert known.graph.similarities.sum() == 0.0
+    neighbours = RowNeighbours(np.ones((12, 3)), 8)
+    assert neighbours.reach == 0.0
+    assert neighbours.graph.similarities.sum() == 0.0
 
 
 def test_many_rows_are_as_few(monkeypatch):
@@ -109,10 +109,10 @@ def test_the_order_of_rows_means_nothing():
 
 
 def test_those_joined_with_a_reference_row_are_its_row_of_the_graph():
-    known = RowNeighbours(rows_with_ties(), 8)
-    S = known.graph.similarities.toarray()
+    neighbours = RowNeighbours(rows_with_ties(), 8)
+    S = neighbours.graph.similarities.toarray()
     for n in (0, 5, 25, 50):
-        near = known.joined(n)
-        found = np.zeros(len(S))
-        found[near.positions] = near.similarities
-        np.testing.assert_array_equal(found, S[n])
+        close = neighbours.joined(n)
+        result = np.zeros(len(S))
+        result[close.positions] = close.similarities
+        np.testing.assert_array_equal(result, S[n])

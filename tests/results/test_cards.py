@@ -51,7 +51,7 @@ def test_all_that_is_read_says_what_is_explained(best):
     ):
         axes = draw(*given, ax=Figure(layout="constrained").subplots())
         axes.figure.savefig(io.StringIO(), format="svg")
-        labels = [axes.get_title(), *(own.get_ylabel() for own in axes.figure.axes)]
+        labels = [axes.get_title(), *(ours.get_ylabel() for ours in axes.figure.axes)]
         texts.append(" ".join(" ".join([axes.get_xlabel(), *labels]).split()))
     for text in texts:
         assert WORDS in text
@@ -121,18 +121,18 @@ def test_bars_reach_as_far_as_what_is_negative_and_positive(best):
         assert f">{number}<" in row
 
 
-def test_a_direction_is_said_in_shares_of_rows():
+def test_directions_are_shares_of_rows():
     W = np.array([[1.0, -1.0, 2.0, 0.0, 0.0], [3.0, -2.0, -1.0, 1.0, 0.0]])
     columns = ["up", "down", "both", "some", "none"]
     card = mine(W, labels=Labels(None, tuple(columns)))
     assert str(card).splitlines()[0].startswith("mine: ")
     assert "not proved: it was not optimized\nall signs stay" in str(card)
-    said = {line.split()[0]: line for line in str(card).splitlines()[2:]}
-    assert said["up"].split() == ["up", "2", "raises", "in", "all", "rows"]
-    assert said["down"].endswith(" 1.5  lowers in all rows")
-    assert " 1.5  raises in 50\xa0% (-0.5 down, +1 up)" in said["both"]
-    assert said["some"].endswith("raises in 50\xa0%, else 0")
-    assert said["none"].split() == ["none", "0", "no", "effect"]
+    sentence = {line.split()[0]: line for line in str(card).splitlines()[2:]}
+    assert sentence["up"].split() == ["up", "2", "raises", "in", "all", "rows"]
+    assert sentence["down"].endswith(" 1.5  lowers in all rows")
+    assert " 1.5  raises in 50\xa0% (-0.5 down, +1 up)" in sentence["both"]
+    assert sentence["some"].endswith("raises in 50\xa0%, else 0")
+    assert sentence["none"].split() == ["none", "0", "no", "effect"]
     assert re.search(r"x0 +0 +no effect", str(mine([[1e-17, 2.0], [-1e-17, 2.0]])))
 
 
@@ -160,7 +160,7 @@ GAPS = [
 ]
 
 
-def test_a_gap_is_not_called_zero_and_the_target_stands_beside_it():
+def test_small_gaps_are_not_zero_and_the_target_follows():
     best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
     exact = {"value": 1.0, "lower_bound": 1.0, "scale": 1.0, "kind": "dual"}
     for fields, words in GAPS:
@@ -174,8 +174,8 @@ def test_a_gap_is_not_called_zero_and_the_target_stands_beside_it():
     target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
     drawn = po.solve(1.0 * po.GradientMatching(target))
     assert "; noise, 50 draws)" in str(drawn)
-    told = str(dataclasses.replace(drawn, target=None))
-    assert "\noptimal (gap 0) · target error unknown · " in told
+    reported = str(dataclasses.replace(drawn, target=None))
+    assert "\noptimal (gap 0) · target error unknown · " in reported
 
 
 def luminance(colour):
@@ -191,10 +191,10 @@ def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages():
             assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11
 
 
-def test_a_number_that_is_not_known_has_a_dash_and_no_bar():
+def test_unknown_numbers_have_a_dash_and_no_bar():
     unknown = Bar(name="b", value=float("nan"), interval=(float("nan"), 1.0))
-    known = Bar(name="a", value=-1.0, interval=(-1.5, -0.5))
-    page = to_card(Document(title="t", blocks=[Bars([known, unknown])]))
+    reference = Bar(name="a", value=-1.0, interval=(-1.5, -0.5))
+    page = to_card(Document(title="t", blocks=[Bars([reference, unknown])]))
     assert "nan" not in page
     assert page.count("background:#") == page.count("background:currentColor") == 1
     assert "left:0.0%;width:66.7%" in page  # of the interval, from -1.5 to -0.5
@@ -209,8 +209,8 @@ def test_a_number_that_is_not_known_has_a_dash_and_no_bar():
 
 def test_lines_break_at_no_hyphen_and_before_no_per_cent():
     word = "x" * 83
-    said = Finding(f"{word} log-odds {word} 5 %")
-    lines = to_text(Document(title="t", blocks=[said])).splitlines()
+    sentence = Finding(f"{word} log-odds {word} 5 %")
+    lines = to_text(Document(title="t", blocks=[sentence])).splitlines()
     assert lines[1:] == [word, "  log-odds", f"  {word}", "  5 %"]
 
 

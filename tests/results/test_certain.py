@@ -38,8 +38,8 @@ def largest(problem, level, form, total=None, bounds=()) -> float:
 
 def unit(shape, *entries):
     form = np.zeros(shape)
-    for place, value in entries:
-        form[place] = value
+    for position, value in entries:
+        form[position] = value
     return form
 
 
@@ -83,8 +83,14 @@ def test_prices_of_orders_are_those_of_clarabel(row):
         form = unit(G.shape, ((row, first), 1.0), ((row, second), -1.0))
         assert price == pytest.approx(price_by_clarabel(form), rel=1e-5)
     # of sizes it is the least of two forms
-    prices, order = BEST.certain().order_prices[row], np.argsort(-np.abs(W))
-    for d, e, price in zip(order, order[1:], prices, strict=False):
+    sizes, order = BEST.certain().order_prices[row], np.argsort(-np.abs(W))
+    # all ranks are certain up to the least price, and not beyond
+    for least, by in ((prices.min(), "value"), (sizes.min(), "size")):
+        for factor, all_certain in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
+            ranks = BEST.certain(factor * np.sqrt(least), order=by)
+            fixed = ranks.best_ranks[row] == ranks.worst_ranks[row]
+            assert fixed.all() == all_certain
+    for d, e, price in zip(order, order[1:], sizes, strict=False):
         one, two = ((row, d), np.sign(W[d])), np.sign(W[e])
         forms = [unit(G.shape, one, ((row, e), sign * two)) for sign in (1.0, -1.0)]
         assert price == pytest.approx(min(map(price_by_clarabel, forms)), rel=1e-5)
@@ -99,13 +105,13 @@ def test_further_convex_losses_make_the_set_no_wider(extra):
     best = po.solve(problem, tolerance=1e-9)
     certain, narrower = best.certain(budget=1.0), []
     beta = 1.0
-    for place in [(0, 0), (2, 1), (3, 2)]:
+    for position in [(0, 0), (2, 1), (3, 2)]:
         reach = max(
-            largest(problem, best.objective + beta, unit(G.shape, (place, sign)))
-            - sign * best.attributions[place]
+            largest(problem, best.objective + beta, unit(G.shape, (position, sign)))
+            - sign * best.attributions[position]
             for sign in (1.0, -1.0)
         )
-        half = certain.half_widths[place]
+        half = certain.half_widths[position]
         assert reach <= half + 1e-6
         narrower.append(reach < 0.999 * half)
         assert half <= np.sqrt(beta) + 1e-4  # the ball of gradient matching alone
@@ -118,12 +124,12 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     best = po.solve(problem, subject_to=[bound], tolerance=1e-8)
     certain = best.certain(budget=1.0)
     level = best.objective + 1.0
-    for place in [(0, 0), (1, 2), (2, 1)]:
+    for position in [(0, 0), (1, 2), (2, 1)]:
         for sign in (1.0, -1.0):
-            form = unit(G.shape, (place, sign))
+            form = unit(G.shape, (position, sign))
             reach = largest(problem, level, form, bounds=[bound])
-            reach -= sign * best.attributions[place]
-            assert reach <= certain.half_widths[place] + 1e-6
+            reach -= sign * best.attributions[position]
+            assert reach <= certain.half_widths[position] + 1e-6
     without = po.solve(problem).certain(budget=1.0)  # the multiplier counts
     assert certain.half_widths.max() < without.half_widths.max()
 
@@ -155,8 +161,10 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     certain = po.solve(with_target(exact)).certain()
     assert "computed exactly" in repr(certain)
     assert certain.notes[0].basis == "checked"
-    known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
-    wider = known.half_widths - BEST.certain().half_widths
+    reference = dataclasses.replace(
+        BEST, standard_errors=np.full(G.shape, 0.01)
+    ).certain()
+    wider = reference.half_widths - BEST.certain().half_widths
     np.testing.assert_allclose(wider, 1.959963984540054e-2, rtol=1e-6)
 
 
@@ -211,6 +219,7 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     best = po.solve(po.GradientMatching(wide) + robust)
     head, unit, names, first, *lines = str(best.certain()).splitlines()
+    assert [x.basis for x in best.certain().document().trust] == ["proved", "not said"]
     assert head == "100 % of 24 signs are certain, over 2 rows"
     assert "(budget) at which another sign is possible" in unit
     assert names.split() == ["feature", "certain", "positive", "negative", "budget"]
@@ -265,10 +274,10 @@ def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
     best = po.solve(problem, subject_to=[po.losses.Completeness(TOTAL)])
     certain = best.certain(budget=0.2, order="value")
     level = best.objective + 0.2**2
-    for place in [(0, 0), (1, 2), (3, 1)]:
-        extreme = largest(problem, level, unit(G.shape, (place, 1.0)), TOTAL)
-        reach = extreme - best.attributions[place]
-        assert certain.half_widths[place] == pytest.approx(reach, rel=1e-6)
+    for position in [(0, 0), (1, 2), (3, 1)]:
+        extreme = largest(problem, level, unit(G.shape, (position, 1.0)), TOTAL)
+        reach = extreme - best.attributions[position]
+        assert certain.half_widths[position] == pytest.approx(reach, rel=1e-6)
     free = po.solve(problem).certain(budget=0.2)
     assert (certain.half_widths < free.half_widths).all()
     # an order, at a level where it is overturned
@@ -309,13 +318,13 @@ def solve(goal, *limits):
     return float(cp.Problem(goal, list(limits)).solve(solver="CLARABEL"))
 
 
-def largest_entry(level, place, sums):
+def largest_entry(level, position, sums):
     """The largest entry of V of these words with an objective up to a level."""
     V = cp.Variable((N, D))
     limits = [OBJECTIVE.expression(V) <= level, cp.multiply(V, ~PRESENT) == 0]
     if sums:
         limits.append(cp.sum(cp.multiply(V, PRESENT), axis=1) == TOTALS)
-    return solve(cp.Maximize(V[place]), *limits)
+    return solve(cp.Maximize(V[position]), *limits)
 
 
 @each_way
@@ -323,9 +332,9 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
     best = solved(sums)
     certain = best.certain(budget=0.5)
     level = best.objective + 0.5**2
-    for place in ((0, 1), (1, 2), (3, 4), (5, 1)):
-        reach = largest_entry(level, place, sums) - best.attributions[place]
-        assert certain.half_widths[place] == pytest.approx(reach, rel=1e-4, abs=1e-6)
+    for position in ((0, 1), (1, 2), (3, 4), (5, 1)):
+        reach = largest_entry(level, position, sums) - best.attributions[position]
+        assert certain.half_widths[position] == pytest.approx(reach, rel=1e-4, abs=1e-6)
     # nothing is said of absent words
     assert certain.count == PRESENT.sum()
     for values in (certain.signs, certain.half_widths, certain.prices):
@@ -339,8 +348,8 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
     assert "x3" not in certain._repr_html_()
     # shares of a word are of documents that have it
     table, has = certain.to_frame(), PRESENT[:, 1]
-    known = (certain.signs[has, 1] != 0).mean()
-    assert table["certain"]["x1"] == pytest.approx(known)
+    reference = (certain.signs[has, 1] != 0).mean()
+    assert table["certain"]["x1"] == pytest.approx(reference)
     median = np.median(certain.half_widths[has, 1])
     assert table["median_half_width"]["x1"] == pytest.approx(median)
     assert table.loc["x3"].isna().all()  # in no document
@@ -398,12 +407,12 @@ def test_stability_varies_the_neighbours_of_documents():
     key = "neighbours in shared_robustness"
     varied = [x.varied for x in best.stability(2).agreements]
     assert varied == ["weight of shared_robustness", key]
-    found = dict(setting_variations(best, best.program, None))[key]
+    outcome = dict(setting_variations(best, best.program, None))[key]
     for k, name in ((4, "4 neighbours"), (1, "1 neighbour")):
-        near = po.losses.SharedRobustness(graph.again(k), counts)
-        scale = robust.entry_graph.total / near.entry_graph.total
-        again = po.solve(matching + 0.4 * scale * near).attributions
-        np.testing.assert_allclose(found[name], again, atol=1e-6)
+        close = po.losses.SharedRobustness(graph.again(k), counts)
+        scale = robust.entry_graph.total / close.entry_graph.total
+        again = po.solve(matching + 0.4 * scale * close).attributions
+        np.testing.assert_allclose(outcome[name], again, atol=1e-6)
 
 
 def test_shares_are_measured_between_the_target_and_means_over_shared_words():
@@ -413,8 +422,8 @@ def test_shares_are_measured_between_the_target_and_means_over_shared_words():
     robust = OBJECTIVE.losses[1]
     same = robust.map.flat((N, D)) @ V.flatten(order="C") == 0
     far = solve(cp.Minimize(cp.sum_squares(V - PHI)), same)
-    kept = 1.0 - best.losses["gradient_matching"] / far
-    assert shares.retained["gradient_matching"] == pytest.approx(kept, rel=1e-5)
+    remains = 1.0 - best.losses["gradient_matching"] / far
+    assert shares.retained["gradient_matching"] == pytest.approx(remains, rel=1e-5)
     removed = 1.0 - best.losses["shared_robustness"] / robust.value_at(PHI)
     assert shares.removed["shared_robustness"] == pytest.approx(removed)
     difference = math.sqrt(robust.value_at(PHI) / robust.entry_graph.total)

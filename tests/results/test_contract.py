@@ -58,7 +58,7 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
-def said(text: str) -> Quantity:
+def quantity_of(text: str) -> Quantity:
     return Quantity(model=text, kind="log_odds", label=text, outcome=text)
 
 
@@ -69,7 +69,7 @@ def explained(text: str) -> po.results.Explanation:
     table = pd.DataFrame(numbers, columns=[text, "b"], index=rows)
     robust = po.PairwiseRobustness(po.graphs.chain_graph(3), name=text)
     best = po.solve(po.GradientMatching(table) + 0.25 * robust)
-    return dataclasses.replace(best, quantity=said(text))
+    return dataclasses.replace(best, quantity=quantity_of(text))
 
 
 def filed(result: Any) -> Any:
@@ -122,9 +122,9 @@ def limits(text: str) -> LimeExplanation:
     model = DecisionTreeRegressor(max_depth=2).fit(X.to_numpy(), X[text] * X["b"])
     function = po.wrap(model, data=X.to_numpy())
     rows = X.iloc[:2].set_axis([text, "r"], axis=0)
-    found = po.lime.limits(function, rows.to_numpy(), data=X.to_numpy())
+    solution = po.lime.limits(function, rows.to_numpy(), data=X.to_numpy())
     labels = Labels(points=(text, "r"), features=(text, "b"))
-    return dataclasses.replace(found, labels=labels, quantity=said(text))
+    return dataclasses.replace(solution, labels=labels, quantity=quantity_of(text))
 
 
 def text_limits(text: str) -> LimeExplanation:
@@ -132,8 +132,8 @@ def text_limits(text: str) -> LimeExplanation:
     texts = ["good food", "bad food", "good staff", "bad staff"]
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     model.fit(texts, [1, 0, 1, 0])
-    found = po.lime.text_limits(model, [f"good {text}", "bad food"])
-    return dataclasses.replace(found, quantity=said(text))
+    solution = po.lime.text_limits(model, [f"good {text}", "bad food"])
+    return dataclasses.replace(solution, quantity=quantity_of(text))
 
 
 @cache
@@ -147,9 +147,9 @@ def audited(text: str) -> po.results.Audit:
     exact = po.explainers.ExactShap(data=X.to_numpy())
     W = exact.explain(function, X.to_numpy()).attributions + np.eye(12, 2)
     table = pd.DataFrame(W, columns=list(X), index=X.index)
-    found = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)
-    told = dataclasses.replace(found.explanation, quantity=said(text))
-    return dataclasses.replace(found, explanation=told)
+    solution = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)
+    reported = dataclasses.replace(solution.explanation, quantity=quantity_of(text))
+    return dataclasses.replace(solution, explanation=reported)
 
 
 def main_effects(text: str) -> po.explainers.MainEffects:
@@ -160,7 +160,7 @@ def main_effects(text: str) -> po.explainers.MainEffects:
             method=text,
             labels=Labels(points=(text, "r"), features=(text, "b")),
             units="output",
-            quantity=said(text),
+            quantity=quantity_of(text),
         ),
         background=text,
         n_background=700,
@@ -177,9 +177,11 @@ def compared(text: str) -> po.results.Comparison:
     five = [old, *(dataclasses.replace(x, losses={}, weights={}) for x in others)]
     plain = [dataclasses.replace(x, certificate=None, gradient=None) for x in five]
     level = po.null_models.NullModels("bootstrap_refits", plain)
-    found = po.compare(plain[0], plain[1], level=level)
+    solution = po.compare(plain[0], plain[1], level=level)
     fields = {"names": (text, "b"), "sources": (text, text), "parameters": {text: 1.0}}
-    return dataclasses.replace(found, optimized=W[0] ** 2, prices=W[1] ** 2, **fields)
+    return dataclasses.replace(
+        solution, optimized=W[0] ** 2, prices=W[1] ** 2, **fields
+    )
 
 
 CATALOGUE: dict[str, Callable[[str], Result]] = {
@@ -246,7 +248,7 @@ def test_a_file_gives_back_every_field_and_the_same_card(name, saved):
 
 
 @each_result
-def test_a_file_is_known_by_what_it_says_that_it_is(name, saved):
+def test_the_kind_of_a_file_is_in_its_header(name, saved):
     assert same(load_result(saved(name)), type(made(name)).load(saved(name)))
 
 
@@ -268,13 +270,13 @@ def test_tables_and_their_files_are_the_same_after_loading(name, saved, tmp_path
     assert len(table.columns) == len(written.columns)
     for (_, cells), (_, values) in zip(table.items(), written.items(), strict=True):
         if values.dtype.kind in "fiu":
-            own = values.to_numpy(float, na_value=np.nan)
-            np.testing.assert_array_equal(cells.to_numpy(float), own)
+            ours = values.to_numpy(float, na_value=np.nan)
+            np.testing.assert_array_equal(cells.to_numpy(float), ours)
         else:
             # an absent value is an empty cell
-            said = ["" if pd.isna(value) else str(value) for value in values]
+            words = ["" if pd.isna(value) else str(value) for value in values]
             cell = ["" if pd.isna(value) else str(value) for value in cells]
-            assert cell == said
+            assert cell == words
 
 
 @each_result
@@ -314,18 +316,18 @@ ORIGINALS = CATALOGUE | {
 
 def conclusions_of(result: Any) -> dict[str, Any]:
     """All that a result says, beside its fields."""
-    said = {"repr": repr(result), "card": str(result), "html": result._repr_html_()}
-    said["page"] = page_of([result.document()])
+    words = {"repr": repr(result), "card": str(result), "html": result._repr_html_()}
+    words["page"] = page_of([result.document()])
     if isinstance(result, po.results.Explanation):
-        for asked in ("certain", "clear", "shares", "stability"):
-            said[asked] = getattr(result, asked)()
+        for requested in ("certain", "clear", "shares", "stability"):
+            words[requested] = getattr(result, requested)()
     if isinstance(result, po.TradeOffs):
-        return said | {"of one": conclusions_of(result.optimized[0])}
+        return words | {"of one": conclusions_of(result.optimized[0])}
     if isinstance(result, LimeExplanation):
-        said |= {"diagnosis": result.diagnose(), "expected": list(result.expected(50))}
+        words |= {"diagnosis": result.diagnose(), "expected": list(result.expected(50))}
     if isinstance(result, LimeExplanation):
-        said["path"] = result.path().coefficients
-    return said
+        words["path"] = result.path().coefficients
+    return words
 
 
 @pytest.fixture(scope="module")
@@ -347,8 +349,8 @@ def from_another_process(tmp_path_factory):
         env={**os.environ, "PYTHONPATH": paths},
         check=True,
     )
-    said = pickle.loads((folder / "told").read_bytes())
-    return {name: (originals[name], said[name]) for name in ORIGINALS}
+    words = pickle.loads((folder / "told").read_bytes())
+    return {name: (originals[name], words[name]) for name in ORIGINALS}
 
 
 @each_result
@@ -362,11 +364,11 @@ def test_copies_say_as_much_as_the_original(name, from_another_process):
 
 def test_a_pickle_says_what_it_cannot_hold():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    found = po.lime.limits(po.wrap(lambda X: X[:, 0] * X[:, 1]), X[:2], data=X)
-    again, expected = pickled(found), found.diagnose()
-    assert same(again, dataclasses.replace(found, scatter=found.runs))
+    solution = po.lime.limits(po.wrap(lambda X: X[:, 0] * X[:, 1]), X[:2], data=X)
+    again, expected = pickled(solution), solution.diagnose()
+    assert same(again, dataclasses.replace(solution, scatter=solution.runs))
     for way in (copy.copy, copy.deepcopy):
-        assert same(way(found).diagnose(), expected)
+        assert same(way(solution).diagnose(), expected)
     for later in (again, pickled(again), copy.copy(again)):
         with pytest.raises(Refused, match=r"a pickle has lost it: .*lambda"):
             later.diagnose()
@@ -388,11 +390,11 @@ def test_no_line_of_a_cell_is_a_formula_and_names_read_back(name, tmp_path):
     if not isinstance(table.index, pd.RangeIndex):
         table = table.reset_index()
     assert len(rows) == len(table) + 1
-    found = {unescape_cell(cell) for row in rows for cell in row} | {"index"}
+    solution = {unescape_cell(cell) for row in rows for cell in row} | {"index"}
     there = {str(x) for x in [*table, *table.to_numpy().ravel()] if isinstance(x, str)}
     # words of documents are parted at these signs
     assert any("=1+1" in text for text in there) or name == "text_lime"
-    assert there <= found
+    assert there <= solution
 
 
 def acting_lines(cell):
@@ -441,7 +443,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e&\n"
 ABOUT_THE_FILE = ("format", "version", "digest")
 
 
-def told(header: dict[str, Any]) -> Any:
+def contents(header: dict[str, Any]) -> Any:
     return plain({k: v for k, v in header.items() if k not in ABOUT_THE_FILE})
 
 
@@ -465,12 +467,12 @@ def places(value: Any) -> Iterator[tuple[object, ...]]:
             yield from ((key, *rest) for rest in places(inner))
 
 
-def changed(header: Any, place: tuple[object, ...], value: object) -> Any:
+def changed(header: Any, position: tuple[object, ...], value: object) -> Any:
     forged = copy.deepcopy(header)
     inner = forged
-    for key in place[:-1]:
+    for key in position[:-1]:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[position[-1]] = value
     return forged
 
 
@@ -488,28 +490,34 @@ def test_forged_headers_load_as_they_say_or_not(name, part, saved, tmp_path):
     members = members_of(saved(name))
     header, crafted = header_of(members), tmp_path / "crafted.npz"
     loaded = refused = 0
-    for nth, place in enumerate(places(header)):
+    for nth, position in enumerate(places(header)):
         for value in WEIRD[(nth + part) % 6 :: 6]:
-            forged = changed(header, place, value)
+            forged = changed(header, position, value)
             mine = with_header(members, forged)
-            write(crafted, mine if place[0] in ABOUT_THE_FILE else signed(mine))
+            write(crafted, mine if position[0] in ABOUT_THE_FILE else signed(mine))
             result = outcome(name, crafted)
             loaded, refused = loaded + bool(result), refused + (not result)
             if result is not None:
                 again = header_of(is_sound(result, tmp_path / "again.npz"))
-                assert told(again) == told(forged), (place, value)
+                assert contents(again) == contents(forged), (position, value)
     assert refused > 2 * loaded
 
 
-def own_forgeries(own: np.ndarray) -> Iterator[np.ndarray]:
+def forgeries_of(ours: np.ndarray) -> Iterator[np.ndarray]:
     """Its own numbers: one of them odd, cut, repeated, of another type."""
     for odd in (np.nan, np.inf, -np.inf, -1.0, 0.0, 2.0, 1e9, 1e308):
-        if own.dtype.kind == "f" or abs(odd) < 100:
-            forged = own.copy()
+        if ours.dtype.kind == "f" or abs(odd) < 100:
+            forged = ours.copy()
             forged.flat[:1] = odd
             yield forged
-    yield from (own[:-1], own[::-1], own.ravel(), own[None], np.concatenate([own, own]))
-    yield from (own.astype(kind) for kind in (np.float32, np.int64, bool, "U8"))
+    yield from (
+        ours[:-1],
+        ours[::-1],
+        ours.ravel(),
+        ours[None],
+        np.concatenate([ours, ours]),
+    )
+    yield from (ours.astype(kind) for kind in (np.float32, np.int64, bool, "U8"))
 
 
 @pytest.mark.sampled(5)
@@ -518,9 +526,9 @@ def test_forged_arrays_load_as_what_they_say_or_not_at_all(name, saved, tmp_path
     members, original = members_of(saved(name)), made(name)
     crafted = tmp_path / "crafted.npz"
     for member in [key for key in members if key != "header.npy"]:
-        own = np.load(io.BytesIO(members[member]))
+        ours = np.load(io.BytesIO(members[member]))
         with np.errstate(invalid="ignore"):
-            arrays = [*ARRAYS, *own_forgeries(own)]
+            arrays = [*ARRAYS, *forgeries_of(ours)]
         for array in map(np.asarray, arrays):
             forged = {**members, member: npy(array)}
             write(crafted, forged)

@@ -67,14 +67,14 @@ def matching(present):
     return po.GradientMatching(RNG.standard_normal(present.shape) * present)
 
 
-def near(present, lengthscale):
+def close(present, lengthscale):
     return po.graphs.gaussian_graph(RNG.standard_normal((len(present), 2)), lengthscale)
 
 
-ROBUST = po.PairwiseRobustness(near(EVERY, 1.0))
+ROBUST = po.PairwiseRobustness(close(EVERY, 1.0))
 SMOOTH = po.Smoothness(po.graphs.chain_graph(4))
 OF_POINTS = (matching(EVERY), ROBUST, SMOOTH, po.Sparsity()), EVERY
-SHARED = po.losses.SharedRobustness(near(PRESENT, 3.0), PRESENT)
+SHARED = po.losses.SharedRobustness(close(PRESENT, 3.0), PRESENT)
 OF_WORDS = (matching(PRESENT), SHARED), PRESENT
 
 
@@ -187,5 +187,5 @@ def test_the_smoothest_is_the_least_of_a_conic_solver():
     np.testing.assert_allclose(W, V.value, rtol=0, atol=1e-5)
     # and what no attributions remove is told
     best = po.solve(problem.weighed(weights_of(problem)), subject_to=problem.bounds)
-    told = float(best.details["irreducible.shared_robustness"])
-    assert told == pytest.approx(left, rel=1e-9)
+    reported = float(best.details["irreducible.shared_robustness"])
+    assert reported == pytest.approx(left, rel=1e-9)

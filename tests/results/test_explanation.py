@@ -65,7 +65,7 @@ def test_what_was_given_is_copied_where_somebody_could_write_and_is_floats():
     np.testing.assert_array_equal(result, errors)
 
 
-def test_tables_have_the_names_of_the_input_and_are_the_readers_own():
+def test_tables_have_the_names_of_the_input_and_are_copies():
     frame = pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
     best = po.solve(1.0 * po.GradientMatching(frame))
     table = best.to_frame()
@@ -272,9 +272,9 @@ def test_plots_and_shap_show_values_without_the_table():
     axes = po.plots.plot_row(parts, "patient 3")
     shown = {label.get_text() for label in axes.get_yticklabels()}
     assert shown == {f"{name} = {expected(3, name)}" for name in TABLE.columns}
-    asked = po.plots.plot_row(parts, "patient 0", X=EIGHT * 1)
+    requested = po.plots.plot_row(parts, "patient 0", X=EIGHT * 1)
     shown = {f"{name} = {expected(0, name)}" for name in TABLE.columns}
-    assert asked.get_yticklabels()[0].get_text() in shown
+    assert requested.get_yticklabels()[0].get_text() in shown
     pytest.importorskip("shap")
     theirs = parts.to_shap()
     np.testing.assert_array_equal(theirs.data, parts.points)
@@ -282,7 +282,7 @@ def test_plots_and_shap_show_values_without_the_table():
     assert theirs.display_data[4].tolist() == texts
 
 
-def test_gaps_of_completeness_are_what_rows_miss_and_not_known_of_slopes():
+def test_completeness_gaps_are_errors_of_sums_and_none_for_slopes():
     parts = way("parts")
     both = parts.grouped({"person": ["age", "ward"]})  # adds up too, without a value
     assert both.points is both.contributions is None

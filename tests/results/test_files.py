@@ -55,11 +55,11 @@ def reloaded(explanation, path):
 def inner(sound, key, **items):
     """A file that was signed again, with other items in a mapping of its header."""
     header = header_of(members_of(sound))
-    told = {**header, key: {**header[key], **items}}
-    write_signed(sound, with_header(members_of(sound), told))
+    reported = {**header, key: {**header[key], **items}}
+    write_signed(sound, with_header(members_of(sound), reported))
 
 
-def test_names_are_kept_and_completed_and_a_path_without_one_is_refused(tmp_path):
+def test_file_names_are_completed_and_paths_without_one_refused(tmp_path):
     for name in ("best", "best.npz", "scale=0.1", "best.v1"):
         BARE.save(tmp_path / name)
         (path,) = tmp_path.iterdir()
@@ -81,8 +81,8 @@ def of_numpy(**arrays):
 
 def members(compression=zipfile.ZIP_STORED, **items):
     def forge(path):
-        own = {name.replace("__", "."): data for name, data in items.items()}
-        write(path, {**members_of(path), **own}, compression)
+        ours = {name.replace("__", "."): data for name, data in items.items()}
+        write(path, {**members_of(path), **ours}, compression)
 
     return forge
 
@@ -230,9 +230,9 @@ def test_a_bound_far_above_the_value_is_no_rounding_of_a_constraint(tmp_path):
 
 def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_path):
     objective, total, best = complete()
-    near = best.attributions.copy()
-    near[0] += 1e-7  # not complete by 3e-7: the bound may be above what it costs
-    for W, least in ((near, 1e-8), (0.5 * near, 0.01)):
+    close = best.attributions.copy()
+    close[0] += 1e-7  # not complete by 3e-7: the bound may be above what it costs
+    for W, least in ((close, 1e-8), (0.5 * close, 0.01)):
         mine = po.results.Explanation(attributions=W, method="mine")
         mine = mine.certified(objective, subject_to=[total])
         assert mine.certificate.violation > least

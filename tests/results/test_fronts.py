@@ -46,13 +46,13 @@ def test_attributions_and_losses_between_are_those_that_solvers_find(name):
     assert front.n_proved == len(WEIGHTS) - 1
     assert len(front.theta) < len(WEIGHTS)
     for weight in np.geomspace(*front.ends, 12):
-        told = objective.with_weights({loss.name: float(weight)})
-        best = po.solve(told, subject_to=totals)
+        reported = objective.with_weights({loss.name: float(weight)})
+        best = po.solve(reported, subject_to=totals)
         size = np.abs(best.attributions).max()
         off = np.abs(front.attributions(weight) - best.attributions).max()
         assert off <= front.error * size
         losses = front.losses(weight)
-        for key, value in told.breakdown(best.attributions).items():
+        for key, value in reported.breakdown(best.attributions).items():
             assert losses[key] == pytest.approx(value, rel=1e-6)
         if totals:
             sums = front.attributions(weight).sum(axis=1)
@@ -67,16 +67,6 @@ def test_the_stated_error_is_no_less_than_that_to_clarabel():
     off = np.linalg.norm(front.attributions(weight) - exact.attributions)
     size = np.abs(exact.attributions).max()
     assert off <= front.error * size + exact.certificate.distance < 1e-3 * size
-
-
-def test_a_front_that_is_moved_is_not_within_its_error():
-    """What the tests above would say of numbers that are 0.1 % off."""
-    front = front_of("robust")
-    best = po.solve(po.GradientMatching(G) + 0.7 * ROBUST).attributions
-    moved = front.far + np.tensordot(1.001 * front.shares(0.7), front.parts, axes=1)
-    assert np.abs(moved - best).max() > 100 * front.error * np.abs(best).max()
-    other = np.tensordot(front.shares(0.7)[::-1], front.parts, axes=1) + front.far
-    assert np.abs(other - best).max() > 100 * front.error * np.abs(best).max()
 
 
 def test_too_few_weights_are_refused_or_solved_between():

@@ -41,15 +41,15 @@ def test_a_page_escapes_names_and_asks_for_nothing(best, tmp_path):
 
 
 def test_every_sentence_stands_with_what_it_rests_on():
-    said = [Finding(f"This is {kind}.", kind) for kind in BASES]
-    page = page_of([Document(title="All", blocks=said)])
+    statement = [Finding(f"This is {kind}.", kind) for kind in BASES]
+    page = page_of([Document(title="All", blocks=statement)])
     for kind in BASES:
         assert page.count(f'>{kind}</span> <span dir="auto">This is {kind}.<') == 1
     with pytest.raises(InvalidInput, match="basis: expected one of"):
         Finding("So it is.", "certain")
 
 
-def test_jinja_is_asked_for_by_its_extra(best, tmp_path, monkeypatch):
+def test_a_missing_jinja_names_its_extra(best, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[report\]"'):
         best.to_html(tmp_path / "best.html")
@@ -57,7 +57,7 @@ def test_jinja_is_asked_for_by_its_extra(best, tmp_path, monkeypatch):
     assert np.isfinite(best.gap)
 
 
-def test_the_policy_of_a_page_lets_its_own_script_run_and_nothing_else(best):
+def test_the_policy_of_a_page_allows_its_script_alone(best):
     page = page_of([best.document()])
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
@@ -121,8 +121,8 @@ def test_the_worst_pairs_are_those_of_the_loss():
         for m in range(n + 1, 20)
     }
     worst = sorted(cost, key=cost.get, reverse=True)[: len(table)]
-    told = zip(map(int, table.index), map(int, table["similar row"]), strict=True)
-    assert list(told) == worst
+    reported = zip(map(int, table.index), map(int, table["similar row"]), strict=True)
+    assert list(reported) == worst
     assert rows[:2] == list(worst[0])
     assert 2.0 * sum(cost.values()) == pytest.approx(best.losses[ROBUST.name])
     share = 100.0 * cost[worst[0]] / sum(cost.values())
@@ -130,8 +130,8 @@ def test_the_worst_pairs_are_those_of_the_loss():
 
 
 def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
-    own = po.results.Explanation(attributions=X**2, method="mine", points=X)
-    similar, scaled = Neighbours.of(own), X / X.std(axis=0)
+    ours = po.results.Explanation(attributions=X**2, method="mine", points=X)
+    similar, scaled = Neighbours.of(ours), X / X.std(axis=0)
     for n in (0, 7, 19):
         distances = np.linalg.norm(scaled - scaled[n], axis=1)
         assert similar.nearest(n) == np.argsort(distances)[1]
@@ -172,11 +172,13 @@ def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_lo
         + 0.1 * po.Sparsity()
         + po.PairwiseRobustness(po.graphs.chain_graph(12))
     )
-    found = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})
-    kept = found.ends.shares(found.knee().losses)["gradient_matching"]
-    document = found.document()
-    assert document.title.startswith(f"At the knee: {100.0 * kept:.0f} % as faithful")
-    (explorer,) = explorers(found)
+    outcome = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})
+    retained = outcome.ends.shares(outcome.knee().losses)["gradient_matching"]
+    document = outcome.document()
+    assert document.title.startswith(
+        f"At the knee: {100.0 * retained:.0f} % as faithful"
+    )
+    (explorer,) = explorers(outcome)
     assert explorer.front_path.axes == ("gradient_matching", "pairwise_robustness")
     # no exact front: the slider goes from each of three optima to the next
     assert json.loads(explorer.data)["path"]["steps"] == 1
@@ -208,8 +210,8 @@ def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
         h = np.append(1.0, 1.0 / (1.0 + path["weights"][index] * theta))
         for row in rows:
             shown = h @ np.array(row["z"])
-            own = one.attributions[int(row["name"])]
-            np.testing.assert_allclose(shown, own, atol=1e-6 * size)
+            ours = one.attributions[int(row["name"])]
+            np.testing.assert_allclose(shown, ours, atol=1e-6 * size)
         for loss in path["losses"]:
             name = loss["name"].removeprefix("loss ")
             assert loss["values"][index] == one.losses[name]
@@ -219,33 +221,33 @@ def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
             assert value == pytest.approx(one.losses[name], rel=1e-6, abs=1e-9)
 
 
-def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
+def many_rows():
     Z = RNG.normal(size=(500, 30))
     robust = po.PairwiseRobustness(po.graphs.knn_graph(Z, 8))
     objective = po.GradientMatching(np.tanh(Z)) + robust
-    curve = po.sweep(objective, {robust.name: np.logspace(-2, 1, 12)})
-    curve.to_html(tmp_path / "page.html")
-    size = (tmp_path / "page.html").stat().st_size
-    assert 300_000 < size < 2_000_000
+    return po.sweep(objective, {robust.name: np.logspace(-2, 1, 12)})
 
 
-def test_wide_tables_with_long_names_and_values_are_below_two_megabytes(tmp_path):
+def wide_rows():
     Z = RNG.normal(size=(500, 120))
     names = [f"answer {j} in a survey of many questions" for j in range(120)]
     words = dict.fromkeys(names[:40], ("an answer of forty letters or some more",))
-    codes = np.where(np.arange(120) < 40, 0.0, Z)
-    wide = po.results.Explanation(
+    return po.results.Explanation(
         attributions=Z,
         method="mine",
-        points=codes,
+        points=np.where(np.arange(120) < 40, 0.0, Z),
         categories=words,
         labels=Labels(features=tuple(names)),
     )
-    wide.to_html(tmp_path / "page.html")
-    assert 500_000 < (tmp_path / "page.html").stat().st_size < 2_000_000
 
 
-def test_an_audit_shows_a_row_beside_exact_values_and_a_list_of_prices():
+@pytest.mark.parametrize("make", [many_rows, wide_rows])
+def test_pages_of_large_results_are_below_two_megabytes(make, tmp_path):
+    make().to_html(tmp_path / "page.html")
+    assert 300_000 < (tmp_path / "page.html").stat().st_size < 2_000_000
+
+
+def test_an_audit_shows_a_row_with_exact_values_and_a_list_of_prices():
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(40, 3))
     model = RandomForestRegressor(10, random_state=0).fit(Z, Z[:, 0] * Z[:, 1])
@@ -321,11 +323,13 @@ def slipped():
     )
 
 
-def test_a_sentence_that_was_said_is_not_said_again():
-    said = [Finding("So it is.", "proved"), Finding("So it is.", "proved")]
-    asked = Finding("So it is.", "proved", "Is it?", "yes")
-    chapters = [Chapter("Other", said, "Again."), Chapter("Emptied", said)]
-    page = page_of([Document(title="One", blocks=[asked], chapters=lambda: chapters)])
+def test_a_page_repeats_no_sentence():
+    statement = [Finding("So it is.", "proved"), Finding("So it is.", "proved")]
+    requested = Finding("So it is.", "proved", "Is it?", "yes")
+    chapters = [Chapter("Other", statement, "Again."), Chapter("Emptied", statement)]
+    page = page_of(
+        [Document(title="One", blocks=[requested], chapters=lambda: chapters)]
+    )
     assert page.count("So it is.") == 1
     assert "Emptied" not in page
 
@@ -335,8 +339,10 @@ def test_each_sentence_of_an_audit_and_of_an_explanation_stands_once(slipped, be
         document, text = result.document(), page_text(result)
         every = [document, *document.chapters()]
         blocks = [block for part in every for block in part.blocks]
-        said = [x.sentence for x in (*blocks, *document.trust) if type(x) is Finding]
-        for sentence in set(map(minus, said)):
+        statement = [
+            x.sentence for x in (*blocks, *document.trust) if type(x) is Finding
+        ]
+        for sentence in set(map(minus, statement)):
             plain = re.sub(r"\s+", " ", sentence.replace(" %", "\xa0%"))[1:]
             if result is best and plain.startswith("arget"):
                 continue  # the settings have the rest of it
@@ -363,13 +369,13 @@ def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slippe
     assert again.answer == "pass"
 
 
-def test_the_page_has_every_value_beside_the_exact_one(slipped):
+def test_the_page_has_every_value_with_the_exact_one(slipped):
     (title,) = (x for x in chapters_of(slipped) if x.startswith("Every"))
     table = table_of(chapters_of(slipped)[title])
     assert table.shape == (30, 3)
-    own, exact = table.loc["7", "a"].split("\xa0/ ")
+    ours, exact = table.loc["7", "a"].split("\xa0/ ")
     assert exact.endswith("✗")
-    numbers = [float(x.strip("✗ ").replace("−", "-")) for x in (own, exact)]
+    numbers = [float(x.strip("✗ ").replace("−", "-")) for x in (ours, exact)]
     expected = [slipped.explanation.attributions[7, 0], slipped.exact[7, 0]]
     np.testing.assert_allclose(numbers, expected, rtol=1e-3)
     assert table.map(lambda cell: "✗" in cell).to_numpy().sum() == 1
@@ -384,9 +390,9 @@ def test_wide_tables_have_the_largest_values_of_each_row_and_the_sum_of_others()
     assert len(table) == 12 * 11
     last = table.loc["0"].iloc[-1]
     assert last["column"] == "4 others, their sum"
-    own = audit.explanation.attributions[0]
-    rest = np.sort(np.abs(own))[:4]
-    small = own[np.isin(np.abs(own), rest)].sum()
+    ours = audit.explanation.attributions[0]
+    rest = np.sort(np.abs(ours))[:4]
+    small = ours[np.isin(np.abs(ours), rest)].sum()
     assert float(last["audited"].replace("−", "-")) == pytest.approx(small, rel=1e-3)
 
 
@@ -411,19 +417,24 @@ def test_a_record_names_versions_and_tables_and_other_tables_have_other_digests(
     assert {"scikit-learn", "Python"} <= record.versions.keys()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
     text = page_text(slipped)
-    for told in (record.date, *record.digests.values(), "Signature", "For its review"):
-        assert told in text
+    for reported in (
+        record.date,
+        *record.digests.values(),
+        "Signature",
+        "For its review",
+    ):
+        assert reported in text
     slipped.save(tmp_path / "audit.npz")
     again = po.results.Audit.load(tmp_path / "audit.npz")
     assert (again.record, again.decision) == (record, slipped.decision)
     table = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", "y"]})
     others = [table.rename(columns={"b": "c"}), table[::-1], table.assign(b="x")]
     of = po.results.Record.of
-    told = {of(X=x).digests["X"] for x in (table, table.copy(), *others)}
-    assert len(told) == 4
+    reported = {of(X=x).digests["X"] for x in (table, table.copy(), *others)}
+    assert len(reported) == 4
 
 
-def test_a_booster_has_a_digest_of_its_own():
+def test_a_booster_has_a_digest():
     lightgbm = pytest.importorskip("lightgbm")
     rows = np.random.default_rng(6).normal(size=(60, 2))
     models = [
@@ -435,20 +446,13 @@ def test_a_booster_has_a_digest_of_its_own():
     assert one.versions["lightgbm"] == lightgbm.__version__
 
 
-def test_the_proof_of_a_card_stands_as_proved(best):
-    kinds = {x.sentence: x.basis for x in best.certain().document().trust}
-    (proved,) = (kind for text, kind in kinds.items() if text.startswith("proved"))
-    assert proved == "proved"
-    assert "estimated" not in kinds.values()
-
-
-def test_contributions_stand_beside_those_that_they_are_near_to():
+def test_contributions_are_listed_with_their_targets():
     rows = pd.DataFrame(np.random.default_rng(8).normal(size=(25, 3)))
     model = RandomForestRegressor(10, random_state=0).fit(rows, rows[0] * rows[1])
-    found = po.explain(model, rows, data=rows)
-    chapters = chapters_of(found)
+    outcome = po.explain(model, rows, data=rows)
+    chapters = chapters_of(outcome)
     table = table_of(chapters["Every optimized value compared with the exact one"])
     assert len(table) == len(table_of(chapters["Row by row"])) == 25
-    own, exact = (float(x.replace("−", "-")) for x in table.iloc[3, 1].split("/"))
-    assert own == pytest.approx(found.attributions[3, 1], rel=1e-3)
-    assert exact == pytest.approx(found.contributions[3, 1], rel=1e-3)
+    ours, exact = (float(x.replace("−", "-")) for x in table.iloc[3, 1].split("/"))
+    assert ours == pytest.approx(outcome.attributions[3, 1], rel=1e-3)
+    assert exact == pytest.approx(outcome.contributions[3, 1], rel=1e-3)

@@ -117,9 +117,9 @@ def test_numbers_are_those_of_their_definitions():
     assert robust.weighted_signs == pytest.approx(expected, rel=1e-12)
     overlaps, ranks = [], []
     for n in range(len(W)):
-        own = set(np.argsort(-np.abs(W[n]))[:2])
+        ours = set(np.argsort(-np.abs(W[n]))[:2])
         tops = [set(np.argsort(-np.abs(V[n]))[:2]) for V in others]
-        overlaps.append(min(len(own & top) / len(own | top) for top in tops))
+        overlaps.append(min(len(ours & top) / len(ours | top) for top in tops))
         ranks.append(min(kendalltau(abs(W[n]), abs(V[n])).statistic for V in others))
     assert robust.top == pytest.approx(np.mean(overlaps), rel=1e-12)
     assert robust.ranks == pytest.approx(np.mean(ranks), rel=1e-12)
@@ -158,9 +158,9 @@ def test_other_seeds_are_as_far_apart_as_two_estimates():
     target = drawn(8, 1.0)
     moved = target.values + math.sqrt(2 / 7) * (target.blocks - target.values)
     same = (np.sign(moved) == np.sign(target.values)).all(axis=0)
-    found = one(po.solve(1.0 * po.GradientMatching(target)).stability(), "draws")
-    assert found.signs == pytest.approx(same.mean(), rel=1e-12)
-    assert found.signs < 1.0
+    outcome = one(po.solve(1.0 * po.GradientMatching(target)).stability(), "draws")
+    assert outcome.signs == pytest.approx(same.mean(), rel=1e-12)
+    assert outcome.signs < 1.0
     variance = np.mean((moved - target.values) ** 2)
     # 96 squares with 7 degrees for each entry: 0.25 to within 5 · 0.25 √(2/84)
     assert abs(variance - 0.25) < 5 * 0.25 * math.sqrt(2 / 84)
@@ -215,12 +215,12 @@ def tau_by_all_pairs(w, v):
     """Kendall's τ_b as it is defined: over all pairs of columns that are there."""
     there = ~np.isnan(w)
     w, v = np.abs(w[there]), np.abs(v[there])
-    own = np.sign(w[:, None] - w[None])
+    ours = np.sign(w[:, None] - w[None])
     other = np.sign(v[:, None] - v[None])
-    ordered = (own**2).sum() * (other**2).sum()
+    ordered = (ours**2).sum() * (other**2).sum()
     if ordered == 0.0:
-        return float(not own.any() and not other.any())
-    return float((own * other).sum() / np.sqrt(ordered))
+        return float(not ours.any() and not other.any())
+    return float((ours * other).sum() / np.sqrt(ordered))
 
 
 def tied_rows(rng, n_columns):
@@ -258,30 +258,32 @@ def mine(attributions):
     return po.results.Explanation(attributions=attributions, method="mine")
 
 
-def near(number):
+def close(number):
     return pytest.approx(number, abs=1e-9)
 
 
 def test_shares_and_differences_are_the_golden_ones():
     shares = po.solve(objective()).shares()
-    assert shares.retained[MATCHING] == near(KEPT)
+    assert shares.retained[MATCHING] == close(KEPT)
     removed = {ROBUST: ROUGHNESS_REMOVED, SMOOTH: SMOOTHNESS_REMOVED}
-    assert shares.removed == near(removed)
-    assert shares.differences[ROBUST] == near(DIFFERENCE)
-    assert shares.target_differences[ROBUST] == near(TARGET_DIFFERENCE)
+    assert shares.removed == close(removed)
+    assert shares.differences[ROBUST] == close(DIFFERENCE)
+    assert shares.target_differences[ROBUST] == close(TARGET_DIFFERENCE)
     assert shares.target_rms == pytest.approx(np.sqrt((G**2).mean()), rel=1e-14)
     best = po.solve(objective(c=0.0))  # a loss without weight has no share
     shares = best.shares()
-    assert shares.retained[MATCHING] == near(ROBUST_ALONE["kept"])
-    assert shares.removed[ROBUST] == near(ROBUST_ALONE["removed"])
-    assert shares.differences[ROBUST] == near(ROBUST_ALONE_DIFFERENCE)
+    assert shares.retained[MATCHING] == close(ROBUST_ALONE["kept"])
+    assert shares.removed[ROBUST] == close(ROBUST_ALONE["removed"])
+    assert shares.differences[ROBUST] == close(ROBUST_ALONE_DIFFERENCE)
     assert math.isnan(shares.removed[SMOOTH])
     # the card says first what is kept and removed
     lines = str(shares).splitlines()
-    kept, removed = (100 * ROBUST_ALONE[key] for key in ("kept", "removed"))
-    both = f"{kept:.1f} % of faithfulness retained, {removed:.1f} % of {ROBUST} removed"
+    remains, removed = (100 * ROBUST_ALONE[key] for key in ("kept", "removed"))
+    both = (
+        f"{remains:.1f} % of faithfulness retained, {removed:.1f} % of {ROBUST} removed"
+    )
     assert lines[0] == both  # of smoothness no share is defined
-    assert lines[3].split()[:3] == [MATCHING, f"{kept:.1f}", "%"]
+    assert lines[3].split()[:3] == [MATCHING, f"{remains:.1f}", "%"]
     assert lines[5].split()[:2] == [SMOOTH, "–"]
 
 
@@ -289,8 +291,8 @@ def test_shares_and_differences_are_the_golden_ones():
 def test_the_ends_of_the_curve_keep_all_and_nothing(sums):
     for factor, least in ((1e-9, 0.0), (1e9, 1.0)):
         best = po.solve(objective(0.5 * factor, 0.25 * factor), subject_to=sums)
-        kept, removed = best.shares().retained, best.shares().removed
-        assert kept == pytest.approx({MATCHING: 1.0 - least}, abs=1e-6)
+        remains, removed = best.shares().retained, best.shares().removed
+        assert remains == pytest.approx({MATCHING: 1.0 - least}, abs=1e-6)
         assert removed == pytest.approx({ROBUST: least, SMOOTH: least}, abs=1e-6)
 
 
@@ -334,16 +336,16 @@ OTHERS = {
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize("faithful", FAITHFUL)
-def test_nothing_is_kept_where_the_others_are_zero(faithful, others):
+def test_nothing_is_retained_where_the_others_are_zero(faithful, others):
     loss = FAITHFUL[faithful]
     whole = sum(OTHERS[others], start=1.0 * loss)
-    kept = mine(0.3 * G).shares(whole).retained[loss.name]
+    remains = mine(0.3 * G).shares(whole).retained[loss.name]
     least = farthest(loss, OTHERS[others])
     if least < 1e-9:  # two points per part, and three features: nothing is lost
-        assert kept == -math.inf
+        assert remains == -math.inf
     else:
         expected = 1.0 - loss.value(0.3 * G) / least
-        assert kept == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        assert remains == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_largest_differences_are_shared_as_differences():
@@ -359,7 +361,7 @@ def test_largest_differences_are_shared_as_differences():
     assert turned.removed[ROBUST] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
+def test_sparsity_is_a_share_of_the_sum():
     sparse = po.GradientMatching(G) + 1.0 * po.Sparsity()
     best = po.solve(sparse)
     shares, W = best.shares(), best.attributions
@@ -370,12 +372,12 @@ def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
     # with sums of rows they are not known
     assert math.isnan(po.solve(sparse, subject_to=SUMS).shares().retained[MATCHING])
 
-    class Own(po.losses.PropertyLoss):
+    class Mine(po.losses.PropertyLoss):
         name = "own"
         map = FAITHFUL["function"].map
         penalty = po.Sparsity().penalty
 
-    shares = mine(G).shares(po.GradientMatching(G) + Own())
+    shares = mine(G).shares(po.GradientMatching(G) + Mine())
     assert math.isnan(shares.retained[MATCHING])
     assert shares.removed["own"] == pytest.approx(0.0, abs=1e-12)
 

@@ -62,7 +62,7 @@ WORDS = {
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.TrivialObjectiveWarning")
-def test_what_is_known_of_a_target_is_said():
+def test_targets_are_described_in_words():
     for words, solve in WORDS.items():
         best = solve()
         assert best.target.in_words() == words.rstrip()
@@ -95,7 +95,7 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert "inf %" in error.in_words()
 
 
-def test_beside_other_losses_and_bounds_it_is_at_most_so():
+def test_with_other_losses_and_bounds_the_error_is_an_upper_bound():
     matching = po.GradientMatching(DRAWN)
     for best in (
         solved(DRAWN, 0.1 * po.Sparsity()),
@@ -239,12 +239,12 @@ def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
         K = DrawCovariance(part(), some).gram(A, WEIGHTS)
         return np.trace(K) / (B * (len(some) - 1))
 
-    own = TargetError.of_gram(DrawCovariance(part(), blocks).gram(A, WEIGHTS))
+    ours = TargetError.of_gram(DrawCovariance(part(), blocks).gram(A, WEIGHTS))
     left_out = [excess(np.delete(blocks, b, axis=0)) for b in range(B)]
-    assert own.value == pytest.approx(excess(blocks), rel=1e-12)
+    assert ours.value == pytest.approx(excess(blocks), rel=1e-12)
     spread = np.sqrt((B - 1) * np.var(left_out))
-    assert own.spread == pytest.approx(spread, rel=1e-9)
-    assert own.n_blocks == B
+    assert ours.spread == pytest.approx(spread, rel=1e-9)
+    assert ours.n_blocks == B
 
 
 def gaussian_gram(rng, roots, n_blocks=B):
@@ -316,17 +316,17 @@ def test_large_graphs_have_the_errors_of_small_ones(monkeypatch):
     assert all(point.target.value > 0.0 for point in points)
 
 
-def test_estimates_are_near_the_truth_where_errors_of_rows_go_together():
+def test_estimates_are_close_to_the_truth_for_correlated_errors():
     forests, strength = ForestCase("diabetes"), 5.0
     targets = [forests.drawn(seed) for seed in range(8)]
-    found = [po.solve(forests.objective(target, strength)) for target in targets]
-    true = sum(forests.true_excess(best.attributions, strength) for best in found)
-    estimated = sum(best.target.value for best in found)
+    outcome = [po.solve(forests.objective(target, strength)) for target in targets]
+    true = sum(forests.true_excess(best.attributions, strength) for best in outcome)
+    estimated = sum(best.target.value for best in outcome)
     assert 0.6 <= estimated / true <= 1.6  # a prototype gave .98
     exact = po.solve(forests.objective(forests.exact, strength)).attributions
-    assert found[0].target.n_blocks == 10
+    assert outcome[0].target.n_blocks == 10
     t = 2.262157  # of nine degrees of freedom, 97.5 %
-    covered = [np.abs(x.attributions - exact) <= t * x.standard_errors for x in found]
+    covered = [np.abs(x.attributions - exact) <= t * x.standard_errors for x in outcome]
     assert 0.90 <= np.mean(covered) <= 0.98
 
 

@@ -37,7 +37,7 @@ def compared(problem):
     if problem.shape[0] > 25 or problem.limits:
         return []
     program = Program(problem.objective.losses)
-    return [name for name, own in SOLVERS.items() if own.refusal(program) is None]
+    return [name for name, ours in SOLVERS.items() if ours.refusal(program) is None]
 
 
 def slack(explanation):

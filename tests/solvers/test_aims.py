@@ -14,7 +14,7 @@ import propopt as po
 MATCHING, LOCAL = LOSSES["gradient l2"], LOSSES["function, local"]
 ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
 SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
-BESIDE = po.PairwiseRobustness(ROBUST.graph, offset=np.sin(G), name="offset")
+COMBINED = po.PairwiseRobustness(ROBUST.graph, offset=np.sin(G), name="offset")
 MEAN = np.broadcast_to(G.mean(axis=0), SHAPE)  # costs robustness nothing
 TOTALS = [po.losses.Completeness(G.sum(axis=1) + 1.0)]
 
@@ -23,7 +23,7 @@ def optimum(objective, *bounds):
     return reference_optimum(po.losses.Objective.of(objective), SHAPE, bounds)
 
 
-def near(value):
+def close(value):
     return pytest.approx(value, rel=2e-6)
 
 
@@ -35,14 +35,14 @@ SHARES = {
     "three": (1.0 * MATCHING, {ROBUST: 0.4, SMOOTH: 0.3, SPARSE: 0.2}),
     "nearly all": (1.0 * MATCHING, {ROBUST: 0.999}),
     "all": (1.0 * MATCHING, {ROBUST: 1.0}),
-    "offset": (MATCHING + BESIDE, {BESIDE: 0.5}),
+    "offset": (MATCHING + COMBINED, {COMBINED: 0.5}),
 }
 
 
 @pytest.mark.parametrize(("objective", "shares"), SHARES.values(), ids=SHARES)
 def test_shares_are_limits_between_the_ends(objective, shares):
-    asked = {loss: f"-{100 * share:g}%" for loss, share in shares.items()}
-    best = po.solve(objective, aim=asked)
+    requested = {loss: f"-{100 * share:g}%" for loss, share in shares.items()}
+    best = po.solve(objective, aim=requested)
     limits = {loss: (1 - share) * loss.value(G) for loss, share in shares.items()}
     rest = sum(c * loss for c, loss in objective.terms if loss not in shares)
     assert best.certificate.holds(1e-6)
@@ -53,14 +53,14 @@ def test_shares_are_limits_between_the_ends(objective, shares):
     assert best.parameters["aim"].startswith(f"{next(iter(shares)).name} ")
 
 
-def test_faithfulness_and_largest_differences_have_their_own_ends():
+def test_ends_of_faithfulness_and_of_largest_differences():
     far = MATCHING.value(MEAN)
     best = po.solve(MATCHING + ROBUST, aim={"gradient_matching": "-80%"})
-    assert best.losses["gradient_matching"] == near(0.2 * far)
-    assert best.objective == near(optimum(1.0 * ROBUST, 0.2 * far >= MATCHING))
+    assert best.losses["gradient_matching"] == close(0.2 * far)
+    assert best.objective == close(optimum(1.0 * ROBUST, 0.2 * far >= MATCHING))
     assert best.shares().retained == {"gradient_matching": pytest.approx(0.8, abs=1e-6)}
     best = po.solve(MATCHING + LARGEST, aim={LARGEST.name: "-50%"})
-    assert best.losses[LARGEST.name] == near(0.25 * LARGEST.value(G))
+    assert best.losses[LARGEST.name] == close(0.25 * LARGEST.value(G))
     assert best.shares().removed[LARGEST.name] == pytest.approx(0.5, abs=1e-6)
 
 
@@ -72,11 +72,11 @@ def test_where_rows_add_up_the_removable_part_is_shared():
     solve_tightly(least)
     best = po.solve(MATCHING + ROBUST, aim={ROBUST.name: "-50%"}, subject_to=TOTALS)
     half = (ROBUST.value(complete) + least.value) / 2
-    assert best.losses[ROBUST.name] == near(half)
+    assert best.losses[ROBUST.name] == close(half)
     limits = [*sums, ROBUST.expression(W) <= half]
     program = cp.Problem(cp.Minimize(MATCHING.expression(W)), limits)
     solve_tightly(program)
-    assert best.objective == near(program.value)
+    assert best.objective == close(program.value)
 
 
 ORDERS = {
@@ -111,9 +111,9 @@ def test_order_is_a_chain_of_programs(objective, order, within):
         value = optimum(sum(c * loss for c, loss in rest), *limits)
         assert best.objective == pytest.approx(value, rel=1e-5)
     else:
-        assert best.objective == near(MATCHING.value(MEAN))
-    told = [best.parameters[f"limit.{bound.loss.name}"] for bound in limits]
-    assert told == pytest.approx([b.limit for b in limits], rel=1e-5, abs=1e-7)
+        assert best.objective == close(MATCHING.value(MEAN))
+    reported = [best.parameters[f"limit.{bound.loss.name}"] for bound in limits]
+    assert reported == pytest.approx([b.limit for b in limits], rel=1e-5, abs=1e-7)
 
 
 BOXES = {
@@ -122,7 +122,7 @@ BOXES = {
     "all": (MATCHING + ROBUST, {MATCHING: (0.5, 2.0), ROBUST: (0.1, 1.0)}),
     "sizes": (MATCHING + ROBUST, {ROBUST: (0.1, 1.0), SPARSE: (0.1, 2.0)}),
     "largest": (MATCHING + LARGEST, {LARGEST: (0.1, 2.0)}),
-    "offset": (MATCHING + BESIDE, {BESIDE: (0.1, 2.0)}),
+    "offset": (MATCHING + COMBINED, {COMBINED: (0.1, 2.0)}),
     "not unique": (1.0 * LOCAL + SPARSE, {SPARSE: (0.1, 5.0)}),
 }
 
@@ -141,14 +141,16 @@ def test_least_regret_over_a_grid_of_weights(objective, box):
         whole.with_weights(dict(zip([x.name for x in box], c, strict=True)))
         for c in itertools.product(*axes)
     ]
-    own = [optimum(row) for row in rows]
-    found = [row.value(best.attributions) - F for row, F in zip(rows, own, strict=True)]
-    size = 1e-6 * max(own)
-    assert max(found) == pytest.approx(regret, abs=size)
+    ours = [optimum(row) for row in rows]
+    result = [
+        row.value(best.attributions) - F for row, F in zip(rows, ours, strict=True)
+    ]
+    size = 1e-6 * max(ours)
+    assert max(result) == pytest.approx(regret, abs=size)
     W, t = cp.Variable(SHAPE), cp.Variable()
     limits = [
         row.expression(W) - F <= t
-        for row, F in list(zip(rows, own, strict=True))
+        for row, F in list(zip(rows, ours, strict=True))
         if row.coefficients.any()
     ]
     program = cp.Problem(cp.Minimize(t), limits)
@@ -171,14 +173,16 @@ def test_the_knee_is_farthest_from_the_chord_of_a_dense_grid(objective):
         rest = sum(c * losses[loss.name] for c, loss in others)
         return (1 - losses[first.name] / A - rest / B) / np.sqrt(2)
 
-    told, most = (best.parameters[k] for k in ("distance from the chord", "at most"))
-    assert told == pytest.approx(distance(best.losses), rel=1e-9)
-    assert told <= most <= told + 1e-9
+    reported, most = (
+        best.parameters[k] for k in ("distance from the chord", "at most")
+    )
+    assert reported == pytest.approx(distance(best.losses), rel=1e-9)
+    assert reported <= most <= reported + 1e-9
     grid = [
         distance(po.solve(objective.with_weights({first.name: rate})).losses)
         for rate in np.geomspace(0.05, 100.0, 200)
     ]
     assert max(grid) <= most + 1e-12
-    assert max(grid) == pytest.approx(told, abs=2e-4)
+    assert max(grid) == pytest.approx(reported, abs=2e-4)
     rates = [best.weights[name] / c for name, (c, _) in zip(names, others, strict=True)]
     assert rates == pytest.approx([best.weights[first.name] * A / B] * len(rates))

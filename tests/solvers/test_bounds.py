@@ -73,8 +73,8 @@ def test_infeasible_bound_names_the_smallest_attainable_value(first, others):
     objective = 1.0 * po.GradientMatching(-G, name="other")
     with pytest.raises(Infeasible) as raised:
         po.solve(objective, subject_to=[bound, *rest])
-    beside = ", ".join(map(repr, rest)) or "no other bound"
-    sentence = f"{bound} cannot hold: under {beside} the smallest attainable value of "
+    named = ", ".join(map(repr, rest)) or "no other bound"
+    sentence = f"{bound} cannot hold: under {named} the smallest attainable value of "
     sentence += f"{bound.loss.name} is "
     assert sentence in str(raised.value)
     number = str(raised.value).split(sentence)[1].split(";")[0]
@@ -157,7 +157,7 @@ def test_a_limit_of_zero_has_its_trivial_answer_with_proof(name):
 
 
 STEPS = po.losses.MaxDifferenceRobustness(po.graphs.chain_graph(N), name="steps")
-BESIDE = {
+COMBINED = {
     "smoothness": MATCHING + 0.5 * SMOOTHNESS,
     "another graph": MATCHING + 0.5 * FAR,
     "sparsity": MATCHING + 2.0 * sparsity,
@@ -167,9 +167,9 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("bounded", [ROBUSTNESS, SMOOTHNESS], ids=["points", "feats"])
-@pytest.mark.parametrize("name", BESIDE)
-def test_other_losses_beside_a_limit_of_zero_agree_with_cvxpy(name, bounded):
-    objective = BESIDE[name]
+@pytest.mark.parametrize("name", COMBINED)
+def test_other_losses_with_a_limit_of_zero_agree_with_cvxpy(name, bounded):
+    objective = COMBINED[name]
     if bounded.name in objective.weights:
         return  # one loss cannot be both
     best = po.solve(objective, subject_to=[bounded <= 0])
@@ -181,16 +181,16 @@ def test_other_losses_beside_a_limit_of_zero_agree_with_cvxpy(name, bounded):
 
 
 @pytest.mark.parametrize("bound", [SMOOTHNESS <= 0.5, sparsity <= 200.0])
-def test_another_bound_holds_beside_a_limit_of_zero(bound):
+def test_another_bound_holds_with_a_limit_of_zero(bound):
     best = po.solve(1.0 * MATCHING, subject_to=[ROBUSTNESS <= 0, bound])
     assert is_proven(best)
     assert best.losses[bound.loss.name] == pytest.approx(bound.limit, rel=1e-6)
     assert np.isfinite(best.multipliers[bound.loss.name])
-    for own in np.unique(LABELS):
-        assert (np.ptp(best.attributions[own == LABELS], axis=0) == 0.0).all()
+    for ours in np.unique(LABELS):
+        assert (np.ptp(best.attributions[ours == LABELS], axis=0) == 0.0).all()
 
 
-def test_faithfulness_is_bounded_beside_a_limit_of_zero():
+def test_faithfulness_is_bounded_with_a_limit_of_zero():
     tight = MATCHING <= LEAST + 1.0
     best = po.solve(1.0 * SMOOTHNESS, subject_to=[ROBUSTNESS <= 0, tight])
     assert is_proven(best)
@@ -307,10 +307,10 @@ def test_it_is_what_a_conic_solver_finds(seed, solver):
 
 
 def test_a_large_radius_leaves_the_target_and_none_the_optimum():
-    kept = golden(target_radius=100.0)
-    assert kept.parameters["kappa"] == 0.0
-    np.testing.assert_allclose(kept.attributions, golden_chains.G, atol=1e-12)
-    worst = kept.parameters
+    retained = golden(target_radius=100.0)
+    assert retained.parameters["kappa"] == 0.0
+    np.testing.assert_allclose(retained.attributions, golden_chains.G, atol=1e-12)
+    worst = retained.parameters
     assert worst["worst_case_lower_bound"] == pytest.approx(worst["worst_case"])
     free = golden(target_radius=0.0)
     assert free.parameters["kappa"] == 1.0

@@ -69,8 +69,8 @@ def test_curves_agree_and_their_excess_bounds_the_distance_to_the_optimum(X, G):
             for c in (0.0, 0.1, 10.0):
                 weights = np.array([1.0, b, c])
                 one, two = (x.measure(weights, 1e-9) for x in (exact, lanczos))
-                own, other = one.losses, two.losses
-                np.testing.assert_allclose(other, own, rtol=1e-6, atol=1e-12)
+                ours, other = one.losses, two.losses
+                np.testing.assert_allclose(other, ours, rtol=1e-6, atol=1e-12)
         weights = np.array([1.0, 30.0, 0.2])
         best = weights @ exact.measure(weights, 1e-9).losses
         for tolerance in (1e-1, 1e-2, 1e-4, 1e-8):
@@ -128,7 +128,7 @@ def test_products_with_whole_numbers_are_taken():
     np.testing.assert_array_equal(product, [2.0, -2.0])
 
 
-def test_gradients_that_are_constant_on_components_are_their_own_explanation(rng):
+def test_gradients_that_are_constant_on_components_do_not_change(rng):
     apart = po.graphs.graph_from_matrix(
         np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600)
     )
@@ -260,7 +260,7 @@ HEAVY = [
 
 @pytest.mark.parametrize(("solver", "n_points", "edge"), HEAVY)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
-def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, rng):
+def test_no_curve_claims_more_than_a_feasible_explanation(solver, n_points, edge, rng):
     S, G = heavy(rng, edge, n_points)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(
         po.graphs.graph_from_matrix(S)
@@ -268,14 +268,14 @@ def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, r
     for weight in (1e-2, 1.0, 1e2):
         weights = np.array([1.0, weight])
         value, excess = optimum(objective, solver, weights, tolerance=1e-6)
-        known = with_equal_ends(S, G, weight)
-        assert value - excess <= known * (1 + 1e-9)
+        reference = with_equal_ends(S, G, weight)
+        assert value - excess <= reference * (1 + 1e-9)
         # the heavy edge forces its ends together: nothing much better is possible
-        assert value + excess >= known * (1 - 1e-2 / edge - 1e-9)
+        assert value + excess >= reference * (1 - 1e-2 / edge - 1e-9)
         if solver.name == "spectral" and edge > 1e6:  # it sees past the edge
             value, excess = optimum(objective, solver, weights)
-            assert value == pytest.approx(known, rel=1e-12 + 1e-2 / edge)
-            assert excess <= 1e-11 * known
+            assert value == pytest.approx(reference, rel=1e-12 + 1e-2 / edge)
+            assert excess <= 1e-11 * reference
 
 
 def test_what_a_heavy_edge_hides_is_announced(rng):
@@ -285,11 +285,11 @@ def test_what_a_heavy_edge_hides_is_announced(rng):
     )
     with pytest.warns(UncertifiedWarning, match="certified gap"):
         result = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
-    known = with_equal_ends(S, G, 1.0)
+    reference = with_equal_ends(S, G, 1.0)
     (point,) = result.optimized
     assert point.gap > 1e-6
-    assert point.certificate.lower_bound <= known * (1 + 1e-9)
-    assert point.objective >= known * (1 - 1e-9)
+    assert point.certificate.lower_bound <= reference * (1 + 1e-9)
+    assert point.objective >= reference * (1 - 1e-9)
 
 
 NAMES, ROWS = ("age", "dose"), tuple("pqrstuvwx")
@@ -317,7 +317,7 @@ def solved(monkeypatch):
 
 
 @each_curve
-def test_everything_but_attributions_is_known_without_solving(solver, solved):
+def test_everything_but_attributions_is_available_without_solving(solver, solved):
     curve = po.sweep(OBJECTIVE, THREE, solver=solver, tolerance=1e-4)
     curve.to_frame()
     curve.front()
@@ -466,8 +466,8 @@ def test_a_closed_form_that_is_slightly_wrong_fails(mistake, problem, monkeypatc
     wrong = po.sweep(problem, WEIGHTS, solver="spectral")
     with pytest.warns(UncertifiedWarning, match="these losses count"):
         wrong.prove()
-    for place in (0, 2, 4, 6, 8):
-        point, best = wrong.optimized[place], right.optimized[place]
+    for position in (0, 2, 4, 6, 8):
+        point, best = wrong.optimized[position], right.optimized[position]
         assert point.certificate.kind == "strong convexity"
         assert point.certificate.lower_bound <= best.objective * (1 + 1e-12)
         assert point.objective >= best.objective * (1 - 1e-12)
@@ -490,7 +490,7 @@ def test_curves_that_are_right_are_proved_at_five_points_without_a_word(problem)
     po.TradeOffs(optimized=(), baselines=(), losses=("sparsity",)).prove()  # of nothing
 
 
-def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
+def test_a_missing_excess_is_detected(rng, monkeypatch):
     """With an excess of zero the curve of a heavy edge would claim what is wrong."""
     S, G = heavy(rng, 1e13, 200)
     robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
@@ -545,9 +545,11 @@ def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys)
     problem, curve = run(tmp_path)
     assert "these losses count" in capsys.readouterr().err
     written = read_csv(tmp_path / "cubic.csv")
-    for place in (0, 2, 4, 6, 8):
-        losses = problem.objective.breakdown(curve.optimized[place].attributions)
-        assert written["loss.gradient_matching"][place] == losses["gradient_matching"]
+    for position in (0, 2, 4, 6, 8):
+        losses = problem.objective.breakdown(curve.optimized[position].attributions)
+        assert (
+            written["loss.gradient_matching"][position] == losses["gradient_matching"]
+        )
 
 
 def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):

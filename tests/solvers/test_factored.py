@@ -1,7 +1,5 @@
 """Factors of the graph: long chains, large weights, and where Lanczos gives up."""
 
-import time
-
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -62,9 +60,9 @@ def test_losses_are_those_of_a_dense_solve(name, smooth):
         value = 0.5 * float(exact_optimum(G, 2.0 * weight * S, 6.0 * smooth * T))
         assert weights @ measured.losses == pytest.approx(value, rel=1e-9)
         assert measured.excess <= 1e-9 * value
-        own = [loss.value(curve.solve(weights, 1e-9).W) for loss in losses]
-        np.testing.assert_allclose(measured.losses, own, rtol=1e-6, atol=1e-12)
-        assert weights @ own == pytest.approx(value, rel=1e-9)
+        ours = [loss.value(curve.solve(weights, 1e-9).W) for loss in losses]
+        np.testing.assert_allclose(measured.losses, ours, rtol=1e-6, atol=1e-12)
+        assert weights @ ours == pytest.approx(value, rel=1e-9)
 
 
 def optimized(G, graph, weights):
@@ -75,8 +73,8 @@ def optimized(G, graph, weights):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_long_chains_at_large_weights_are_certified(offset):
     G, weights = walk(100_000), [1.0, 1e6, 1e8]
-    found = optimized(G + offset, po.graphs.chain_graph(100_000), weights)
-    for point, weight in zip(found, weights, strict=True):
+    result = optimized(G + offset, po.graphs.chain_graph(100_000), weights)
+    for point, weight in zip(result, weights, strict=True):
         assert point.solver == "factored"
         assert point.gap <= 1e-12
         assert point.attributions.shape == G.shape
@@ -95,14 +93,14 @@ def chain_optimum(G, weight):
     return float(((w - g) ** 2).sum() + 2.0 * weight * (np.diff(w) ** 2).sum())
 
 
-def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
+def test_a_wrong_factor_is_detected_by_the_excess(monkeypatch):
     robust = po.PairwiseRobustness(po.graphs.chain_graph(500))
     objective = po.GradientMatching(walk(500)) + robust
     best = po.solve(objective.with_weights({"pairwise_robustness": 10.0}))
     whole = Elimination.factor
     monkeypatch.setattr("propopt.solvers.factored.REFINEMENTS", 0)
     monkeypatch.setattr(
-        Elimination, "factor", lambda own, s, b: whole(own, s, 1.001 * b)
+        Elimination, "factor", lambda ours, s, b: whole(ours, s, 1.001 * b)
     )
     program = Program(objective.losses)
     measured = Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
@@ -178,14 +176,6 @@ def test_a_forest_has_no_fill(monkeypatch, graph):
     np.testing.assert_allclose(residual, 0.0, atol=rounding)
 
 
-def test_a_large_star_takes_no_time():
-    n = 50_000
-    elimination = Elimination.of(weighted_star(n).laplacian)
-    start = time.process_time()
-    elimination.factor(1.0, 1e6)
-    assert time.process_time() - start < 2.0  # minimum degree takes n²: 10 s
-
-
 def test_what_is_done_in_vain_costs_a_few_factors(monkeypatch):
     n = 20_000
     losses = (po.GradientMatching(walk(n)), po.PairwiseRobustness(tree(n)))
@@ -193,12 +183,12 @@ def test_what_is_done_in_vain_costs_a_few_factors(monkeypatch):
     solver = choose_curve_solver(Program(losses))
     assert solver.name == "krylov"
     assert solver.most_steps < 1_000
-    asked = []
+    requested = []
     solve = ShiftedSystem.solve
     monkeypatch.setattr(
         ShiftedSystem,
         "solve",
-        lambda self, *args: asked.append(self.most_steps) or solve(self, *args),
+        lambda self, *args: requested.append(self.most_steps) or solve(self, *args),
     )
     assert po.solve(objective, solver).gap <= 1e-6
-    assert asked == [solver.most_steps]
+    assert requested == [solver.most_steps]

@@ -31,7 +31,7 @@ each_program = pytest.mark.parametrize("name", SWEPT)
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def requested(monkeypatch):
     """How often each solver was asked, by the program and its own name."""
     counts = Counter()
 
@@ -60,26 +60,26 @@ def most(counts):
 
 
 @each_program
-def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, asked):
+def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, requested):
     po.solve(OBJECTIVES[name])
-    assert most(asked) == 1
-    asked.clear()
+    assert most(requested) == 1
+    requested.clear()
     curve = po.sweep(OBJECTIVES[name], {SWEPT[name]: np.geomspace(0.1, 1, 9)})
     assert [e.attributions.shape for e in curve.optimized] == 9 * [G.shape]
-    assert most(asked) == 1
+    assert most(requested) == 1
 
 
-def test_a_sweep_of_limits_asks_each_solver_at_most_once(asked):
+def test_a_sweep_of_limits_asks_each_solver_at_most_once(requested):
     limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
     po.sweep(1.0 * gradient, limits={robustness: limits})
-    assert most(asked) == 1
+    assert most(requested) == 1
 
 
-def test_what_a_limit_of_zero_leaves_is_offered_once(asked):
+def test_what_a_limit_of_zero_leaves_is_offered_once(requested):
     sparse = gradient + 0.1 * LOSSES["sparsity"]
     best = po.solve(sparse, subject_to=[robustness <= 0])
     assert best.solver.endswith(", restricted")
-    assert max(asked.values()) == 1
+    assert max(requested.values()) == 1
 
 
 @each_program

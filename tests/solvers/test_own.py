@@ -98,8 +98,8 @@ def test_clarabel_solves_once_for_attributions_and_duals(backend, solves, monkey
     monkeypatch.setattr(
         SolvingChain,
         "solve_via_data",
-        lambda chain, *given, **told: (
-            solved.append(chain.solver.name()) or solve(chain, *given, **told)
+        lambda chain, *given, **reported: (
+            solved.append(chain.solver.name()) or solve(chain, *given, **reported)
         ),
     )
     best = po.solve(CASES["linear"][0], subject_to=[positive], solver=backend)
@@ -136,11 +136,11 @@ def test_backends_of_cvxpy_are_proved_by_the_same_rule(backend):
 
 def perturbed(monkeypatch, change):
     """Clarabel's duals changed before they are checked."""
-    own = conic_bound.ConicProgram.bound
+    ours = conic_bound.ConicProgram.bound
     monkeypatch.setattr(
         conic_bound.ConicProgram,
         "bound",
-        lambda self, z, most: own(self, change(z), most),
+        lambda self, z, most: ours(self, change(z), most),
     )
 
 
@@ -166,9 +166,9 @@ def test_no_duals_prove_too_much(name, size, monkeypatch):
             break
     with monkeypatch.context() as context:  # a poor W has the same bound, and a gap
         worse = best.attributions + 0.1
-        found = po.proofs.certify(objective, worse, bounds=bounds)
-        assert found.lower_bound <= best.objective * (1 + 1e-9)
-        assert found.gap > 1e-3
+        result = po.proofs.certify(objective, worse, bounds=bounds)
+        assert result.lower_bound <= best.objective * (1 + 1e-9)
+        assert result.gap > 1e-3
 
 
 def members(rng, kind, alpha=0.3):
@@ -208,8 +208,8 @@ def test_duals_are_moved_into_their_cone(kind, rng):
         "p3d": [],
         "pnd": [],
     }
-    own = {"nonneg": 3, "soc": [3], "psd": [2], "exp": 1, "p3d": [0.3]}[kind]
-    dims = SimpleNamespace(**{**none, kind: own})
+    ours = {"nonneg": 3, "soc": [3], "psd": [2], "exp": 1, "p3d": [0.3]}[kind]
+    dims = SimpleNamespace(**{**none, kind: ours})
     empty, zero = sp.csr_array((3, 1)), np.zeros(1)
     program = conic_bound.ConicProgram(
         zero, zero, 0.0, empty, np.zeros(3), dims, zero, zero
@@ -231,8 +231,8 @@ def test_the_box_holds_what_it_says(name, rng):
     """Feasible points of a smaller objective are in the box, whichever they are."""
     objective, constraints = CASES[name]
     given = () if constraints is None else [constraints]
-    own, _ = split_constraints(given, ())
-    program = conic_bound.CustomProgram(objective, (), own)
+    ours, _ = split_constraints(given, ())
+    program = conic_bound.CustomProgram(objective, (), ours)
     best = po.solve(objective, subject_to=given)
     most = 2.0 * best.objective
     most /= program.unit
@@ -304,32 +304,32 @@ def test_files_say_what_holds(tmp_path):
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert loaded.gap == best.gap
     assert loaded.certificate == best.certificate
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, VERIFY, tmp_path / "best.npz"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stdout
-    assert "not derived: the bound, from duals of a conic program" in told.stdout
-    assert "not derived: gradient_matching" not in told.stdout  # its losses are
+    assert reported.returncode == 0, reported.stdout
+    assert "not derived: the bound, from duals of a conic program" in reported.stdout
+    assert "not derived: gradient_matching" not in reported.stdout  # its losses are
 
 
 def test_a_violation_is_reported():
     objective = gradient + robustness
     best = po.solve(objective, subject_to=[positive])
     free = po.solve(objective)
-    found = po.proofs.certify(objective, free, bounds=[positive])
+    result = po.proofs.certify(objective, free, bounds=[positive])
     excess = max(
         float(np.max(x.violation())) for x in positive(cp.Constant(free.attributions))
     )
-    assert found.violation >= 0.3 * excess / np.abs(free.attributions).max() > 0.01
-    assert not found.holds(1e-6)
+    assert result.violation >= 0.3 * excess / np.abs(free.attributions).max() > 0.01
+    assert not result.holds(1e-6)
     assert best.certificate.violation < 1e-8
     assert po.proofs.certify(best, objective, bounds=[positive]).holds(1e-6)
 
 
-def test_bounds_and_totals_stand_beside_constraints():
+def test_bounds_and_totals_combine_with_constraints():
     totals = po.losses.Completeness(G.sum(axis=1))
     best = po.solve(
         gradient + robustness, subject_to=[totals, lambda W: W[:, 0] >= -0.5]
@@ -346,7 +346,7 @@ def test_bounds_and_totals_stand_beside_constraints():
     assert same.attributions == pytest.approx(best.attributions, abs=1e-4)
 
 
-def test_values_of_own_losses(rng):
+def test_values_of_custom_losses(rng):
     W = rng.normal(size=(N, D))
     assert squares(W) == pytest.approx((W**2).sum(), rel=1e-14)
     objective = gradient + 0.5 * squares
@@ -394,11 +394,11 @@ def test_what_is_no_constraint_is_refused(constraint, words):
 
 
 def test_other_routes_refuse_by_name():
-    own = gradient + squares
+    ours = gradient + squares
     with pytest.raises(po.errors.Refused, match="is a cvxpy expression"):
-        po.sweep(own, {"squares": [1.0, 2.0]})
+        po.sweep(ours, {"squares": [1.0, 2.0]})
     with pytest.raises(po.errors.Refused, match="aim and target_radius"):
-        po.solve(own, aim={"squares": "-50%"})
+        po.solve(ours, aim={"squares": "-50%"})
     with pytest.raises(po.errors.Refused, match="spectral cannot solve this"):
         po.solve(gradient, "spectral", subject_to=[positive])
     with pytest.raises(po.errors.Refused, match=r"taken only by po\.solve"):
@@ -409,7 +409,7 @@ def test_other_routes_refuse_by_name():
         po.losses.Custom(cp.Constant(1.0))
 
 
-def test_parameters_of_cvxpy_in_own_programs():
+def test_parameters_of_cvxpy_in_custom_programs():
     p, limit = cp.Parameter(nonneg=True, value=0.5), cp.Parameter(value=0.2)
     constraint = [lambda W: W[:, 0] >= limit]
     best = po.solve(gradient + squares * p, subject_to=constraint)

@@ -207,7 +207,7 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(120, 2))
 T = RNG.normal(size=(120, 3))
 GRAPH = po.graphs.knn_graph(ROWS, 5)
-NEAR = po.PairwiseRobustness(GRAPH)
+CLOSE = po.PairwiseRobustness(GRAPH)
 LATTICE = po.graphs.LatticeGraph((12, 10))
 DESIGNS = RNG.normal(size=(120, 4, 3))
 RESIDUALS = np.sin(np.arange(480.0)).reshape(120, 4)
@@ -228,15 +228,17 @@ def largest(graph=GRAPH, aggregate="sum", norm="l2"):
     return po.losses.MaxDifferenceRobustness(graph, aggregate, norm)
 
 
-BESIDE = {
+COMBINED = {
     "max": lambda C, b: matching(C) + b * largest(aggregate="max"),
     "sum": lambda C, b: matching(C) + b * largest(),
     "sum, lattice": lambda C, b: matching(C) + b * largest(LATTICE),
     "sum, l1": lambda C, b: matching(C) + b * largest(norm="l1"),
-    "max and pairs": lambda C, b: matching(C) + b * largest(aggregate="max") + b * NEAR,
-    "function": lambda C, b: locally(C) + b * NEAR,
-    "function and gradient": lambda C, b: locally(C) + 0.1 * matching(C) + b * NEAR,
-    "gradient in l1": lambda C, b: po.GradientMatching(T + C, norm="l1") + b * NEAR,
+    "max and pairs": lambda C, b: (
+        matching(C) + b * largest(aggregate="max") + b * CLOSE
+    ),
+    "function": lambda C, b: locally(C) + b * CLOSE,
+    "function and gradient": lambda C, b: locally(C) + 0.1 * matching(C) + b * CLOSE,
+    "gradient in l1": lambda C, b: po.GradientMatching(T + C, norm="l1") + b * CLOSE,
     "smooth features": lambda C, b: (
         matching(C.max()) + b * largest() + b * po.Smoothness(po.graphs.chain_graph(3))
     ),
@@ -246,11 +248,11 @@ BESIDE = {
 @pytest.mark.sampled(27)
 @pytest.mark.parametrize("offset", [1e4, 1e5, 1e6])
 @pytest.mark.parametrize("b", [1.0, 1e3, 1e6])
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", COMBINED)
 def test_an_offset_shifts_the_optimum_and_changes_nothing_else(name, b, offset):
     C = offset * DIRECTION
-    plain = po.solve(BESIDE[name](0.0 * C, b), tolerance=1e-6)
-    best = po.solve(BESIDE[name](C, b), tolerance=1e-6)
+    plain = po.solve(COMBINED[name](0.0 * C, b), tolerance=1e-6)
+    best = po.solve(COMBINED[name](C, b), tolerance=1e-6)
     assert best.solver == plain.solver != "CLARABEL"
     assert best.objective == pytest.approx(plain.objective, rel=1e-6)
     above = best.certificate.value - best.certificate.lower_bound
@@ -265,7 +267,7 @@ def test_a_start_from_other_weights_is_shifted_too():
         assert point.objective == pytest.approx(alone.objective, rel=2e-6)
 
 
-SPARSE = {"pairs": NEAR, "lattice": po.PairwiseRobustness(LATTICE), "none": None}
+SPARSE = {"pairs": CLOSE, "lattice": po.PairwiseRobustness(LATTICE), "none": None}
 
 
 @pytest.mark.sampled(24)
@@ -276,8 +278,8 @@ SPARSE = {"pairs": NEAR, "lattice": po.PairwiseRobustness(LATTICE), "none": None
 def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, offset):
     C = offset * DIRECTION
     objective, plain = matching(C) + weight * po.Sparsity(), 1.0 * matching(0.0)
-    if (near := SPARSE[name]) is not None:
-        objective, plain = objective + b * near, plain + b * near
+    if (close := SPARSE[name]) is not None:
+        objective, plain = objective + b * close, plain + b * close
     best = po.solve(objective)
     # λ Σ s(g − s λ/2) + a λ²/4 each, beside the smooth optimum
     signs = np.sign(C)
@@ -290,8 +292,8 @@ def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, of
     assert best.gap <= 1e-6
 
 
-def test_features_that_straddle_zero_are_a_lasso_beside_those_that_do_not():
-    sparse = 10.0 * NEAR + 0.5 * po.Sparsity()
+def test_only_features_that_straddle_zero_are_a_lasso():
+    sparse = 10.0 * CLOSE + 0.5 * po.Sparsity()
     best = po.solve(matching(np.array([1e6, 0.0, -1e6])) + sparse)
     alone = po.solve(po.GradientMatching(T[:, 1:2]) + sparse)
     np.testing.assert_allclose(best.attributions[:, 1:2], alone.attributions, atol=1e-5)
@@ -300,9 +302,9 @@ def test_features_that_straddle_zero_are_a_lasso_beside_those_that_do_not():
 
 
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 1.9, 2.1, 100.0])
-def test_signs_are_judged_beside_the_weight_of_sparsity(weight):
+def test_signs_are_compared_with_the_weight_of_sparsity(weight):
     positive = np.abs(T) + 1.0  # the smallest above λ/2 up to λ = 2
-    objective = po.GradientMatching(positive) + NEAR + weight * po.Sparsity()
+    objective = po.GradientMatching(positive) + CLOSE + weight * po.Sparsity()
     best = po.solve(objective, "lasso", tolerance=1e-9)
     other = po.solve(objective, "CLARABEL")
     assert best.objective == pytest.approx(other.objective, rel=1e-6)

@@ -56,10 +56,10 @@ OF_EACH_KIND = (
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
-def test_every_solver_is_in_the_catalogue_and_found_by_name():
+def test_every_solver_is_in_the_catalogue_and_has_a_name():
     solvers = [case.solver for case in SOLVERS.values()]
-    known = {type(find_solver(x)) for x in solvers if isinstance(x, Solver)}
-    assert subclasses(Solver) == known
+    available = {type(find_solver(x)) for x in solvers if isinstance(x, Solver)}
+    assert subclasses(Solver) == available
     assert find_solver("clarabel").name == "CLARABEL"  # in any case
 
 
@@ -177,7 +177,7 @@ def clarabel(**options):
     return po.solvers.Conic("CLARABEL", options=options)
 
 
-def test_options_reach_the_backend_and_what_it_misses_is_told():
+def test_options_reach_the_backend_and_missed_gaps_are_reported():
     program = OBJECTIVES["gradient, max"]
     with pytest.warns(UncertifiedWarning, match="CLARABEL reached a certified gap"):
         po.solve(program, clarabel(max_iter=1))
@@ -328,8 +328,8 @@ ONE = {
 @each_solver
 @pytest.mark.parametrize("sparse", [0.0, 0.5])
 def test_one_point_and_isolated_ones_keep_their_gradient_or_are_cut(sparse, solver):
-    def cut(own):
-        return np.sign(own) * np.maximum(np.abs(own) - sparse / 2, 0.0)
+    def cut(ours):
+        return np.sign(ours) * np.maximum(np.abs(ours) - sparse / 2, 0.0)
 
     def checked(objective):
         result = solved(objective + sparse * sparsity, solver)
@@ -345,5 +345,5 @@ def test_one_point_and_isolated_ones_keep_their_gradient_or_are_cut(sparse, solv
     features = po.Smoothness(po.graphs.group_graph(["a", "a", "b"]))
     robust = po.PairwiseRobustness(half)
     if (result := checked(po.GradientMatching(target) + robust + features)) is not None:
-        own = result.attributions[3:, 2]
-        np.testing.assert_allclose(own, cut(target[3:, 2]), atol=2e-3)
+        ours = result.attributions[3:, 2]
+        np.testing.assert_allclose(ours, cut(target[3:, 2]), atol=2e-3)

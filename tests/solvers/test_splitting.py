@@ -35,7 +35,7 @@ class Variation(po.losses.PropertyLoss):
 
 
 @pytest.mark.parametrize("weight", [0.05, 1.0, 20.0])
-def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
+def test_a_custom_loss_is_accepted_by_its_types(weight):
     X, G = gaussian_data(3, 50, 3)
     objective = po.GradientMatching(G) + weight * Variation(po.graphs.knn_graph(X, 4))
     best = po.solve(objective)
@@ -152,8 +152,8 @@ def test_losses_may_have_no_weight():
     ]
     losses += [po.PairwiseRobustness(robust), po.Smoothness(po.graphs.chain_graph(3))]
     start = Solution(W=np.zeros_like(G))  # without duals it is no obstacle
-    for kept in np.ndindex(2, 2, 2, 2):
-        terms = zip((1.0, *kept), losses, strict=True)
+    for retained in np.ndindex(2, 2, 2, 2):
+        terms = zip((1.0, *retained), losses, strict=True)
         objective = po.losses.Objective(tuple((float(c), loss) for c, loss in terms))
         result = task_of(objective).solve(objective.coefficients, 1e-7, start)
         assert po.proofs.certify(objective, result.W, duals=result.duals).holds(1e-7)

@@ -22,8 +22,8 @@ LONG = (*range(1_000, 11_000, 500), *range(1_000_000, 1_010_000, 500))
 
 
 def faults(first, count):
-    found = {number: weather(number).faults for number in range(first, first + count)}
-    return {number: told for number, told in found.items() if told}
+    outcome = {number: weather(number).faults for number in range(first, first + count)}
+    return {number: reported for number, reported in outcome.items() if reported}
 
 
 @pytest.mark.sampled(5)
