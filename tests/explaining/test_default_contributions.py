@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from coalitions import shapley_by_definition
@@ -74,22 +73,6 @@ def test_the_joint_optimum_is_that_of_one_linear_system(trees):
     np.testing.assert_allclose(best.attributions.sum(axis=1), t, atol=1e-13)
     assert best.weights["pairwise_robustness"] == pytest.approx(B_OF_8, rel=1e-15)
     assert best.gap < 1e-12
-
-
-def test_the_joint_optimum_is_that_of_clarabel(trees):
-    best = po.explain(trees.model, X)
-    phi, G, S, roots = trees.phi, trees.G, trees.S, np.sqrt(trees.omega)
-    z = cp.Variable((N, D))  # in units of √ω
-    w = phi + z @ np.diag(roots)
-    first, second = np.nonzero(S)
-    factor = np.sqrt(S[first, second])[:, None] / roots
-    apart = (w - G)[first] - (w - G)[second]
-    cost = cp.sum_squares(z) + B_OF_8 * cp.sum_squares(cp.multiply(factor, apart))
-    sums = cp.sum(w, axis=1) == trees.f(X) - trees.base
-    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12)
-    least = cp.Problem(cp.Minimize(cost), [sums]).solve(solver="CLARABEL", **tight)
-    np.testing.assert_allclose(best.attributions, w.value, atol=1e-6)
-    assert best.objective == pytest.approx(least, rel=1e-8)
 
 
 def test_without_robustness_they_are_shapley_values(trees):
@@ -225,33 +208,6 @@ READ = {
     "hist": lambda: HistGradientBoostingRegressor(max_iter=20, random_state=0),
     "linear": LinearRegression,
 }
-MANY = np.random.default_rng(8).normal(size=(60, D)) * [1.0, 20.0, 0.1, 3.0]
-
-
-@pytest.mark.parametrize("kind", READ)
-def test_no_bit_depends_on_company_or_on_the_way_of_asking(kind, tmp_path):
-    model = READ[kind]().fit(X, Y)
-    whole = po.explain(model, MANY, data=X)
-    explainer = po.Explainer(model, data=X).fit()
-    explainer.save(tmp_path / "it.npz")
-    loaded = po.Explainer.load(tmp_path / "it.npz", model)
-    order = shuffled(MANY)
-    ways = [
-        (lambda rows: po.explain(model, rows, data=X), [7]),
-        (lambda rows: po.explain(model, rows, data=X), [7, 3, 50, 1, 0]),
-        (lambda rows: po.explain(model, rows, data=X), order),
-        (explainer.explain, range(60)),
-        (explainer.explain, [31]),
-        (loaded.explain, order),
-        (loaded.explain, [7]),
-    ]
-    for ask, places in ways:
-        found, own = ask(MANY[list(places)]), list(places)
-        np.testing.assert_array_equal(found.attributions, whole.attributions[own])
-        np.testing.assert_array_equal(found.contributions, whole.contributions[own])
-        np.testing.assert_array_equal(found.base_value, whole.base_value[own])
-
-
 FILES = [
     "{kind: hist_gradient_boosting, target_class: malignant, max_iter: 10}",
     "{kind: logistic, target_class: malignant}",

@@ -51,6 +51,36 @@ EVERY["by default"] = lambda: po.Explainer(
     forest(), data=X, graph=po.graphs.Nearest(n_reference=25)
 )
 PARTS = {"data": X, "kind": "contributions"}
+GAPS = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+WEIGHTS = np.random.default_rng(9).gamma(0.5, size=700)
+EVERY["parts: weighted groups"] = lambda: po.Explainer(
+    forest(),
+    data=X,
+    offset=None,
+    groups={"both": ["f0", "f1"]},
+    sample_weight=WEIGHTS[:N],
+)
+EVERY["a class"] = lambda: po.Explainer(
+    LogisticRegression().fit(X, np.arange(N) % 3),
+    data=X,
+    target=2,
+    output="log_odds",
+    kind="slopes",
+)
+EVERY["missing numbers"] = lambda: po.Explainer(
+    HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5).fit(GAPS, OUTPUT),
+    data=GAPS,
+    robustness=0.1,
+    kind="slopes",
+)
+EVERY["parts: drawn by weight"] = lambda: po.Explainer(
+    black_box,
+    data=numbers(2, 700),  # more rows than a model is called with
+    offset=None,
+    sample_weight=WEIGHTS,
+    graph=po.graphs.Nearest(n_reference=15),
+    robustness=0.1,
+)
 
 
 def fitted_case(name):
@@ -210,7 +240,6 @@ def test_what_cannot_be_is_refused(call, sentence):
         call()
 
 
-GAPS = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
 NEW_GAPS = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
 
 
@@ -346,6 +375,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
 
 NEW = {"network, without names": X_NEW.to_numpy()}
 NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 5))
+NEW["missing numbers"] = GAPS
 
 
 @pytest.mark.sampled(5)
@@ -354,13 +384,16 @@ def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
     original = explainer = EVERY[name]().fit()
     fresh = EVERY[name]()  # a model that nobody asked anything before
     rows = taken(NEW.get(name, X_NEW), range(5))
-    answers, settings = explainer.explain(rows), ("metric", "contributions")
+    answers = explainer.explain(rows)
+    settings = ("metric", "contributions", "target", "output")
     for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
         explainer.save(path)
         explainer = po.Explainer.load(path, fresh.model)
         again = explainer.explain(rows)
         same(again, answers, list(range(5)))
         assert again.parameters == answers.parameters
+        assert again.labels == answers.labels
+        assert again.background == answers.background
         for setting in settings:
             assert getattr(explainer, setting) == getattr(fresh, setting)
     assert explainer.robustness_ == original.robustness_
@@ -427,26 +460,6 @@ def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
         InvalidInput, match=r"row 5 does not add up|target and attributions give"
     ):
         po.Explainer.load(path, model)
-
-
-def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
-    model = LogisticRegression().fit(X, np.arange(N) % 3)
-    explainer = po.Explainer(
-        model, data=X, target=2, output="log_odds", kind="slopes"
-    ).fit()
-    explainer.save(tmp_path / "it.npz")
-    loaded = po.Explainer.load(tmp_path / "it.npz", model)
-    assert (loaded.target, loaded.output) == (2, "log_odds")
-    same(loaded.explain(X_NEW), explainer.explain(X_NEW), list(range(len(X_NEW))))
-    # effects of missing numbers are no slopes after loading
-    rows = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
-    model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5)
-    explainer = po.Explainer(
-        model.fit(rows, OUTPUT), data=rows, robustness=0.1, kind="slopes"
-    ).fit()
-    explainer.save(tmp_path / "it.npz")
-    loaded = po.Explainer.load(tmp_path / "it.npz", model)
-    same(loaded.explain(rows[:3]), explainer.explain(rows[:3]), [0, 1, 2])
 
 
 def test_names_that_are_no_text_are_not_saved(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from coalitions import shapley_by_definition
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -37,7 +38,7 @@ Y = (
 )
 GROUPS = {"address": ["street", "zip"], "money": ["income", "debt"]}
 PLAYERS = ("age", "address", "money")
-MEMBERS = [["age"], ["street", "zip"], ["income", "debt"]]
+PLAYER = np.array([0, 1, 1, 2, 2])  # of each column
 X = TABLE.iloc[[2, 11, 33]]
 WEIGHTS = RNG.gamma(0.6, size=50)
 
@@ -70,28 +71,6 @@ def _value(model: Any, rows: pd.DataFrame) -> Any:
     return model(rows) if not hasattr(model, "predict") else model.predict(rows)
 
 
-def brute_force(
-    model: Any, x: Any, rows: pd.DataFrame, members: Any, weights: Any = None
-) -> Any:
-    """Values of all coalitions of groups, by the model's own predictions."""
-    P, worth = len(members), {}
-    for size in range(P + 1):
-        for some in itertools.combinations(range(P), size):
-            mixed = rows.copy()
-            for player in some:
-                for name in members[player]:
-                    mixed[name] = x[name]
-            worth[some] = float(np.average(_value(model, mixed), weights=weights))
-    phi = np.zeros(P)
-    for j, (some, value) in itertools.product(range(P), worth.items()):
-        if j not in some:
-            n = len(some)
-            share = math.factorial(n) * math.factorial(P - n - 1) / math.factorial(P)
-            phi[j] += share * (worth[tuple(sorted((*some, j)))] - value)
-    own = np.array([worth[(j,)] - worth[()] for j in range(P)])
-    return phi, own, worth[()]
-
-
 def _table(name: str) -> pd.DataFrame:
     return HOLES if name == "missing" else TABLE
 
@@ -111,13 +90,18 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
     if name != "kernel":
         assert found.labels.features == PLAYERS
     whole = explainer.reference_
-    own = explainer.fitted_.main_effects
-    assert own is not None
-    for n, place in enumerate((2, 11, 33)):
-        of_row = brute_force(model, rows.iloc[n], table, MEMBERS, weights)
-        assert found.contributions[n] == pytest.approx(of_row[0], abs=1e-8)
-        assert own[place] == pytest.approx(of_row[1], abs=1e-8)
-        assert found.base_value[n] == pytest.approx(of_row[2], abs=1e-8)
+    main_effects = explainer.fitted_.main_effects
+    assert main_effects is not None
+    f = partial(_value, model)
+    phi = shapley_by_definition(f, rows, table, weights, PLAYER)
+    assert found.contributions == pytest.approx(phi, abs=1e-8)
+    base = np.average(f(table), weights=weights)
+    assert found.base_value == pytest.approx(np.full(3, base), abs=1e-8)
+    for n, player in itertools.product((2, 11, 33), range(3)):
+        mixed, members = table.copy(), table.columns[player == PLAYER]
+        mixed[members] = table.loc[n, members].to_numpy()
+        effect = np.average(f(mixed), weights=weights) - base
+        assert main_effects[n, player] == pytest.approx(effect, abs=1e-8)
     assert "exact" in str(found.parameters["contributions"])
     assert np.abs(found.completeness_gap).max() < 1e-8
     # a row that is among the reference rows has its joint optimum
@@ -155,8 +139,7 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
     """|z| < 6 with nine degrees of freedom: 2e-4 for each of 28, of fixed draws."""
     names = [f"c{j}" for j in range(16)]
     data = pd.DataFrame(RNG.normal(size=(40, 16)), columns=names)
-    members = [[f"c{2 * j}", f"c{2 * j + 1}"] for j in range(7)] + [["c14", "c15"]]
-    groups = {f"g{j}": own for j, own in enumerate(members)}
+    groups = {f"g{j}": names[2 * j : 2 * j + 2] for j in range(8)}
 
     def f(rows: Any) -> Any:
         x = np.asarray(rows, float)
@@ -165,11 +148,10 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
     found = po.explain(f, data[:4], data=data, groups=groups, robustness=0.0)
     assert found.standard_errors is not None
     assert "orders of the features" in str(found.parameters["contributions"])
-    for n in range(4):
-        phi, _, base = brute_force(f, data.iloc[n], data, members)
-        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
-        apart = np.abs(found.contributions[n] - phi)
-        assert (apart <= 6.0 * found.standard_errors[n] + 1e-9).all()
+    phi = shapley_by_definition(f, data[:4], data, players=np.arange(16) // 2)
+    assert found.base_value == pytest.approx(np.full(4, f(data).mean()), abs=1e-10)
+    apart = np.abs(found.contributions - phi)
+    assert (apart <= 6.0 * found.standard_errors + 1e-9).all()
     assert np.abs(found.completeness_gap).max() < 1e-9
 
 
@@ -186,10 +168,8 @@ def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
     forest = RandomForestRegressor(12, random_state=0)
     pipeline = make_pipeline(encode, forest).fit(data, y)
     found = po.explain(pipeline, data[:3], data=data)
-    for n in range(3):
-        own = [[name] for name in data]
-        phi, _, _ = brute_force(pipeline, data.iloc[n], data, own)
-        assert found.contributions[n] == pytest.approx(phi, abs=1e-9)
+    phi = shapley_by_definition(pipeline.predict, data[:3], data)
+    assert found.contributions == pytest.approx(phi, abs=1e-9)
     # the model behind the encoder, with its indicators as a group, says the same
     inside = encode.transform(data)
     cities = [name for name in inside if name.startswith("city")]
@@ -214,29 +194,13 @@ def test_what_groups_hold_is_told_in_words() -> None:
     assert found.reasons().to_frame()["feature"].isin(found.labels.features).all()
 
 
-def test_a_saved_explainer_keeps_groups(tmp_path: Any) -> None:
-    model = MODELS["forest"]
-    explainer = po.Explainer(model, TABLE, groups=GROUPS, sample_weight=WEIGHTS).fit()
-    explainer.save(tmp_path / "e.npz")
-    again = po.Explainer.load(tmp_path / "e.npz", model)
-    one, other = explainer.explain(X), again.explain(X)
-    assert np.array_equal(one.attributions, other.attributions)
-    assert one.labels == other.labels
-    assert again.groups == {name: tuple(own) for name, own in GROUPS.items()}
-    found = one.save(tmp_path / "x.npz")
-    assert found is None
-    assert np.array_equal(
-        po.results.Explanation.load(tmp_path / "x.npz").points, one.points
-    )
-
-
 def test_groups_without_data_and_with_a_graph_of_rows() -> None:
     found = po.explain(MODELS["forest"], TABLE, groups=GROUPS)
     assert found.shape == (50, 3)
     assert found.gap <= 1e-6
-    for n in (0, 20):
-        phi, _, _ = brute_force(MODELS["forest"], TABLE.iloc[n], TABLE, MEMBERS)
-        assert found.contributions[n] == pytest.approx(phi, abs=1e-9)
+    f, rows = MODELS["forest"].predict, [0, 20]
+    phi = shapley_by_definition(f, TABLE.iloc[rows], TABLE, players=PLAYER)
+    assert found.contributions[rows] == pytest.approx(phi, abs=1e-9)
     again = po.explain(
         MODELS["forest"], TABLE, groups=GROUPS, contributions=found.contributions
     )
@@ -250,9 +214,8 @@ def test_explainers_with_groups_are_compared() -> None:
     )
     found = po.compare(before, after)
     assert found.features == PLAYERS
-    for n in range(3):
-        phi, _, _ = brute_force(MODELS["linear"], X.iloc[n], TABLE, MEMBERS)
-        assert found.after[n] == pytest.approx(phi, abs=1e-9)
+    phi = shapley_by_definition(MODELS["linear"].predict, X, TABLE, players=PLAYER)
+    assert found.after == pytest.approx(phi, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -287,33 +250,19 @@ def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
 def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) -> None:
     model = MODELS["boosted"]
-    asked: dict[str, Any] = {"groups": GROUPS, "sample_weight": weights}
-    found = po.explain(model, X, data=TABLE, output="probability", **asked)
-    assert "all sets of the features, from its scores" in str(
-        found.parameters["contributions"]
-    )
-    for n in range(3):
-        phi, _, base = brute_force(
-            lambda rows: model.predict_proba(rows)[:, 1],
-            X.iloc[n],
-            TABLE,
-            MEMBERS,
-            weights,
-        )
-        assert found.contributions[n] == pytest.approx(phi, abs=1e-10)
-        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
-    columns = po.explain(
-        model, X, data=TABLE, output="probability", sample_weight=weights
-    )
-    for n in range(3):
-        phi, _, _ = brute_force(
-            lambda rows: model.predict_proba(rows)[:, 1],
-            X.iloc[n],
-            TABLE,
-            [[name] for name in NAMES],
-            weights,
-        )
-        assert columns.contributions[n] == pytest.approx(phi, abs=1e-10)
+
+    def f(rows: Any) -> Any:
+        return model.predict_proba(rows)[:, 1]
+
+    base = np.average(f(TABLE), weights=weights)
+    settings: dict[str, Any] = {"output": "probability", "sample_weight": weights}
+    for groups, players in ((GROUPS, PLAYER), (None, None)):
+        found = po.explain(model, X, data=TABLE, groups=groups, **settings)
+        source = str(found.parameters["contributions"])
+        assert "all sets of the features, from its scores" in source
+        phi = shapley_by_definition(f, X, TABLE, weights, players)
+        assert found.contributions == pytest.approx(phi, abs=1e-10)
+        assert found.base_value == pytest.approx(np.full(3, base), abs=1e-10)
 
 
 def test_a_problem_file_names_groups(tmp_path: Any) -> None:

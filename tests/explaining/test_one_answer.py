@@ -5,7 +5,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPRegressor
 
@@ -18,6 +18,7 @@ MODELS = {
     "a forest": RandomForestRegressor(10, max_depth=4, random_state=0),
     "a network": MLPRegressor(hidden_layer_sizes=(8,), max_iter=2000, random_state=0),
     "a linear model": Ridge(),
+    "boosting": HistGradientBoostingRegressor(max_iter=20, random_state=0),
 }
 
 

@@ -18,12 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
-from propopt.explaining.out_of_sample import (
-    MEASURES_OF_ROWS,
-    FittedReference,
-    FittedRows,
-    OutOfSampleRows,
-)
+from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.laws.data_law import DataLaw
 from propopt.losses.graphs.points import Distances, distances_between
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
@@ -107,30 +102,6 @@ def test_a_row_has_the_same_bits_in_any_block(case, chosen):
         own, all_ = getattr(found, name), getattr(whole, name)
         assert (own is None) == (all_ is None)
         assert own is None or own.tobytes() == all_[chosen].tobytes()
-
-
-def test_many_rows_are_solved_as_each_by_itself():
-    rng = np.random.default_rng(0)
-    axis = np.where(rng.random((7, 6)) < 0.2, 0.0, rng.uniform(0.3, 2.0, (7, 6)))
-    fields = {
-        "target": rng.normal(size=(7, 6)),
-        "similarities": rng.random((7, 9)),
-        "fixed": rng.normal(size=(7, 9, 6)),
-        "shared": rng.random((7, 9, 6)) < 0.8,
-        "axis": axis,
-        "total": rng.normal(size=7),
-    }
-    common = {"weights": (0.7, 0.4), "fixed_axis": axis[0]}
-    E = rng.normal(size=(7, 3, 6))
-    for left_out in ((), ("axis", "total"), ("shared",), ("shared", "axis", "total")):
-        own = {name: x for name, x in fields.items() if name not in left_out}
-        many = OutOfSampleRows(**own, **common)
-        for n in range(7):
-            one = OutOfSampleRows(**{name: x[n] for name, x in own.items()}, **common)
-            for name in ("w", *MEASURES_OF_ROWS):
-                now = np.asarray(getattr(one, name))
-                assert now.tobytes() == getattr(many, name)[n].tobytes(), name
-            assert one.moved(E[n]).tobytes() == many.moved(E)[n].tobytes()
 
 
 class Counted:

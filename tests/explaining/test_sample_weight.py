@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from coalitions import shapley_by_definition
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -52,35 +53,15 @@ def _margin(model: Any, rows: Any) -> Any:
     return model(rows) if callable(model) else model.predict(rows)
 
 
-def brute_force(model: Any, x: Any, rows: pd.DataFrame, weights: Any) -> Any:
-    """Shapley values of x by all coalitions, each a weighted mean; and the base."""
-    D, shares = rows.shape[1], weights / weights.sum()
-    worth = {}
-    for size in range(D + 1):
-        for some in itertools.combinations(range(D), size):
-            mixed = rows.copy().astype(float)
-            for j in some:
-                mixed.iloc[:, j] = x.iloc[j]
-            worth[some] = float(_margin(model, mixed) @ shares)
-    phi = np.zeros(D)
-    for j in range(D):
-        for some, value in worth.items():
-            if j in some:
-                continue
-            n = len(some)
-            share = math.factorial(n) * math.factorial(D - n - 1) / math.factorial(D)
-            phi[j] += share * (worth[tuple(sorted((*some, j)))] - value)
-    return phi, worth[()]
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_shapley_values_are_those_of_all_weighted_coalitions(name: str) -> None:
     model, weights = MODELS[name], RNG.gamma(0.5, size=60)
     found = po.explain(model, X, data=TABLE, sample_weight=weights)
-    for n in range(len(X)):
-        phi, base = brute_force(model, X.iloc[n], TABLE, weights)
-        assert found.contributions[n] == pytest.approx(phi, abs=1e-10)
-        assert found.base_value[n] == pytest.approx(base, abs=1e-10)
+    margin = partial(_margin, model)
+    phi = shapley_by_definition(margin, X, TABLE, weights)
+    assert found.contributions == pytest.approx(phi, abs=1e-10)
+    base = np.average(margin(TABLE), weights=weights)
+    assert found.base_value == pytest.approx(np.full(3, base), abs=1e-10)
     assert np.abs(found.completeness_gap).max() < 1e-10
     plain = po.explain(model, X, data=TABLE)
     assert np.abs(plain.contributions - found.contributions).max() > 1e-3
@@ -152,10 +133,9 @@ def test_drawn_orders_of_a_weighted_background_have_no_bias() -> None:
     def f(x: Any) -> Any:
         return x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3] * x[:, 4] + x[:, 5]
 
-    frame = pd.DataFrame(rows)
     x = RNG.normal(size=(2, 6))
     shares = weights / weights.sum()
-    true = [brute_force(f_of(f), pd.Series(own), frame, shares)[0] for own in x]
+    true, plain = (shapley_by_definition(f, x, rows, w) for w in (shares, None))
     for count in (40, 400):  # below four orders a row, and above
         found = shapley_orders(
             f, rows, x, np.random.default_rng(0), DrawPlan(count), (), shares
@@ -164,12 +144,7 @@ def test_drawn_orders_of_a_weighted_background_have_no_bias() -> None:
         error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
         assert (np.abs(mean - true) <= 5.0 * error + 1e-9).all()
         assert error.max() > 0.0
-    plain = [brute_force(f_of(f), pd.Series(own), frame, np.ones(40))[0] for own in x]
     assert (np.abs(mean - plain) > 5.0 * error + 1e-9).any()
-
-
-def f_of(f: Any) -> Any:
-    return lambda rows: f(np.asarray(rows, float))
 
 
 def test_a_series_is_aligned_by_its_labels() -> None:
@@ -212,19 +187,6 @@ def test_without_data_the_rows_of_x_have_weights() -> None:
     assert found.base_value == pytest.approx(np.full(60, base), abs=1e-10)
 
 
-@pytest.mark.parametrize("n_rows", [60, 700])
-def test_a_saved_explainer_keeps_weights(n_rows: int, tmp_path: Any) -> None:
-    """Also of more rows than a model is called with: they were drawn by weight."""
-    data = pd.DataFrame(RNG.normal(size=(n_rows, 4)), columns=NAMES)
-    weights = RNG.gamma(0.5, size=n_rows)
-    explainer = po.Explainer(_product, data=data, sample_weight=weights).fit(data[:30])
-    explainer.save(tmp_path / "e.npz")
-    again = po.Explainer.load(tmp_path / "e.npz", _product)
-    one, other = explainer.explain(X), again.explain(X)
-    assert np.array_equal(one.attributions, other.attributions)
-    assert one.background == other.background
-
-
 def test_an_audit_recognises_values_of_a_weighted_background() -> None:
     model = MODELS["trees"]
     weights = RNG.gamma(0.5, size=60)
@@ -254,12 +216,10 @@ def test_an_audit_recognises_values_of_a_weighted_background() -> None:
 def test_versions_are_compared_with_a_weighted_background() -> None:
     before, after = MODELS["trees"], MODELS["linear"]
     found = po.compare(before, after, X, data=TABLE, sample_weight=WEIGHTS)
-    assert found.before == pytest.approx(
-        po.explain(before, X, data=TABLE, sample_weight=WEIGHTS).contributions
-    )
-    explainer = po.Explainer(before, data=TABLE).fit()
+    explained = po.explain(before, X, data=TABLE, sample_weight=WEIGHTS)
+    assert found.before == pytest.approx(explained.contributions)
     with pytest.raises(InvalidInput, match="sample_weight: has no effect"):
-        po.compare(explainer, after, X, sample_weight=WEIGHTS)
+        po.compare(explained, explained, sample_weight=WEIGHTS)
 
 
 def _problem(folder: Any, job: str) -> Any:

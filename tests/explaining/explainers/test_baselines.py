@@ -78,18 +78,31 @@ def test_tables_of_text_have_the_digest_of_what_they_say():
     assert first == second != changed
 
 
-@each_sampled
-def test_the_seed_and_the_rows_before_decide_what_is_drawn(explainer, X):
-    def explained(points, **settings):
-        return explainer.explain(Sine(), points, **settings).attributions
+ROWS = np.tile(np.random.default_rng(12).normal(size=(40, 3)), 2)
+ORDER = {"algorithm": "permutation", "n_permutations": 1}
+DRAWN = [*SAMPLED, LimePackage(n_samples=100, data=ROWS), Shap(data=ROWS, **ORDER)]
+PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
 
-    once = explained(X)
-    np.testing.assert_array_equal(explained(X), once)
-    np.testing.assert_array_equal(explained(X, rng=0), once)
-    assert (explained(X, rng=1) != once).all()
+
+@pytest.mark.parametrize("explainer", DRAWN, ids=lambda e: e.method)
+def test_the_seed_and_the_rows_before_decide_what_is_drawn(explainer):
+    if explainer.method == "lime_package":
+        pytest.importorskip("lime")
+    points = np.random.default_rng(11).normal(size=(5, 6))
+
+    def explained(points, **settings):
+        return explainer.explain(PRODUCT, points, **settings).attributions
+
+    before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
+    once = explained(points)
+    after = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
+    np.testing.assert_equal(after, before)
+    np.testing.assert_array_equal(explained(points, rng=0), once)
+    assert (explained(points, rng=1) != once).any()
     rng = np.random.default_rng(0)
-    assert (explained(X, rng=rng) != explained(X, rng=rng)).all()
-    np.testing.assert_allclose(explained(X[:2]), once[:2], rtol=1e-12)
+    assert (explained(points, rng=rng) != explained(points, rng=rng)).any()
+    for rows in (points[:2], np.vstack([points[:2], points[2:] + 1])):
+        np.testing.assert_allclose(explained(rows)[:2], once[:2], rtol=1e-12)
 
 
 def test_what_is_none_is_refused(X):

@@ -1,6 +1,5 @@
 """Baselines around optional packages: ``lime`` and ``shap``."""
 
-import dataclasses
 import sys
 
 import numpy as np
@@ -54,27 +53,6 @@ def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, backgro
     table[:] = 0
     assert explainer.parameters["data"] == before
     assert str(before).startswith("40x3 sha256:")
-
-
-ONE_ORDER = Shap(algorithm="permutation", n_permutations=1)
-SEEDED = {"lime": LimePackage(n_samples=100), "shap": ONE_ORDER}
-
-
-@pytest.mark.parametrize("name", SEEDED)
-def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, background):
-    pytest.importorskip(name)
-    explainer = dataclasses.replace(SEEDED[name], data=np.tile(background, 2))
-    points = np.random.default_rng(11).normal(size=(5, 6))
-    before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
-    once = explainer.explain(PRODUCT, points).attributions
-    after = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
-    np.testing.assert_equal(after, before)
-    np.testing.assert_array_equal(explainer.explain(PRODUCT, points).attributions, once)
-    assert (explainer.explain(PRODUCT, points, rng=1).attributions != once).any()
-    changed = np.vstack([points[:2], points[2:] + 1])
-    for rows in (points[:2], changed):
-        result = explainer.explain(PRODUCT, rows).attributions[:2]
-        np.testing.assert_array_equal(result, once[:2])
 
 
 @pytest.mark.parametrize("discretize", [True, False])
