@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, final
@@ -286,74 +286,57 @@ class BoxTables:
 
     def add_to(self, phi: Array, lacking: _Bytes) -> None:
         """Add Shapley values of rows to phi (P, N), given which sets lack each row."""
-        if (compiled := kernel("look_up")) is not None:
-            self._compiled(compiled, phi, lacking)
-            return
-        n_points = phi.shape[1]
+        compiled = kernel("look_up")
+        if compiled is not None:  # all tables in one call
+            n_boxes, n_points = self.n_tabulated, phi.shape[1]
+            scratch = np.empty(max(n_boxes, n_points), np.uint64), np.empty(n_points)
+            boxes = *self.leaves.in_order, lacking, self.starts, self.tables
+            compiled(n_boxes, n_points, *boxes, phi, *scratch)
         for batch in self.leaves.batches:
             tabulated = slice(batch.start, min(batch.stop, self.n_tabulated))
-            if tabulated.start < tabulated.stop:
+            if compiled is None and tabulated.start < tabulated.stop:
                 tables = self.tabulated(tabulated)
                 _look_up(phi, lacking, *batch.members_of(tabulated), tables)
-            p, rest = batch.p, max(batch.start, self.n_tabulated)
-            # a temporary table, or every background row for every row: by measured
-            # costs in nanoseconds; both give the same digits
-            if p <= TABLE_SETS and (p + 2) ** 2 << p < 4 * n_points * self.n_rows:
-                for block in _within(rest, batch.stop, 16 << p):
-                    tables = np.empty((block.stop - block.start) * (2 << p))
-                    self.make(batch, block, tables)
-                    _look_up(phi, lacking, *batch.members_of(block), tables)
-                continue
-            for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
-                n_pairs = (rows.stop - rows.start) * self.n_rows
-                for block in _within(rest, batch.stop, _PAIR_BYTES * n_pairs):
-                    self._visit(phi[:, rows], lacking[:, rows], batch, block)
-
-    def _compiled(
-        self, look_up: Callable[..., None], phi: Array, lacking: _Bytes
-    ) -> None:
-        """The same computation by compiled kernels."""
-        n = phi.shape[1]
-        n_masks = max(len(self.leaves.lengths), n)
-        mask, inside = np.empty(n_masks, np.uint64), np.empty(n)
-        order = self.leaves.in_order
-        scratch = phi, mask, inside
-        look_up(
-            self.n_tabulated, n, *order, lacking, self.starts, self.tables, *scratch
-        )
-        if self.n_tabulated == len(self.leaves.lengths):
-            return
-        visit = kernel("visit")
-        assert visit is not None, "all kernels are compiled together"
-        words, masks = self.holding.view(np.uint64), np.empty(n, np.uint64)
-        for batch in self.leaves.batches:
             rest = slice(max(batch.start, self.n_tabulated), batch.stop)
             if rest.start >= rest.stop:
                 continue
-            # as above, with the costs of the compiled kernels
-            table = (16 << batch.p) + 4 * self.n_rows
-            visits = n * (40 + self.n_rows // 5)
-            if batch.p <= TABLE_SETS and table < visits:
-                size = 2 << batch.p
-                for block in _within(rest.start, rest.stop, 8 * size):
-                    paths, owner = batch.members_of(block)
-                    n_boxes = block.stop - block.start
-                    tables = np.empty(n_boxes * size)
-                    self.make(batch, block, tables)
-                    start = np.arange(n_boxes + 1)
-                    which = start * batch.p, paths, owner, lacking, start * size
-                    look_up(n_boxes, n, *which, tables, *scratch)
+            if not self._prefers_tables(batch.p, phi.shape[1]):
+                self._visit(phi, lacking, batch, rest)
                 continue
-            n_boxes = rest.stop - rest.start
-            paths, owner = batch.members_of(rest)
-            sizes = n_boxes, batch.p, n, self.n_rows, words.shape[1]
-            scale = self.leaves.values[rest] / self.total
-            counts = _NOTHING if self.counts is None else self.counts
-            room = np.empty(384 * words.shape[1], np.uint64)
-            visit(
-                *(*sizes, self.counts is not None, words, paths, owner, lacking, scale),
-                *(counts, _GAINS, phi, room, masks),
-            )
+            for block in _within(rest.start, rest.stop, 16 << batch.p):
+                tables = np.empty((block.stop - block.start) * (2 << batch.p))
+                self.make(batch, block, tables)
+                _look_up(phi, lacking, *batch.members_of(block), tables)
+
+    def _prefers_tables(self, p: int, n_points: int) -> bool:
+        """Whether a temporary table of a box is cheaper than to visit the background.
+
+        By measured costs in nanoseconds; both give the same digits.
+        """
+        if p > TABLE_SETS:
+            return False
+        if kernel("visit") is None:
+            return (p + 2) ** 2 << p < 4 * n_points * self.n_rows
+        return (16 << p) + 4 * self.n_rows < n_points * (40 + self.n_rows // 5)
+
+    def _visit(self, phi: Array, lacking: _Bytes, batch: BoxBatch, rest: slice) -> None:
+        """Add the values of boxes by visiting the background rows in all sets of m."""
+        n_points, visit = phi.shape[1], kernel("visit")
+        if visit is None:
+            for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
+                n_pairs = (rows.stop - rows.start) * self.n_rows
+                for block in _within(rest.start, rest.stop, _PAIR_BYTES * n_pairs):
+                    self._visit_pairs(phi[:, rows], lacking[:, rows], batch, block)
+            return
+        words, counts = self.holding.view(np.uint64), self.counts
+        paths, owner = batch.members_of(rest)
+        scale = self.leaves.values[rest] / self.total
+        visit(
+            *(len(paths), batch.p, n_points, self.n_rows, words.shape[1]),
+            *(counts is not None, words, paths, owner, lacking, scale),
+            *(_NOTHING if counts is None else counts, _GAINS, phi),
+            *(np.empty(384 * words.shape[1], np.uint64), np.empty(n_points, np.uint64)),
+        )
 
     def _patterns(self, paths: Indices) -> _Words:
         """Which sets of each path contain each background row, shape (l, M)."""
@@ -400,10 +383,10 @@ class BoxTables:
             scale = self.leaves.values[chosen] / self.total
             tables[local, 0], tables[local, 1] = (A * scale).T, (B * scale).T
 
-    def _visit(
+    def _visit_pairs(
         self, phi: Array, lacking: _Bytes, batch: BoxBatch, chosen: slice
     ) -> None:
-        """Add the values of boxes by visiting the background rows in all sets of m."""
+        """The same by NumPy, for few boxes and rows."""
         paths, owner = batch.members_of(chosen)
         p, n_points = batch.p, phi.shape[1]
         patterns, missing = self._patterns(paths), _words(lacking, paths)
@@ -471,6 +454,12 @@ def _look_up(
     """Add A[m] − B[m ∪ u] of boxes of one length to phi (P, N)."""
     (n_boxes, p), n_points = paths.shape, phi.shape[1]
     bits, size = 1 << np.arange(p), 1 << p
+    if (compiled := kernel("look_up")) is not None:
+        start = np.arange(n_boxes + 1)
+        boxes = start * p, paths, owner, lacking, start * (2 * size), tables
+        scratch = np.empty(max(n_boxes, n_points), np.uint64), np.empty(n_points)
+        compiled(n_boxes, n_points, *boxes, phi, *scratch)
+        return
     if n_points <= _FEW_ROWS:
         for chosen in BATCH_BUDGET.blocks(n_boxes, 32 * p * n_points):
             m = _words(lacking, paths[chosen]).astype(np.intp)
