@@ -36,11 +36,11 @@ def test_values_are_those_of_the_definition(situation, library):
         with pytest.raises(ValueError, match=REFUSED[situation, library]):
             libraries.call("propopt", case)
         return
-    found = libraries.call("propopt", case)
+    answer = libraries.call("propopt", case)
     most = judging.allowed(case, exact, case.eps)
-    assert found.note == ""  # exact, not sampled
-    assert np.abs(found.values - exact.values).max() <= most
-    assert abs(found.base - exact.base) <= most
+    assert answer.note == ""  # exact, not sampled
+    assert np.abs(answer.values - exact.values).max() <= most
+    assert abs(answer.base - exact.base) <= most
     assert np.abs(exact.values).max() > 1e3 * most or is_constant(case)
 
 
@@ -135,8 +135,8 @@ def test_refusals_are_told_from_crashes(monkeypatch, forest):
         raise NotImplementedError("no forests")
 
     answered(monkeypatch, refuse)
-    found = judging.judged("theirs", case, exact)
-    assert (found.word, found.note) == ("refuses", "NotImplementedError: no forests")
+    answer = judging.judged("theirs", case, exact)
+    assert (answer.word, answer.note) == ("refuses", "NotImplementedError: no forests")
     answered(monkeypatch, lambda _: {}["no such tree"])
     assert judging.judged("theirs", case, exact).word == "crashes"
 
@@ -144,8 +144,8 @@ def test_refusals_are_told_from_crashes(monkeypatch, forest):
 def test_targets_and_answers_belong_together(forest):
     """Another output of the same model has other values."""
     case, exact = forest
-    found = libraries.call("propopt", replace(case, target=0))
-    assert np.abs(found.values - exact.values).max() > 0.01
+    answer = libraries.call("propopt", replace(case, target=0))
+    assert np.abs(answer.values - exact.values).max() > 0.01
 
 
 # ---- The record
@@ -192,8 +192,8 @@ def test_shap_takes_a_hundred_rows_of_a_background_and_bounds_errors_on_request(
     case = cases.made("two classes, margin", "GradientBoosting", 0)
     table = pd.concat([case.background] * 20, ignore_index=True)
     assert len(shap.TreeExplainer(case.model, table).data) == 100 < len(table)
-    found = libraries.call("propopt", replace(case, background=table))
-    assert found.base == pytest.approx(case.answer(case.background).mean(), abs=1e-12)
+    answer = libraries.call("propopt", replace(case, background=table))
+    assert answer.base == pytest.approx(case.answer(case.background).mean(), abs=1e-12)
     sampled = shap.PermutationExplainer(case.answer, case.background, seed=0)
     bounded = sampled(case.rows[:1], error_bounds=True, silent=True)
     assert (bounded.error_std > 0.0).any()

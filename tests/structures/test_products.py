@@ -19,7 +19,7 @@ from propopt.structures.products.sums import SumOfProducts
 
 
 # ---- intervals of the standard normal law, against many digits
-KNOWN = [
+INTERVALS = [
     (-1.0, 0.5, -0.62959563255286351, 0.706631218061533),
     (-0.001, 0.002, -6.7280820235185501, 0.0015000003749998875),
     (-3.0, -2.5, -5.3267647240790622, 0.19487226217728633),
@@ -35,7 +35,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize("mirror", [1.0, -1.0])
-@pytest.mark.parametrize(("low", "high", "log", "below"), KNOWN)
+@pytest.mark.parametrize(("low", "high", "log", "below"), INTERVALS)
 def test_masses_and_means_have_all_digits(low, high, log, below, mirror):
     a, b = (np.array([x]) for x in sorted([mirror * low, mirror * high]))
     assert log_mass(a, b)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
@@ -60,10 +60,10 @@ def test_masses_and_means_agree_with_many_digits_everywhere():
         result = share(*ends, np.array([s]), np.array([e]))[0]
         assert result == pytest.approx(part, rel=1e-11, abs=1e-300)
         reference, rest = (x[0] for x in mean_of_interval(*ends))
-        near = 0.0 if a < 0.0 < b else min(abs(a), abs(b))
+        nearest = 0.0 if a < 0.0 < b else min(abs(a), abs(b))
         with mp.workdps(100):
             error = float(mp.mpf(reference) + mp.mpf(rest) - mean)
-        assert abs(error) < 1e-10 * min(b - a, 1.0 / (1.0 + near))
+        assert abs(error) < 1e-10 * min(b - a, 1.0 / (1.0 + nearest))
 
 
 def _mass(mp, a, b):  # type: ignore[no-untyped-def]
@@ -124,36 +124,6 @@ def test_quantiles_of_many_laws_are_those_of_each():
 
 
 # ---- families
-def test_tables_know_keys_others_and_missing_values():
-    table = families.Tables(
-        np.zeros(2, np.intp),
-        np.array([1.0, 4.0]),
-        np.array([[10.0, 20.0], [1.0, 2.0]]),
-        np.array([7.0, 0.5]),
-        np.array([-1.0, -2.0]),
-    )
-    values = np.array([[4.0, 1.0], [np.nan, 3.0], [9.0, -5.0]])
-    expected = [[20.0, 10.0], [-1.0, 7.0], [7.0, 7.0]]
-    np.testing.assert_array_equal(table.at(values)[0], expected)
-    np.testing.assert_array_equal(table.take([1]).at(values)[0, 0], [2.0, 1.0])
-    np.testing.assert_array_equal(
-        table.under(Normals.of(0.0, 1.0, -1.0, np.array([1.0, 2.0]))),
-        [[7.0, 7.0], [0.5, 0.5]],
-    )
-
-
-def test_imputed_factors_have_a_value_of_nan():
-    factors = families.Imputed(
-        families.Powers.first(np.array([0, 0])), np.array([5.0, 6.0])
-    )
-    values = np.array([1.0, np.nan])
-    np.testing.assert_array_equal(factors.at(values), [[1.0, 5.0], [1.0, 6.0]])
-    np.testing.assert_array_equal(factors.take([1]).at(values), [[1.0, 6.0]])
-    np.testing.assert_allclose(
-        factors.under(Normals.of(0.0, 1.0, 0.0, np.inf)), np.sqrt(2 / np.pi)
-    )
-
-
 def test_curves_that_cannot_be_integrated_are_refused():
     fast = families.Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
     with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):
@@ -165,14 +135,6 @@ def test_curves_that_cannot_be_integrated_are_refused():
     jump = families.Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
     with pytest.raises(Refused, match="half as many give another value"):
         jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
-
-
-def test_knots_are_where_quadrature_stops():
-    rule = lambda x: np.where(x > 0.3, 1.0, 0.0)  # noqa: E731
-    steps = families.Curves(np.zeros(1, np.intp), (rule,), (np.array([0.3]),))
-    laws = Normals.of(0.0, 1.0, -1.0, 1.0)
-    share = laws.shares(np.array([0.3]), np.array([1.0]))
-    np.testing.assert_allclose(steps.under(laws)[0], share, rtol=1e-12)
 
 
 # ---- functions of what a model sees are the same functions of the table

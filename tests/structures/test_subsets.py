@@ -58,16 +58,16 @@ def random_sum(rng, d, power, b=1, n_blocks=2):
     values = rng.normal(size=(n_blocks, 2**b))
     sizes = rng.random((n_blocks, 2**b))
     values[:, 0] = sizes[:, 0] = 0.0
-    own, size = rng.normal(size=len(single)), rng.random(len(single))
-    own[0] = size[0] = 0.0
+    single_values, size = rng.normal(size=len(single)), rng.random(len(single))
+    single_values[0] = size[0] = 0.0
     blocks = (
         Blocks(shared.reshape(n_blocks, b), values, sizes),
-        Blocks.of_words(own, size, single),
+        Blocks.of_words(single_values, size, single),
     )
     return NormalisedSum(0.7, blocks, power)
 
 
-KNOWN = {  # intercept and coefficients of five words
+LIMITS = {  # intercept and coefficients of five words
     0.25: [0.27792751, 0.18777421, -0.42327140, 0.16393258, -0.21627130, 1.48478848],
     0.05: [0.36485768, 0.15168170, -0.30593364, 0.11750019, -0.23687729, 1.35324362],
     np.inf: [0.10382642, 0.33770291, -0.54884944, 0.24419204, -0.16498153, 1.61679857],
@@ -77,15 +77,15 @@ ALIKE = {np.inf: (0.2655, 1.5984, -0.0015), 0.25: (0.3714, 1.3057, -0.0012)}
 
 def test_known_coefficients_of_five_words_and_of_537_alike():
     five = WordRegression(words([1, -1, 0.5, 0, 2], [1, 2, 3, 4, 5]))
-    for nu, expected in KNOWN.items():
+    for nu, expected in LIMITS.items():
         limits = five.at([nu])
-        found = [limits.intercept[0], *limits.coefficients[0]]
-        assert found == pytest.approx(expected, abs=5e-9)
+        result = [limits.intercept[0], *limits.coefficients[0]]
+        assert result == pytest.approx(expected, abs=5e-9)
     alike = WordRegression(words(np.eye(537)[0], np.ones(537)))
     for nu, ratios in ALIKE.items():
         limits = alike.at([nu])
-        found = np.array([limits.intercept[0], *limits.coefficients[0, :2]])
-        assert found * np.sqrt(537.0) == pytest.approx(ratios, abs=5e-5)
+        result = np.array([limits.intercept[0], *limits.coefficients[0, :2]])
+        assert result * np.sqrt(537.0) == pytest.approx(ratios, abs=5e-5)
 
 
 def all_sets(rng):
@@ -113,11 +113,11 @@ def test_means_are_those_over_all_sets(rng):
 
 def test_work_in_parts_is_the_same(rng, monkeypatch):
     f, weights = random_sum(rng, 30, 0.5, 2), rng.random((2, 31))
-    means, kept = f.mean_by_size(), f.first_moments(weights)
+    means, moments = f.mean_by_size(), f.first_moments(weights)
     monkeypatch.setattr(sizes, "_AT_ONCE", 200)
     again = NormalisedSum(f.base, f.blocks, f.power)
     assert again.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
-    assert again.first_moments(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
+    assert again.first_moments(weights) == pytest.approx(moments, rel=1e-12, abs=1e-15)
     assert (again.mean_by_size() == f.mean_by_size()).all()  # before or after kept
 
 
@@ -167,10 +167,10 @@ def test_many_words_are_as_one_word_after_the_other(rng, tfidf, power):
     expected = recursed(v, r, power).astype(float)
     np.testing.assert_allclose(f.mean_by_size(), expected, rtol=0, atol=1e-12 * size)
     weights = rng.random((2, d + 1))
-    kept, total = f.first_moments(weights), weights.sum(axis=1)
+    moments, total = f.first_moments(weights), weights.sum(axis=1)
     for j in (0, d // 2, int(np.argmax(c))):
         alone = recursed(v, r, power, j) * np.arange(1, d + 1) / d
-        wrong = np.abs(kept[:, j] - weights[:, 1:] @ alone.astype(float))
+        wrong = np.abs(moments[:, j] - weights[:, 1:] @ alone.astype(float))
         assert (wrong <= 1e-12 * size * total).all()
 
 
@@ -204,7 +204,7 @@ def test_many_weights_are_as_one_by_one(rng):
     assert f.first_moments(weights) == pytest.approx(one_by_one, rel=1e-11)
 
 
-def test_nothing_that_is_known_has_the_base():
+def test_documents_without_a_feature_have_the_base():
     f = NormalisedSum(
         0.3, (Blocks.of_words(np.zeros(4), np.zeros(4), np.arange(4)),), 0.5
     )
@@ -230,8 +230,8 @@ def plainly(f: Conjunctions, bits: np.ndarray) -> np.ndarray:
     """The formula, a leaf after the other."""
     total = np.full(len(bits), f.base)
     for value, path in zip(f.values, f.paths, strict=True):
-        word, kept = np.divmod(path[path >= 0], 2)
-        total += value * (bits[:, word] == kept).all(axis=1)
+        word, is_retained = np.divmod(path[path >= 0], 2)
+        total += value * (bits[:, word] == is_retained).all(axis=1)
     return total
 
 
@@ -251,12 +251,9 @@ def test_enumerated_added_and_none():
     with pytest.raises(InvalidInput, match=r"one for each of 2\^d sets"):
         Enumerated(np.zeros(5))
     bits, first, second = masks(5), drawn(5), drawn(5, seed=1)
-    both = AddedSets([(2.0, first), (-0.5, second)], base=1.25)
-    values = 1.25 + 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)
-    assert_means(both, values, bits, atol=1e-13)
-    levels = AddedSets([(1.0, first)], base=np.arange(6.0) ** 2)
-    by_size = plainly(first, bits) + bits.sum(axis=1) ** 2
-    assert_means(levels, by_size, bits, atol=1e-13)
+    both = AddedSets([(2.0, first), (-0.5, second)], base=np.arange(6.0) ** 2)
+    values = 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)
+    assert_means(both, values + bits.sum(axis=1) ** 2, bits, atol=1e-13)
     none = Conjunctions.of([], [], [], 3, base=2.0)
     assert_means(none, np.full(8, 2.0), masks(3))
 

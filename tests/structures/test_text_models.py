@@ -181,8 +181,8 @@ def test_vectorisers_of_linear_models(name):
     ):
         if name == "hashed":  # counts with signs have no logarithm
             continue
-        own = Conjunctions if isinstance(bayes, sk.BernoulliNB) else kind
-        check(make_pipeline(first, bayes), TWO, "log_odds", 0, own)
+        expected_kind = Conjunctions if isinstance(bayes, sk.BernoulliNB) else kind
+        check(make_pipeline(first, bayes), TWO, "log_odds", 0, expected_kind)
 
 
 @pytest.mark.parametrize("model", REGRESSIONS, ids=lambda model: short(model[-1]))
@@ -269,7 +269,7 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("chapter", "name", "most", "model", "told"),
+    ("chapter", "name", "most", "model", "message"),
     [
         (text_sums, "MOST_SHARED", 1, tfidf(sk.Ridge()), "'food'"),
         (text_sums, "_LONGEST", 1000.0, tfidf(sk.Ridge()), "norm=None"),
@@ -277,17 +277,17 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
     ],
 )
 def test_what_takes_too_long_is_refused_with_what_would_not(
-    chapter, name, most, model, told, monkeypatch
+    chapter, name, most, model, message, monkeypatch
 ):
     monkeypatch.setattr(chapter, name, most)
     result, _ = read(model, NUMBERS, "value")
-    assert told in result.reason
+    assert message in result.reason
 
 
 @pytest.mark.parametrize(
     ("lowercase", "expected"), [(True, [0.353, 0.353]), (False, [0.0, 1.0])]
 )
-def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expected):
+def test_a_word_in_two_cases_counts_for_both_unless_case_matters(lowercase, expected):
     """The trap of lowered case, f = 1{food}: each of both has .353, and not 1 or .5."""
     first = sk.CountVectorizer(binary=True, lowercase=lowercase)
     words = ["food", *(f"v{k}" for k in range(17))]
@@ -406,7 +406,7 @@ REVIEWS = [
     "Bad food; bad service. It's a pity?",
     "good service (really good) and no pity",
 ]
-OWN = {
+VECTORISERS_ALONE = {
     "counts": sk.CountVectorizer(),
     "presence": sk.CountVectorizer(binary=True, lowercase=False),
     "stop words": sk.CountVectorizer(stop_words=["the", "was"]),
@@ -428,10 +428,10 @@ def prepared(vectoriser):
     return make_pipeline(vectoriser, "passthrough").fit(REVIEWS)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", VECTORISERS_ALONE)
 @pytest.mark.parametrize("text", [REVIEWS[0], SPACED, "unheard of", ""])
 def test_values_are_those_of_scikit(name, text):
-    model = prepared(OWN[name])
+    model = prepared(VECTORISERS_ALONE[name])
     vectoriser = Vectoriser.of(model)
     assert vectoriser.rest is None
     document = TextDocument.of(text, PatternWords())
@@ -460,10 +460,10 @@ def test_words_that_cross_tokens_are_named():
     vectoriser = Vectoriser.of(prepared(apart))
     result = document_features(vectoriser, TextDocument.of(REVIEWS[1], PatternWords()))
     assert "it's" in result.reason
-    own = document_features(
+    features = document_features(
         vectoriser, TextDocument.of(REVIEWS[1], PatternWords(r"[\w']+"))
     )
-    assert len(own.shared) > 0  # "Bad" and "bad"
+    assert len(features.shared) > 0  # "Bad" and "bad"
 
 
 @pytest.mark.parametrize(

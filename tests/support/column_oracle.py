@@ -48,7 +48,7 @@ def contrast_at(law: NumericLaw | CodedLaw, x: float) -> Measure:
 
 def enumerated(function, law, row) -> tuple[float, np.ndarray]:
     """Mean and contrasts at a row, by all combinations of values of all columns."""
-    own = [law_at(column, x) for column, x in zip(law.columns, row, strict=True)]
+    local = [law_at(column, x) for column, x in zip(law.columns, row, strict=True)]
 
     def total(measures):
         points = np.array(list(product(*(each.values for each in measures))))
@@ -56,5 +56,5 @@ def enumerated(function, law, row) -> tuple[float, np.ndarray]:
         return float(np.array(list(map(math.prod, masses))) @ function(points))
 
     contrasts = [contrast_at(law.columns[j], row[j]) for j in range(len(row))]
-    slopes = [total([*own[:j], g, *own[j + 1 :]]) for j, g in enumerate(contrasts)]
-    return total(own), np.array(slopes)
+    slopes = [total([*local[:j], g, *local[j + 1 :]]) for j, g in enumerate(contrasts)]
+    return total(local), np.array(slopes)

@@ -71,5 +71,5 @@ def boxes(cuts=CUTS):
     low, high = [-i, -i, a, -i, f, d, -i, h, c], [b, c, i, e, i, i, g, i, i]
     paths = np.array([[0, 1, -1], [2, 3, -1], [4, 5, 6], [7, -1, -1], [8, -1, -1]])
     values = np.array([2.0, -1.5, 0.8, 0.6, 0.3])
-    own = Sets.of_numbers(columns, low, high, missing)
-    return Boxes(0.1, values, paths, (own,), 6).deduplicate()
+    part = Sets.of_numbers(columns, low, high, missing)
+    return Boxes(0.1, values, paths, (part,), 6).deduplicate()

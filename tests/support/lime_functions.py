@@ -14,13 +14,14 @@ class Answering(Function):
     """A sum of products that does not say that it is one."""
 
     function: SumOfProducts
+    off_by: float = 0.0  # what it answers in addition
 
     @property
     def gradient_method(self):
         return "exact"
 
     def _value(self, points, labels):  # noqa: ARG002  # no names needed
-        return self.function.value(points)
+        return self.function.value(points) + self.off_by
 
     def _gradient(self, points, labels):
         raise NotImplementedError

@@ -1,62 +1,26 @@
 """Functions that are sums of products by construction, and laws to explain them by."""
 
-from dataclasses import dataclass
-
+import linear_sums
 import numpy as np
+from lime_functions import Known
 from normal_samples import pieces_of
 
-from propopt.functions import Function
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.schema import TableSchema
-
-
-@dataclass(frozen=True, eq=False)
-class OfProducts(Function):
-    """A sum of products as a function; it may answer something else."""
-
-    sum_of_products: SumOfProducts
-    table: TableSchema | None = None
-    off_by: float = 0.0
-
-    @property
-    def schema(self):
-        return self.table
-
-    @property
-    def products(self):
-        return self.sum_of_products
-
-    @property
-    def gradient_method(self):
-        return "exact"
-
-    def _value(self, points, labels):
-        del labels
-        return self.sum_of_products.value(points) + self.off_by
-
-    def _gradient(self, points, labels):
-        raise AssertionError(f"nobody asks, at {points} of {labels}")
 
 
 def linear(slopes, base=0.0):
     """Base + slopesᵀ x."""
-    columns = np.arange(len(slopes))
-    terms = Powers.first(columns)
-    return OfProducts(SumOfProducts.additive(base, slopes, terms, len(slopes)))
+    return Known(linear_sums.linear(slopes, base))
 
 
 def monomial(columns, n_columns):
     """The product of some columns."""
-    paths = np.arange(len(columns))[None]
-    return OfProducts(
-        SumOfProducts(
-            0.0, np.ones(1), paths, (Powers.first(np.array(columns)),), n_columns
-        )
-    )
+    paths, factors = np.arange(len(columns))[None], Powers.first(np.array(columns))
+    return Known(SumOfProducts(0.0, np.ones(1), paths, (factors,), n_columns))
 
 
 def three_bins(kernel_width):

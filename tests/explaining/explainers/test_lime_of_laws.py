@@ -6,9 +6,9 @@ import lime_fixture as fixture
 import numpy as np
 import pandas as pd
 import pytest
-from lime_functions import Answering
+from lime_functions import Answering, Known
 from normal_samples import plain_lime
-from product_functions import IN_ITS_CELL, OfProducts, linear, monomial, three_bins
+from product_functions import IN_ITS_CELL, linear, monomial, three_bins
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
@@ -161,7 +161,7 @@ def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
 
 
 def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
-    wrong = OfProducts(linear(SLOPES).sum_of_products, off_by=1e-6)
+    wrong = Known(linear(SLOPES).function, off_by=1e-6)
     lime = ExactLime(law=three_bins(1.0), n_samples=100)
     with (
         pytest.warns(InexactBoxesWarning, match="differs from its values by"),

@@ -110,7 +110,7 @@ CLASSIFIERS = {
 each_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 
 
-def own_margin(name, model, data):
+def library_margin(name, model, data):
     """By the library itself."""
     library = name.split()[-1]
     if library in SCORES:
@@ -183,6 +183,10 @@ def test_behind_a_logarithm_only_the_score_is_a_sum():
         (light(objective="tweedie"), np.exp(Y), 1e-13),
         (extreme(objective="count:poisson"), counts, SINGLE),
         (cat(loss_function="Poisson"), counts, 1e-13),
+        *(
+            (sk.HistGradientBoostingRegressor(loss=loss, max_iter=10), np.exp(Y), 1e-13)
+            for loss in ("poisson", "gamma")
+        ),
     ):
         model.fit(X, y)
         assert boxes_of(model) is None
@@ -194,11 +198,11 @@ def test_behind_a_logarithm_only_the_score_is_a_sum():
 @pytest.mark.parametrize("kind", ["gbtree", "dart"])
 def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
     settings = {"objective": "binary:logistic", "booster": kind, "rate_drop": 0.3}
-    known = xgboost.DMatrix(data, CLASSES)
+    matrix = xgboost.DMatrix(data, CLASSES)
     others = xgboost.DMatrix(data, CLASSES[::-1])
     native = xgboost.train(
         settings if kind == "dart" else {"objective": "binary:logistic"},
-        known,
+        matrix,
         30,
         evals=[(others, "others")],
         early_stopping_rounds=3,
@@ -206,7 +210,7 @@ def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
     )
     assert native.num_boosted_rounds() > native.best_iteration + 1
     boxes = boxes_of(as_estimator(native), "margin", None, data)
-    agrees(boxes, native.predict(known, output_margin=True), data, SINGLE)
+    agrees(boxes, native.predict(matrix, output_margin=True), data, SINGLE)
 
 
 def test_what_is_no_sum_of_trees_is_not_read():
@@ -311,7 +315,7 @@ def test_margins_and_log_odds_of_two_classes(name):
     for data in data_of(name):
         model, tolerance = CLASSIFIERS[name](), digits(name)
         p = probability(model.fit(data, CLASSES), data)
-        log_odds, margin = np.log(p) - np.log1p(-p), own_margin(name, model, data)
+        log_odds, margin = np.log(p) - np.log1p(-p), library_margin(name, model, data)
         rounding = 1e-4 if tolerance == SINGLE else 1e-12
         for target, sign in ((1, 1.0), (0, -1.0)):
             for output in ("margin", "log_odds"):
@@ -336,7 +340,7 @@ def test_margins_and_log_odds_of_two_classes(name):
 def test_margins_of_three_classes(name):
     for data in data_of(name):
         model, tolerance = CLASSIFIERS[name](), digits(name)
-        margins = own_margin(name, model.fit(data, THREE), data)
+        margins = library_margin(name, model.fit(data, THREE), data)
         for target in range(3):
             function = po.wrap(model, target, "margin")
             both_are_read(function, data, tolerance)
@@ -349,17 +353,14 @@ def test_margins_of_three_classes(name):
             assert others.margin_boxes is not None
 
 
-def test_tables_of_numbers_with_names_and_with_gaps():
+def test_numbers_that_are_declared_to_be_categories():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     forest = sk.RandomForestRegressor(4, random_state=0).fit(frame, Y)
     function = po.wrap(
         forest, data=po.functions.TableSchema.of(frame, categorical=["c"])
     )
-    both_are_read(function, frame)  # numbers that are declared to be categories
+    both_are_read(function, frame)
     assert function.boxes.sets.coded.any()
-    both_are_read(
-        po.wrap(sk.HistGradientBoostingRegressor(max_iter=8).fit(GAPS, Y)), GAPS
-    )
 
 
 def test_gaps_in_categories_that_the_model_takes_itself():
@@ -402,16 +403,6 @@ def test_native_boosters_are_wrapped(lightgbm, xgboost):
         agrees(function.margin_boxes, margin, tolerance=tolerance)
 
 
-def test_scores_of_objectives_of_the_user_are_read_without_a_name():
-    def logistic(y, score):
-        return 1 / (1 + np.exp(-score)) - y, np.ones_like(score)
-
-    model = light("Classifier", objective=logistic).fit(X, CLASSES)
-    boxes = po.wrap(model, output="margin").boxes
-    scores = model.predict(X, raw_score=True)
-    np.testing.assert_allclose(boxes.value(X), scores, rtol=1e-12)
-
-
 BLANKS = ["Call  Failure", "Seconds of Use", "a"]
 
 
@@ -440,8 +431,8 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
     with pytest.raises(InvalidInput, match=r"data=X\) uses the names of X, and a"):
         function.value(renamed)
     if not searched:  # which scikit-learn refuses itself
-        own = po.wrap(model, data=renamed).value(renamed)
-        np.testing.assert_array_equal(own, model.predict(table))
+        values = po.wrap(model, data=renamed).value(renamed)
+        np.testing.assert_array_equal(values, model.predict(table))
 
 
 # ---- boxes are read once, checked, and kept

@@ -86,7 +86,7 @@ def model(monkeypatch):
     return Corners(np.array([1.0, -2.0, 0.7]), np.array([-0.3, 0.1, 0.2]))
 
 
-def test_one_line_makes_a_model_of_a_library_known(model):
+def test_one_line_registers_a_model_of_a_library(model):
     fitted = FittedModel.of(model)
     assert fitted.is_explained_by_margin
     assert fitted.is_piecewise_constant
@@ -97,10 +97,10 @@ def test_one_line_makes_a_model_of_a_library_known(model):
 
 
 def test_its_shapley_values_are_those_of_all_coalitions(model):
-    found = po.explain(model, NEW, data=X, robustness=0.0)
+    result = po.explain(model, NEW, data=X, robustness=0.0)
     exact = shapley_by_definition(model.raw, NEW, X)
     room = 1e-12 * np.abs(model.heights).sum()
-    assert np.allclose(found.attributions, exact, rtol=0.0, atol=room)
+    assert np.allclose(result.attributions, exact, rtol=0.0, atol=room)
     assert np.abs(exact).max() > 0.1
 
 
@@ -117,8 +117,8 @@ def test_a_subclass_with_answers_of_its_own_is_not_read(model):
 
 def test_what_its_file_says_wrongly_is_not_believed(model, monkeypatch):
     def wrong(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-        found = _trees(model, output, view)
-        return None if found is None else found.scaled(1.001)
+        result = _trees(model, output, view)
+        return None if result is None else result.scaled(1.001)
 
     reader = replace(CORNERS["corners.Corners"], trees=wrong)
     monkeypatch.setitem(READERS, "corners.Corners", reader)

@@ -17,7 +17,6 @@ from tree_cases import (
     GAPS,
     SINGLE,
     THREE,
-    WEIGHTS,
     X,
     Y,
     agrees,
@@ -120,10 +119,9 @@ def test_models_of_several_outputs():
 
 
 # ---- classifiers: what is a sum of trees of each output, of two classes and of three
-def held(model, y, read, data=X, weights=None):
+def held(model, y, read, data=X):
     """Outputs are what the model says, to a rounding of each; the others have none."""
-    settings = {} if weights is None else {"sample_weight": weights}
-    model = clone(model).fit(data, y, **settings)
+    model = clone(model).fit(data, y)
     for output in ("probability", "log_odds", "margin"):
         for target in range(len(np.unique(y))):
             boxes = boxes_of(model, output, target, data)
@@ -176,25 +174,11 @@ def test_two_classes_share_a_margin_and_each_of_three_has_one(model, tolerance):
     held(model, THREE, {"margin": tolerance})
 
 
-def test_margins_of_histograms_with_gaps_and_weights():
-    model = sk.HistGradientBoostingClassifier(max_iter=10)
-    for data in (X, GAPS):
-        held(model, CLASSES, {"margin": EXACT, "log_odds": 1e-12}, data, WEIGHTS)
-
-
 def test_log_odds_of_exponential_loss_are_twice_the_margin():
     model = few(sk.GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
     truth = of_class(model, "log_odds", 1, X)
     agrees(boxes_of(model, "log_odds", 1), truth, tolerance=1e-13)
     np.testing.assert_allclose(truth, 2.0 * model.decision_function(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["poisson", "gamma"])
-def test_behind_a_logarithm_only_the_score_is_a_sum(loss):
-    model = sk.HistGradientBoostingRegressor(loss=loss, max_iter=10).fit(X, np.exp(Y))
-    assert boxes_of(model) is None
-    log_mean = np.log(model.predict(X))
-    agrees(boxes_of(model, "margin"), log_mean, tolerance=1e-13)
 
 
 def test_members_of_bags_that_have_not_seen_every_class():
@@ -212,8 +196,8 @@ def test_members_of_bags_that_have_not_seen_every_class():
 def test_thresholds_are_those_of_numbers_in_single_precision():
     """Between two float32 there are numbers on both sides of what rounds up."""
     model = sk.DecisionTreeRegressor().fit([[1.0], [1.0 + 2.0**-23]], [0.0, 1.0])
-    near = 1.0 + np.linspace(0.0, 2.0**-23, 1025)[:, None]
-    agrees(boxes_of(model, data=near), model.predict(near), near)
+    close = 1.0 + np.linspace(0.0, 2.0**-23, 1025)[:, None]
+    agrees(boxes_of(model, data=close), model.predict(close), close)
 
 
 def test_histograms_with_categories_of_numbers():
@@ -251,9 +235,9 @@ def test_what_is_no_sum_of_trees_is_not_read(model, y, output):
 
 
 # ---- trees behind steps that each make a column of one column
-KNOWN = signature(sk.KBinsDiscretizer).parameters
+PARAMETERS = signature(sk.KBinsDiscretizer).parameters
 QUANTILES = {"quantile_method": "averaged_inverted_cdf"}  # others warn
-QUANTILES = {name: way for name, way in QUANTILES.items() if name in KNOWN}
+QUANTILES = {name: way for name, way in QUANTILES.items() if name in PARAMETERS}
 
 
 def as_floats(frame):
@@ -342,10 +326,10 @@ def test_cuts_are_exact_to_the_last_bit_of_a_scaler():
     ends = boxes.sets.high[np.isfinite(boxes.sets.high)]
     columns = boxes.sets.column[np.isfinite(boxes.sets.high)]
     for shift in (-np.inf, 0.0, np.inf):
-        near = X[: len(ends)].copy()
+        close = X[: len(ends)].copy()
         moved = ends if shift == 0.0 else np.nextafter(ends, shift)
-        near[np.arange(len(ends)), columns] = moved
-        agrees(boxes, model.predict(near), near)
+        close[np.arange(len(ends)), columns] = moved
+        agrees(boxes, model.predict(close), close)
 
 
 def test_numbers_between_the_categories_of_an_encoder():
