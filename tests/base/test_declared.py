@@ -116,9 +116,9 @@ def test_copies_have_the_fields_and_nobody_writes_to_them(again, path):
     assert again.W is made.W  # sealed: trusted, and not copied
 
 
-@pytest.mark.parametrize(("line", "said"), refusals(__file__, "whole"))
-def test_arrays_that_are_none_are_refused_at_once(line, said):
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("line", "pattern"), refusals(__file__, "whole"))
+def test_arrays_that_are_none_are_refused_at_once(line, pattern):
+    with pytest.raises(InvalidInput, match=pattern):
         eval(line)
 
 
@@ -161,9 +161,9 @@ def header(**items):
 
 def without(key):
     def forge(members):
-        kept = {k: v for k, v in header_of(members).items() if k != key}
+        retained = {k: v for k, v in header_of(members).items() if k != key}
         return with_header(
-            {k: v for k, v in members.items() if k != f"{key}.npy"}, kept
+            {k: v for k, v in members.items() if k != f"{key}.npy"}, retained
         )
 
     return forge
@@ -231,12 +231,12 @@ def test_records_are_saved_field_by_field(rows):
     assert len(members_of(path)) == 3  # however many rows there are
 
 
-@pytest.mark.parametrize(("fields", "said"), refusals(__file__, "rows"))
-def test_columns_of_records_are_checked(rows, fields, said):
+@pytest.mark.parametrize(("fields", "pattern"), refusals(__file__, "rows"))
+def test_columns_of_records_are_checked(rows, fields, pattern):
     _, path = rows
     forged = {f"rows.{k}.npy": npy(x) for k, x in eval(fields).items()}
     write(path, signed(members_of(path) | forged))
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=pattern):
         Rows.load(path)
 
 

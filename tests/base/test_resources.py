@@ -261,8 +261,8 @@ def test_one_thread_holds_until_the_last_thread_has_left():
         with resources.one_thread():
             second_is_in.set()
             first_is_out.wait(10)
-            found = ThreadpoolController().info()
-            blas = [x["num_threads"] for x in found if x["user_api"] == "blas"]
+            outcome = ThreadpoolController().info()
+            blas = [x["num_threads"] for x in outcome if x["user_api"] == "blas"]
             observed.append(max(blas))
 
     with ThreadPoolExecutor(1) as pool:

@@ -364,8 +364,8 @@ def read(html: str) -> Reader:
 def marked(text: str, weights: dict[str, float], errors=None) -> MarkedText:
     words = tuple(weights)
     spans = sorted(
-        (result.start(), result.end(), place)
-        for place, word in enumerate(words)
+        (result.start(), result.end(), position)
+        for position, word in enumerate(words)
         for result in re.finditer(re.escape(word), text)
     )
     return MarkedText(

@@ -212,8 +212,8 @@ def test_what_can_be_written_is_and_the_next_file_is_solved(file, out):
     other = file.with_name("other.yaml")
     other.write_text(FILE)
     assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
-    kept = [f"{n}.{s}" for n in ("cubic", "other") for s in ("json", "npz", "svg")]
-    assert names(out) == kept
+    retained = [f"{n}.{s}" for n in ("cubic", "other") for s in ("json", "npz", "svg")]
+    assert names(out) == retained
     with pytest.raises(WriteFailure, match=r"cubic\.csv: No space left") as caught:
         po.problems.read_problem(file).run(out, quiet=True)
     assert len(caught.value.result.optimized) == 3

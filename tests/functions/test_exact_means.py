@@ -100,8 +100,8 @@ def test_boxes_are_compared_at_a_thousand_reference_rows_and_where_some_are_miss
 @pytest.mark.parametrize("by", [1e-3, -1e-8])
 def test_boxes_that_differ_are_not_believed(by):
     share = abs(by) / np.ptp(FUNCTION.value(X))
-    told = f"differs from its values by {share:.2g} of the range of f in row"
-    with pytest.warns(InexactBoxesWarning, match=re.escape(told)):
+    pattern = f"differs from its values by {share:.2g} of the range of f in row"
+    with pytest.warns(InexactBoxesWarning, match=re.escape(pattern)):
         gradient = po.functions.smoothed(wrong(by), 0.5, 20, data=X).gradient(X)
     sampled = po.functions.smoothed(BoxFunction(TREES, None), 0.5, 20).gradient(X)
     np.testing.assert_array_equal(gradient, sampled)

@@ -154,8 +154,8 @@ def test_log_odds_of_boosting_behind_columns_are_its_scores(name):
     np.testing.assert_array_equal(logit, expected)
     # and they are the log-odds: of probabilities that lose nothing
     p = model.predict_proba(FAR)[:, 1]
-    near = np.abs(expected) < 8.0
-    np.testing.assert_allclose(expit(logit[near]), p[near], rtol=1e-5, atol=1e-6)
+    close = np.abs(expected) < 8.0
+    np.testing.assert_allclose(expit(logit[close]), p[close], rtol=1e-5, atol=1e-6)
 
 
 def test_log_odds_of_a_search_and_of_a_nested_pipeline_are_its_scores():
@@ -381,10 +381,10 @@ def test_boosters_of_arrays_are_asked_without_a_frame_too(package):
 def test_a_booster_that_answers_otherwise_is_asked_no_more(fails):
     model = booster("lightgbm").fit(NUMBERS, TABLE["a"])
     function = po.wrap(model, data=NUMBERS)
-    direct, asked = function.readout.direct, []
+    direct, requested = function.readout.direct, []
 
     def ask(points):
-        asked.append(len(points))
+        requested.append(len(points))
         if fails:
             raise TypeError("frames alone")
         return np.nextafter(model.booster_.predict(points), np.inf)
@@ -394,7 +394,7 @@ def test_a_booster_that_answers_otherwise_is_asked_no_more(fails):
     for _ in range(3):
         expected = model.predict(NUMBERS)
         assert function.value_at(points, labels).tobytes() == expected.tobytes()
-    assert (direct.agrees, asked) == (False, [64])
+    assert (direct.agrees, requested) == (False, [64])
 
 
 def test_settings_of_prediction_are_given_to_the_booster():

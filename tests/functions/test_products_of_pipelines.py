@@ -183,11 +183,11 @@ def test_models_that_are_not_read_say_why(model, data, target, reason):
 def test_knots_of_splines_are_in_units_of_the_table():
     """Behind a scaler, of columns in single units and in hundreds of thousands."""
     Z = np.random.default_rng(0).normal(size=(60, 1))
-    found = []
+    result = []
     for unit in (1.0, 1e5):
         model = make_pipeline(StandardScaler(), SplineTransformer(n_knots=4), Ridge())
         read = po.wrap(model.fit(unit * Z, Z[:, 0] ** 2)).products_in(1)
         (curves,) = [x for x in read.factors if isinstance(x, Curves)]
-        found.append(np.stack(curves.knots) / unit)
-    assert len(found[0][0]) >= 4
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
+        result.append(np.stack(curves.knots) / unit)
+    assert len(result[0][0]) >= 4
+    np.testing.assert_allclose(result[1], result[0], rtol=1e-9, atol=1e-9)

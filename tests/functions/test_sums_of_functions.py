@@ -133,13 +133,13 @@ def test_what_is_no_term_or_not_finite_is_an_error(f, other):
 
 
 def test_a_call_asks_each_part_once():
-    asked = []
-    slow = po.wrap(lambda X: (asked.append(len(X)), X[:, 0])[1])
+    requested = []
+    slow = po.wrap(lambda X: (requested.append(len(X)), X[:, 0])[1])
     other = po.wrap(SVR().fit(X, Y))
     made = slow + 2 * (other - 3 * slow)
     made.value(FEW)
     tries = [3, 3]  # the first rows twice, once in the life of the function
-    assert asked == [len(FEW), *tries]
+    assert requested == [len(FEW), *tries]
     assert (slow.calls.rows, slow.calls.trials, other.calls.rows) == (12, 6, 12)
     assert (made.calls.rows, made.calls.trials) == (12, 6)
     with made.calls.as_trial():
@@ -315,8 +315,8 @@ def test_functions_of_texts_are_summed():
     assert (made.calls.rows, made.calls.trials, one.calls.trials) == (20, 4, 10)
     document = made.text_schema.documents[0]
     bits = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], bool)
-    kept = [h.subsets(document).value(bits) for h in (made, one, other)]
-    assert_same(kept[0], kept[1] - 2 * kept[2] + 1.0)
+    retained = [h.subsets(document).value(bits) for h in (made, one, other)]
+    assert_same(retained[0], retained[1] - 2 * retained[2] + 1.0)
     whole, first, second = (po.lime.text_limits(h, TEXTS) for h in (made, one, other))
     assert whole.is_exact
     for row, a, b in zip(

@@ -127,10 +127,10 @@ def test_words_that_are_not_known():
 
 
 def test_calls_are_counted_and_bounded():
-    asked = []
+    requested = []
 
     def model(texts):
-        asked.append(len(texts))
+        requested.append(len(texts))
         assert isinstance(texts, list)
         return [float(len(text)) for text in texts]
 
@@ -139,8 +139,8 @@ def test_calls_are_counted_and_bounded():
     words = sum(f.text_schema.document_of(text).n_words for text in NOTES)
     assert f.calls.rows == len(NOTES) + words
     assert f.calls.trials == 6
-    assert sum(asked) == f.calls.rows + f.calls.trials
-    assert max(asked) == 4
+    assert sum(requested) == f.calls.rows + f.calls.trials
+    assert max(requested) == 4
     before = f.calls.rows
     f.of_document("no good").gradient_at(np.ones((1, 2)))
     assert f.calls.rows == before + 3
@@ -250,10 +250,10 @@ def test_the_gradient_of_a_document_is_the_effect_of_words():
     row = F.gradient(NOTES[:1])[0, F.text_schema.columns_of(at.document)]
     np.testing.assert_array_equal(at.gradient_at(np.ones((1, 3)))[0], row)
     bits = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
-    for row, kept in zip(at.gradient_at(bits), bits, strict=True):
+    for row, retained in zip(at.gradient_at(bits), bits, strict=True):
         for j in range(3):
-            less = kept * (np.arange(3) != j)
-            both = at.value_at(np.array([kept, less]))
+            less = retained * (np.arange(3) != j)
+            both = at.value_at(np.array([retained, less]))
             assert row[j] == both[0] - both[1]
     assert at.effects_at(bits).all()
 

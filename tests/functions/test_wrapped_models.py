@@ -68,14 +68,14 @@ def log_odds_of(model):
     return log_odds
 
 
-def probability_of(model, place=1):
-    return lambda table: model.predict_proba(table)[:, place]
+def probability_of(model, position=1):
+    return lambda table: model.predict_proba(table)[:, position]
 
 
-def prediction_of(model, place=None):
-    if place is None:
+def prediction_of(model, position=None):
+    if position is None:
         return model.predict
-    return lambda table: model.predict(table)[:, place]
+    return lambda table: model.predict(table)[:, position]
 
 
 def agrees(model, answer, *, exact, data=X, target=None, tolerance=EXACT):
@@ -274,8 +274,10 @@ def test_a_subclass_with_an_answer_of_its_own_is_neither_read_nor_unwrapped():
         model.fit(X, Y)
         answer = log_odds_of(model) if kind == "log_odds" else probability_of(model)
         assert agrees(model, answer, exact=exact).quantity.kind == kind
-        asked = po.wrap(model, output="log_odds", data=X).value(X)
-        np.testing.assert_allclose(asked, log_odds_of(model)(X), rtol=1e-9, atol=1e-9)
+        requested = po.wrap(model, output="log_odds", data=X).value(X)
+        np.testing.assert_allclose(
+            requested, log_odds_of(model)(X), rtol=1e-9, atol=1e-9
+        )
 
 
 def test_a_search_that_was_not_refitted_is_refused_with_what_would_do():
@@ -301,9 +303,9 @@ def test_a_number_that_is_missing_to_xgboost_goes_where_nan_goes(missing):
     agrees(model, margin, exact=True, data=GAPS, tolerance=2e-6)
     boxes = po.wrap(model, data=GAPS).boxes
     # next to it, and what float32 makes of it
-    near = np.nextafter(np.float32(missing), np.float32([-np.inf, np.inf]))
+    close = np.nextafter(np.float32(missing), np.float32([-np.inf, np.inf]))
     rows = np.tile(BACKGROUND.to_numpy(), (4, 1))
-    rows[:, 0] = np.repeat([missing, missing * (1 + 1e-12), *map(float, near)], 12)
+    rows[:, 0] = np.repeat([missing, missing * (1 + 1e-12), *map(float, close)], 12)
     table = pd.DataFrame(rows, columns=X.columns)
     np.testing.assert_allclose(boxes.value(rows), margin(table), rtol=0, atol=2e-6)
     behind = make_pipeline(StandardScaler(), clone(model)).fit(X, Y)

@@ -80,13 +80,13 @@ N_TABLES, M, OF = 400, 100, 300
 
 def gaps():
     """Of many tables the error of the drawn mean, in stated standard errors."""
-    found = []
+    result = []
     for seed in range(N_TABLES):
         rows = table(OF, seed)
         drawn = Background.of_points(rows).thinned(M)
         f, known = drawn.points[:, 0], rows[:, 0].mean()
-        found.append((f.mean() - known, drawn.error_of_mean(f)))
-    return np.array(found)
+        result.append((f.mean() - known, drawn.error_of_mean(f)))
+    return np.array(result)
 
 
 def test_the_error_of_a_mean_is_that_of_finite_tables():
@@ -109,10 +109,10 @@ def test_the_error_of_a_mean_is_that_of_finite_tables():
 def test_blocks_vary_as_much_as_a_finite_table_does():
     drawn = Background.of_points(table(OF)).thinned(M)
     blocks = np.random.default_rng(0).normal(size=(10, 4, 3))
-    found = drawn.corrected(blocks)
-    np.testing.assert_allclose(found.mean(axis=0), blocks.mean(axis=0), atol=1e-15)
+    result = drawn.corrected(blocks)
+    np.testing.assert_allclose(result.mean(axis=0), blocks.mean(axis=0), atol=1e-15)
     np.testing.assert_allclose(
-        found.var(axis=0), blocks.var(axis=0) * (1.0 - M / OF), rtol=1e-12
+        result.var(axis=0), blocks.var(axis=0) * (1.0 - M / OF), rtol=1e-12
     )
     assert drawn.correction == pytest.approx(math.sqrt(2 / 3))
 

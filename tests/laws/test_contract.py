@@ -110,9 +110,9 @@ def test_means_and_contrasts_are_sums_over_values(law, name):
                     (mean[n], wanted[0], wanted[2]),
                     (contrast[n, 0], wanted[1], wanted[3]),
                 ):
-                    place = f"{column} at {x}, ν = {width}, factor {u}"
-                    assert np.isnan(got) == np.isnan(value), place
-                    assert not abs(got - value) > TOLERANCE * size + ROUNDING, place
+                    position = f"{column} at {x}, ν = {width}, factor {u}"
+                    assert np.isnan(got) == np.isnan(value), position
+                    assert not abs(got - value) > TOLERANCE * size + ROUNDING, position
 
 
 def test_what_is_in_no_catalogue_is_under_no_contract():
@@ -218,8 +218,8 @@ def shares_by_bits(law, ends, rows):
     sets = replace(sets, missing=np.arange(len(low)) == len(ends))
     if isinstance(law, LimeLaw):
         alone = SumOfProducts.additive(0.0, np.ones(len(sets)), sets, 1)
-        found = ExactLimits(alone, law).factor_means(rows, law.widths(rows))
-        return found.alpha * found.one, found.complement * found.zero
+        result = ExactLimits(alone, law).factor_means(rows, law.widths(rows))
+        return result.alpha * result.one, result.complement * result.zero
     mean, _ = law.columns[0].mixing(sets)(rows[:, 0])
     return mean, np.zeros(mean.shape)
 
@@ -292,8 +292,8 @@ def test_limits_of_words_are_weighted_least_squares_on_all_sets(name, nu):
     root = np.exp(0.5 * (logs - logs.max()))
     Z = np.column_stack([np.ones(len(bits)), bits])
     expected = np.linalg.lstsq(root[:, None] * Z, root * f.value(bits), rcond=1e-15)[0]
-    found = WordRegression(f).at(np.array([nu]))
-    got = np.append(found.intercept, found.coefficients[0])
+    result = WordRegression(f).at(np.array([nu]))
+    got = np.append(result.intercept, result.coefficients[0])
     size = np.abs(f.value(bits)).max()
     np.testing.assert_allclose(
         got, expected, rtol=0, atol=size * (1e-6 if nu < 0.1 else 1e-11)
@@ -307,5 +307,5 @@ def test_deleted_words_have_the_moments_that_limits_have(nu):
     known = law.bits(d)
     C, alpha = np.exp(known.log_weight[0]), known.share[0]
     assert are_near(weights.mean(), C)
-    for kept in bits.T:
-        assert are_near((weights * kept).mean(), C * alpha)
+    for retained in bits.T:
+        assert are_near((weights * retained).mean(), C * alpha)

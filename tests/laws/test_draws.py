@@ -134,9 +134,9 @@ def test_a_sample_that_grew_is_the_sample_that_was_large(steps):
     for n_draws in steps[1:]:
         grown = grown.extended(n_draws)
     np.testing.assert_array_equal(first.blocks().slopes, before)
-    asked = sum(calls)
+    requested = sum(calls)
     large = Sample.of(design, counted, steps[-1])
-    assert asked == large.evaluations == grown.evaluations == sum(calls) - asked
+    assert requested == large.evaluations == grown.evaluations == sum(calls) - requested
     for ours, theirs in zip(grown.blocks(), large.blocks(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(grown.values, large.values)

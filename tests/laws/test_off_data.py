@@ -25,9 +25,9 @@ def rows_of(rho: float, D: int = 6, n: int = 500, seed: int = 0) -> Any:
 
 def off(X: Any, players: Any = None, weights: Any = None) -> OffData:
     own = np.arange(X.shape[1]) if players is None else np.asarray(players)
-    found = OffData.of(X, X, X, lambda points: points, own, weights)
-    assert isinstance(found, OffData)
-    return found
+    result = OffData.of(X, X, X, lambda points: points, own, weights)
+    assert isinstance(result, OffData)
+    return result
 
 
 def test_one_in_a_hundred_is_far_where_columns_are_independent() -> None:
@@ -54,7 +54,7 @@ def test_columns_that_move_together_are_near_as_one_player() -> None:
 def test_the_share_is_that_of_its_definition_by_other_draws() -> None:
     """|z| < 5 for a share whose errors of both draws are known: 6e-7."""
     X = rows_of(0.8)
-    found, rng, n = off(X), np.random.default_rng(99), 3000
+    result, rng, n = off(X), np.random.default_rng(99), 3000
     own = distances_between(X, X)
     np.fill_diagonal(own, np.inf)
     limit = np.quantile(own.min(axis=1), 0.99)
@@ -68,10 +68,10 @@ def test_the_share_is_that_of_its_definition_by_other_draws() -> None:
         apart = np.linalg.norm(X - row, axis=1)
         apart[[i, j]] = np.inf
         far += int(apart.min() > limit)
-    error = math.hypot(found.standard_error, math.sqrt(far / n * (1 - far / n) / n))
-    assert abs(found.share - far / n) < 5.0 * error
-    assert found.standard_error == pytest.approx(
-        math.sqrt(found.share * (1 - found.share) / 400), rel=1e-9
+    error = math.hypot(result.standard_error, math.sqrt(far / n * (1 - far / n) / n))
+    assert abs(result.share - far / n) < 5.0 * error
+    assert result.standard_error == pytest.approx(
+        math.sqrt(result.share * (1 - result.share) / 400), rel=1e-9
     )
 
 
@@ -88,8 +88,8 @@ def test_missing_numbers_and_weights_have_a_share_too() -> None:
 def test_few_rows_and_one_player_have_none() -> None:
     X = rows_of(0.0, n=60)
     for rows, players in ((X, np.arange(6)), (rows_of(0.0), np.zeros(6, int))):
-        found = OffData.of(rows, rows, rows, lambda points: points, players)
-        assert isinstance(found, Reason)
+        result = OffData.of(rows, rows, rows, lambda points: points, players)
+        assert isinstance(result, Reason)
 
 
 def test_a_card_says_it_and_groups_lower_it() -> None:

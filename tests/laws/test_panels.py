@@ -72,8 +72,8 @@ def in_digits(law, cuts, x):
         pulls = [p * (v - mean) for p, v in zip(q, values, strict=True)]
         variance = mp.fsum(a * (v - mean) for a, v in zip(pulls, values, strict=True))
         r = [a / variance for a in pulls]
-        found = [(float(mp.fsum(q[:k])), float(mp.fsum(r[:k]))) for k in cuts]
-        return np.array(found).T, float(mp.fsum(map(abs, r)))
+        result = [(float(mp.fsum(q[:k])), float(mp.fsum(r[:k]))) for k in cuts]
+        return np.array(result).T, float(mp.fsum(map(abs, r)))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -165,9 +165,9 @@ def test_panels_without_a_table():
     apart = y + np.where(y < 0, -8.0, 8.0)
     assert not has_table(even, apart, 0.02)  # two groups, far apart
     one = np.array([0.985, *np.full(15, 0.001)])
-    place = np.array([0.0, *np.linspace(-1, 1, 15)])
-    assert not has_table(one, place, 0.02)  # the law may be widened
-    assert has_table(one, place, 0.005)
+    position = np.array([0.0, *np.linspace(-1, 1, 15)])
+    assert not has_table(one, position, 0.02)  # the law may be widened
+    assert has_table(one, position, 0.005)
     assert not has_table(np.array([0.5, 0.5]), np.zeros(2), 0.02)  # no spread
 
 
@@ -228,16 +228,16 @@ def random_model(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_both_kernels_and_no_tables_give_the_same_slopes(seed, monkeypatch):
     fitted, X, rows = random_model(seed)
-    found = []
+    result = []
     for choice in ("c", "numpy"):
         monkeypatch.setenv("PROPOPT_KERNELS", choice)
-        found.append(means(fitted, X).of(rows))
+        result.append(means(fitted, X).of(rows))
     monkeypatch.setattr(Cuts, "pays", False)
-    found.append(means(fitted, X).of(rows))
+    result.append(means(fitted, X).of(rows))
     # of a slope over the whole range, or of the steepest: parts may cancel
     spread = [law.spread or 1.0 for law in DataLaw(Reference.of_points(X)).columns]
-    sizes = np.maximum(np.abs(found[2][1]).max(axis=0), np.ptp(found[2][0]) / spread)
-    for mine, theirs in ((found[0], found[1]), (found[0], found[2])):
+    sizes = np.maximum(np.abs(result[2][1]).max(axis=0), np.ptp(result[2][0]) / spread)
+    for mine, theirs in ((result[0], result[1]), (result[0], result[2])):
         np.testing.assert_allclose(mine[0], theirs[0], rtol=1e-12, atol=1e-12)
         assert (np.abs(mine[1] - theirs[1]) <= 1e-12 * sizes).all()
 
@@ -249,8 +249,8 @@ def test_threads_share_tables(rng):
     shared = means(fitted, X)
     _ = shared.panels
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: shared.of(rows)[1], range(8)))
-    for each in found:
+        result = list(pool.map(lambda _: shared.of(rows)[1], range(8)))
+    for each in result:
         np.testing.assert_array_equal(each, slopes)
 
 

@@ -56,29 +56,29 @@ def drawn(f, background, n_pairs, seed, points=ROWS):
 @pytest.mark.parametrize("name", MODELS)
 def test_all_sets_give_the_mean_over_all_orders(name):
     f, background = MODELS[name], X[:12]
-    (found,) = of_sets(f, background, ROWS)
+    (result,) = of_sets(f, background, ROWS)
     expected = shapley_by_definition(f, ROWS, background)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
     exact = po.explainers.Shap(data=background, algorithm="exact")
     theirs = exact.explain(po.wrap(f), ROWS).attributions
-    np.testing.assert_allclose(found, theirs, atol=1e-12)
+    np.testing.assert_allclose(result, theirs, atol=1e-12)
 
 
 def test_a_column_without_effect_has_exactly_zero():
     def f(rows):
         return rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3]
 
-    (found,) = of_sets(f, X[:12], ROWS)
+    (result,) = of_sets(f, X[:12], ROWS)
     (blocks,) = drawn(f, X[:12], 100, 0).blocks
-    assert (found[:, 4] == 0.0).all()
+    assert (result[:, 4] == 0.0).all()
     assert (blocks[..., 4] == 0.0).all()
 
 
 def test_values_against_parts_are_those_of_their_rows():
     f, background = MODELS["kernel"], X[:20]
     parts = np.split(np.random.default_rng(0).permutation(20), 10)
-    found = of_sets(f, background, ROWS, parts)
-    for part, values in zip(parts, found, strict=True):
+    result = of_sets(f, background, ROWS, parts)
+    for part, values in zip(parts, result, strict=True):
         (expected,) = of_sets(f, background[part], ROWS)
         np.testing.assert_allclose(values, expected, atol=1e-12)
 
@@ -102,8 +102,8 @@ def test_a_table_of_four_columns_has_exact_values_by_default():
 def test_quick_models_may_take_so_many_rows_for_each_row(width, most, n_points):
     """In any company: 2^13 of them, by M (2^D − 2)."""
     for taken, cheap in ((most, True), (most + 1, False)):
-        found = all_sets_are_cheap((n_points, width), taken, DrawPlan(1), QUICK_ROWS)
-        assert found == cheap
+        result = all_sets_are_cheap((n_points, width), taken, DrawPlan(1), QUICK_ROWS)
+        assert result == cheap
     assert not all_sets_are_cheap((n_points, width), most, DrawPlan(1))
 
 
@@ -121,8 +121,8 @@ def test_linear_models_are_exact_however_rows_and_pairs_go_together(n_rows, n_pa
     background = X[:n_rows]
     exact = SLOPES * (ROWS - background.mean(axis=0))
     orders = drawn(MODELS["linear"], background, n_pairs, 0)
-    for found in (orders, orders.extended(n_pairs + 30), orders.extended(7 * n_pairs)):
-        (blocks,) = found.blocks
+    for result in (orders, orders.extended(n_pairs + 30), orders.extended(7 * n_pairs)):
+        (blocks,) = result.blocks
         np.testing.assert_allclose(blocks.mean(axis=0), exact, atol=1e-12)
         assert error_of_blocks(blocks).max() < 1e-12
 
@@ -247,9 +247,9 @@ def test_few_columns_are_exact_of_any_model():
         return np.sin(3.0 * rows[:, 0]) * rows[:, 1]
 
     table = X[:80, :2]
-    found = explained(f, table[:5], data=table)
-    assert found.target.in_words().startswith("target exact (all sets of the features")
-    assert found.target_error == 0.0
+    result = explained(f, table[:5], data=table)
+    assert result.target.in_words().startswith("target exact (all sets of the features")
+    assert result.target_error == 0.0
     explainer = po.Explainer(f, table, kind="contributions").fit()
     both = explainer.explain(table[:4], progress=False).contributions
     for n in range(4):

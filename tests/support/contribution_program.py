@@ -65,8 +65,8 @@ def joint_optimum(phi, G, omega, S, b, totals):
     moves = np.flatnonzero(omega > 0.0)
     n = N * len(moves)
     K, right = np.zeros((n + N, n + N)), np.zeros(n + N)
-    for place, d in enumerate(moves):
-        own = slice(place * N, (place + 1) * N)
+    for position, d in enumerate(moves):
+        own = slice(position * N, (position + 1) * N)
         # each unordered pair counts twice: half the gradient
         K[own, own] = (np.eye(N) + 2.0 * b * L) / omega[d]
         K[own, n:] = K[n:, own] = np.eye(N)

@@ -121,8 +121,8 @@ def header_array(rng: np.random.Generator, members: Members) -> Members:
 
 def header_code_points(rng: np.random.Generator, members: Members) -> Members:
     data = bytearray(members["header.npy"])
-    place = 128 + 4 * int(rng.integers((len(data) - 128) // 4))
-    data[place : place + 4] = struct.pack("<I", int(rng.integers(2**32)))
+    position = 128 + 4 * int(rng.integers((len(data) - 128) // 4))
+    data[position : position + 4] = struct.pack("<I", int(rng.integers(2**32)))
     return {**members, "header.npy": bytes(data)}
 
 
@@ -134,8 +134,8 @@ def array_replaced(rng: np.random.Generator, members: Members) -> Members:
 def description_replaced(rng: np.random.Generator, members: Members) -> Members:
     name = pick(rng, sorted(members))
     version = bytes(rng.integers(0, 5, size=2, dtype=np.uint8))
-    kept = b"\x01\x00" if rng.random() < 0.7 else version
-    return {**members, name: described(pick(rng, DESCRIPTIONS), bytes(48), kept)}
+    retained = b"\x01\x00" if rng.random() < 0.7 else version
+    return {**members, name: described(pick(rng, DESCRIPTIONS), bytes(48), retained)}
 
 
 def member_cut(rng: np.random.Generator, members: Members) -> Members:
@@ -218,8 +218,8 @@ MUTATIONS = [
 
 def byte_changed(rng: np.random.Generator, data: bytes) -> bytes:
     changed = bytearray(data)
-    for place in rng.integers(len(changed), size=int(rng.integers(1, 4))):
-        changed[int(place)] = int(rng.integers(256))
+    for position in rng.integers(len(changed), size=int(rng.integers(1, 4))):
+        changed[int(position)] = int(rng.integers(256))
     return bytes(changed)
 
 
@@ -227,8 +227,8 @@ def directory_changed(rng: np.random.Generator, data: bytes) -> bytes:
     """A byte of the list of members at the end: sizes, flags, offsets, methods."""
     start = data.index(b"PK\x01\x02")
     changed = bytearray(data)
-    place = int(rng.integers(start, len(changed)))
-    changed[place] = int(rng.integers(256))
+    position = int(rng.integers(start, len(changed)))
+    changed[position] = int(rng.integers(256))
     return bytes(changed)
 
 

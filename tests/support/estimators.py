@@ -14,8 +14,8 @@ pipeline
 class Estimators:
     def __getattr__(self, name):
         for module in MODULES.split() if name[:1].isupper() else ():
-            if found := getattr(import_module(f"sklearn.{module}"), name, None):
-                return found
+            if result := getattr(import_module(f"sklearn.{module}"), name, None):
+                return result
         raise AttributeError(name)
 
 

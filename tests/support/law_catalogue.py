@@ -190,12 +190,12 @@ def nodes_of(mean, sd, low, high, x):
 
     Parts halve towards ends, x and the mean, so that kernels of any width are followed.
     """
-    near = np.array([mean, mean if np.isnan(x) else x])
-    start = max(low, min(*near, high) - 14.0 * sd)
-    stop = min(high, max(*near, low) + 14.0 * sd)
+    close = np.array([mean, mean if np.isnan(x) else x])
+    start = max(low, min(*close, high) - 14.0 * sd)
+    stop = min(high, max(*close, low) + 14.0 * sd)
     steps = (stop - start) * _HALVES
-    cuts = [c + s * steps for c in (start, stop, *near) for s in (-1.0, 1.0)]
-    cuts = np.unique(np.concatenate([*cuts, near, _QUARTERS, [start, stop]]))
+    cuts = [c + s * steps for c in (start, stop, *close) for s in (-1.0, 1.0)]
+    cuts = np.unique(np.concatenate([*cuts, close, _QUARTERS, [start, stop]]))
     cuts = cuts[(start <= cuts) & (cuts <= stop)]
     half = 0.5 * np.diff(cuts)[:, None]
     values = (cuts[:-1, None] + half * (1.0 + _UNIT)).ravel()

@@ -15,10 +15,10 @@ def mixed_columns(rng):
     return skewed, tied, some, codes
 
 
-def least_squares(bits, weights, values, ridge=0.0, kept=None):
+def least_squares(bits, weights, values, ridge=0.0, retained=None):
     """β with the intercept first, which has no penalty; 0 of columns left out."""
     used = np.ones(1 + bits.shape[1], bool)
-    used[1:] = True if kept is None else kept
+    used[1:] = True if retained is None else retained
     Z = np.column_stack([np.ones(len(bits)), bits])[:, used]
     penalty = ridge * np.eye(Z.shape[1])
     penalty[0, 0] = 0.0

@@ -145,13 +145,13 @@ def explained(table):
     return po.explain(sk.LogisticRegression().fit(X, Y), table, kind="slopes")
 
 
-def asked(table):
+def requested(table):
     return po.wrap(lambda own: own["age"]).value(table)
 
 
-@pytest.mark.parametrize(("line", "said"), refusals(__file__, "containers"))
-def test_what_is_refused(line, said):
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("line", "pattern"), refusals(__file__, "containers"))
+def test_what_is_refused(line, pattern):
+    with pytest.raises(InvalidInput, match=pattern):
         eval(line)
 
 

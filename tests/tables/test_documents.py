@@ -67,12 +67,12 @@ def test_words_are_those_of_the_vectoriser(lowercase, accents, pattern):
         for text in some_texts(100, seed=len(pattern)):
             result = rule.find(text)
             # two words that stand in one character are one
-            parts = [part for place in result for part in place.word.split(" ")]
+            parts = [part for position in result for part in position.word.split(" ")]
             assert parts == [word for word in analyse(text) if word], repr(text)
-            ends = [end for place in result for end in place[:2]]
+            ends = [end for position in result for end in position[:2]]
             assert ends == sorted(ends)  # none overlap
             assert max(ends, default=0) <= len(text)
-            assert all(place.start < place.end for place in result)
+            assert all(position.start < position.end for position in result)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_words_are_those_of_the_vectoriser(lowercase, accents, pattern):
 )
 def test_places_are_those_in_the_text_as_it_is_written(text, accents, places):
     result = VectoriserWords(strip_accents=accents).find(text)
-    assert [tuple(place) for place in result] == places
+    assert [tuple(position) for position in result] == places
     # words of one character are one word
     rule = VectoriserWords(strip_accents="unicode", token_pattern=r"\w+")
     known = [(0, 1, "a"), (2, 3, "1 2"), (4, 5, "b")]
-    assert [tuple(place) for place in rule.find("a ½ b")] == known
+    assert [tuple(position) for position in rule.find("a ½ b")] == known
     # words that touch are two
     rule = VectoriserWords(token_pattern="[a-z]")
     assert rule.find("ab") == [(0, 1, "a"), (1, 2, "b")]
@@ -145,7 +145,7 @@ def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
         assert document.without(np.ones(document.n_words)) == text
         assert document.counts.sum() == len(document.occurrences)
         nothing = document.without(np.zeros(document.n_words))
-        spans = sum(place.end - place.start for place in document.occurrences)
+        spans = sum(position.end - position.start for position in document.occurrences)
         filled = len(document.filler) * len(document.occurrences)
         assert len(nothing) == len(text) - spans + filled
         expected = dict(zip(document.words, document.counts.tolist(), strict=True))
@@ -186,8 +186,8 @@ def test_five_thousand_words_are_parted_in_no_time():
     start = time.perf_counter()
     texts = document.texts(bits)
     assert time.perf_counter() - start < 5.0  # measured: 0.06 s
-    kept = np.flatnonzero(bits[7])
-    assert texts[7].split() == [f"word{n}" for n in kept]
+    retained = np.flatnonzero(bits[7])
+    assert texts[7].split() == [f"word{n}" for n in retained]
 
 
 def test_a_document_has_the_counts_of_its_words_and_no_others():
@@ -195,10 +195,10 @@ def test_a_document_has_the_counts_of_its_words_and_no_others():
     schema = po.functions.TextSchema.of(texts)
     points, labels = schema.encode(texts)
     assert (labels.points, labels.features) == (tuple("xyzu"), ("b", "a"))
-    found = [[schema.has_counts(x, p) for p in points] for x in schema.documents]
+    outcome = [[schema.has_counts(x, p) for p in points] for x in schema.documents]
     expected = np.eye(4, dtype=bool)
     expected[0, 1] = expected[1, 0] = True
-    assert found == expected.tolist()
+    assert outcome == expected.tolist()
     assert not schema.has_counts(TextDocument.of("a c", PatternWords()), points[0])
 
 
@@ -242,9 +242,9 @@ NO_GO = TextDocument.of("no, so no go", PatternWords())
 FOOD = po.functions.TextSchema.of(["good food"])
 
 
-@pytest.mark.parametrize(("line", "said"), refusals(__file__, "documents"))
-def test_what_is_refused(line, said):
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "documents"))
+def test_what_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
         eval(line)
 
 
@@ -265,6 +265,6 @@ def test_rare_words_count_for_more_as_in_scikit_learn():
     texts = ["good food, good price", "bad food", "good place", "", "bad bad service"]
     counts = CountVectorizer().fit_transform(texts)
     expected = TfidfTransformer().fit_transform(counts).toarray()
-    found = document_coordinates(counts.toarray())
-    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
-    assert (found[3] == 0.0).all()
+    outcome = document_coordinates(counts.toarray())
+    np.testing.assert_allclose(outcome, expected, rtol=1e-14, atol=1e-15)
+    assert (outcome[3] == 0.0).all()

@@ -154,9 +154,9 @@ def test_values_and_gradients_are_those_of_the_pipeline(spy, function):
         "central differences, step 6.1e-06 · max(1, |x|); "
         "of a category f(x) − Σ_c p_c f(x with c)"
     )
-    found = Gradient().explain(function, X)
-    assert_allclose(found.attributions, expected, atol=1e-7)
-    assert found.evaluations == n_rows_of_gradient(X, 2, CATEGORIES)
+    outcome = Gradient().explain(function, X)
+    assert_allclose(outcome.attributions, expected, atol=1e-7)
+    assert outcome.evaluations == n_rows_of_gradient(X, 2, CATEGORIES)
 
 
 def test_columns_that_encode_one_feature_are_explained_as_one():
@@ -276,9 +276,11 @@ def test_rows_have_their_names_in_models_and_in_refusals(data, monkeypatch):
     def hole(table):
         return np.where(np.abs(table["bmi"] - broken) < 0.01, np.nan, table["bmi"] ** 2)
 
-    near = int((np.abs(X["bmi"] - broken) < 0.01).to_numpy().argmax())
+    close = int((np.abs(X["bmi"] - broken) < 0.01).to_numpy().argmax())
     for method in ("value", "gradient"):
-        with pytest.raises(InvalidInput, match=f"the {method} is not .* row 'p{near}'"):
+        with pytest.raises(
+            InvalidInput, match=f"the {method} is not .* row 'p{close}'"
+        ):
             getattr(po.wrap(hole, data=data), method)(BMI)
 
 
@@ -290,9 +292,9 @@ MODEL = po.wrap(
 )
 
 
-@pytest.mark.parametrize(("line", "said"), refusals(__file__, "models"))
-def test_what_is_refused(line, said):
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "models"))
+def test_what_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
         eval(line)
 
 

@@ -268,9 +268,9 @@ def forged(change):
     po.functions.TableSchema.unpacked_from(header, arrays)
 
 
-@pytest.mark.parametrize(("line", "said"), refusals(__file__, "schema"))
-def test_what_is_refused(line, said):
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "schema"))
+def test_what_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
         eval(line)
 
 
@@ -295,10 +295,10 @@ OTHERS = {
 def test_columns_of_numbers_are_read_at_once_as_each_by_itself(name):
     table = pd.concat([NUMERIC[name]] * 2)
     each = [read_numbers(table[label], "X") for label in table]
-    found = plain_floats(table)
-    assert found.flags["C_CONTIGUOUS"]
-    assert found.tobytes() == np.stack(each, axis=1).tobytes()
-    found[:] = 7.0  # an array of our own
+    outcome = plain_floats(table)
+    assert outcome.flags["C_CONTIGUOUS"]
+    assert outcome.tobytes() == np.stack(each, axis=1).tobytes()
+    outcome[:] = 7.0  # an array of our own
     assert not (table == 7.0).all(axis=None)
 
 

@@ -114,7 +114,7 @@ def test_slopes_by_observed_values_ask_for_no_others():
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {"kind": "slopes"},
         {"kind": "slopes", "law": "none"},
@@ -124,11 +124,11 @@ def test_slopes_by_observed_values_ask_for_no_others():
 )
 @pytest.mark.parametrize("missing", [False, True])
 def test_where_real_numbers_are_asked_the_message_says_what_asks_for_none(
-    asked, missing
+    requested, missing
 ):
     X = table(30, missing=missing)
     with pytest.raises(InvalidInput) as told:
-        po.explain(Strict(X), X.iloc[:9], data=X, **asked)
+        po.explain(Strict(X), X.iloc[:9], data=X, **requested)
     said = str(told.value)
     assert (
         "'small' (int8), 'whole' (int32), 'single' (float32), 'count' (Int64)" in said
@@ -205,8 +205,8 @@ def test_backgrounds_have_categories_that_are_called_by_digits():
     model.fit(X, X["size"] + X["b"] + 2.0 * X["class"].astype(int))
     f, own = po.wrap(model, data=X), po.explainers
     want = po.explain(model, X.iloc[:5], data=X, robustness=0).attributions
-    for asked in (own.ExactShap(data=X), own.Shap(data=X)):
-        assert_allclose(asked.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
+    for requested in (own.ExactShap(data=X), own.Shap(data=X)):
+        assert_allclose(requested.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
     gap = po.metrics.CompletenessGap(data=X)
     assert_allclose(gap(want, f, X.iloc[:5]), 0.0, atol=1e-12)
     with pytest.raises(InvalidInput, match="column 'class', row 0 holds '"):
@@ -219,11 +219,11 @@ def test_coordinates_of_many_categories_take_no_square_of_them():
     words = np.array([f"w{k}" for k in range(3000)])
     own, codes = Categorical.of(pd.Series(words, name="word"), "data")
     tracemalloc.start()
-    found = own.coordinates(codes[:4])
+    result = own.coordinates(codes[:4])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20 * found.nbytes
-    assert_allclose(found @ found.T, 0.5 * np.eye(4))
+    assert peak < 20 * result.nbytes
+    assert_allclose(result @ result.T, 0.5 * np.eye(4))
 
 
 # ---- categories that data has not, as the models treat them that take them
@@ -311,8 +311,8 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     X, y = of_words(dtype)
     model, rows = make().fit(X, y), with_new_words(X)
     best = po.explain(model, rows, data=X, robustness=0)
-    table, asked = in_one_dtype(X, rows)
-    want = shapley_by_definition(model.predict, asked, table)
+    table, requested = in_one_dtype(X, rows)
+    want = shapley_by_definition(model.predict, requested, table)
     assert_allclose(best.attributions, want, atol=1e-12)
     said = best.parameters["notes"]
     assert "2 rows have categories that do not occur in data" in said
@@ -321,7 +321,7 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     f = po.wrap(model, data=X)
     shap = po.explainers.Shap(data=X).explain(f, rows)
     assert_allclose(shap.attributions, want, atol=1e-12)
-    assert_allclose(f.value(rows), model.predict(asked), atol=1e-12)
+    assert_allclose(f.value(rows), model.predict(requested), atol=1e-12)
     explainer = po.Explainer(model, data=X).fit()
     full = explainer.explain(rows).attributions
     for n in range(4):  # the same alone, in company, and of known rows beside new ones
@@ -369,7 +369,7 @@ def test_slopes_and_sampled_values_of_new_categories():
 def test_models_that_refuse_new_categories_name_dtype_and_remedy():
     X, y = of_words("category")
     model = behind(OneHotEncoder(), Ridge()).fit(X, y)
-    told = (
+    message = (
         r"Ridge: at categories absent from data, column 'word' \(in data of dtype "
         r"category of 'blue', 'green', 'red'\): 'violet', 'teal', the model raises "
         r"ValueError: .*OneHotEncoder\(handle_unknown=\"ignore\"\)"
@@ -380,7 +380,7 @@ def test_models_that_refuse_new_categories_name_dtype_and_remedy():
         lambda Z: po.wrap(model, data=X).value(Z),
         lambda Z: po.explain(model, Z, data=X, graph=po.graphs.knn_graph(np.eye(4), 2)),
     ):
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=message):
             ask(with_new_words(X))
     # what a dtype does not hold is no category of the column
     flags = pd.DataFrame({"b": [True, False] * 9, "x": np.arange(18.0)})
