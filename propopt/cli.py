@@ -99,8 +99,8 @@ def _run_files(options: argparse.Namespace) -> int:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
         raise InvalidInput(
-            f"--resume: {options.resume} is a file; give files before --resume, which "
-            "takes a folder"
+            f"--resume: expected a folder, got the file {options.resume}; give problem "
+            "files before --resume"
         )
     if options.job == "compare":
         archives = [Path(file).suffix == ".npz" for file in options.files]

@@ -85,7 +85,9 @@ def as_floats(values: object, label: str) -> Array:
         return values.copy(order="K")
     refuse_sparse(values, label)
     if np.ma.is_masked(values):
-        raise InvalidInput(f"{label}: expected numbers, got masked ones; fill them")
+        raise InvalidInput(
+            f"{label}: expected numbers, got a masked array; give its filled(value)"
+        )
     if values is None or isinstance(values, str | bytes | Path | Mapping):
         raise InvalidInput(f"{label}: expected numbers, got {_table_hint(values)}")
     array = as_array(values, label)
@@ -216,13 +218,14 @@ def refuse_underflow(size: float, label: str, cost: float | None = None) -> None
         return
     if size >= _SMALLEST:
         raise InvalidInput(
-            f"{label}: weighted sums of squares up to {squares:.2g} vanish; multiply "
-            "all weights by a constant"
+            f"{label}: weights are too small, as weighted sums of squares up to "
+            f"{squares:.2g} round to zero; multiply all weights by a constant"
         )
     factor = 1.0 / max(size, 1e-300)
     raise InvalidInput(
-        f"{label}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
-        f"or the output of the model, by a constant such as {factor:.0e}"
+        f"{label}: numbers up to {size:.2g} are too small, as sums of their squares "
+        "round to zero; multiply the numbers, or the output of the model, by a "
+        f"constant such as {factor:.0e}"
     )
 
 

@@ -111,7 +111,7 @@ class Members(dict[str, Any]):
         for name in self:
             raise InvalidInput(f"it also has the array {name!r}")
         if len({index for _, index in self._made}) < len(self.shared):
-            raise InvalidInput("shared: it has a record that nothing refers to")
+            raise InvalidInput("shared: a record of the file is not used by any field")
 
 
 # ---- Scalars: numbers, texts, truth values, null
@@ -220,7 +220,8 @@ def _scalar(options: Sequence[Any], bounds: Bounds) -> Codec:
         if isinstance(value, str):
             if not value.isascii() and _SURROGATE_PAIR.search(value):
                 raise InvalidInput(
-                    f"{name}: two halves of characters stand side by side in it"
+                    f"{name}: the text has two adjacent surrogates, each half a "
+                    "character"
                 )
         elif isinstance(value, float | np.floating) and not math.isfinite(value):
             if math.isnan(value) and is_nullable and not bounds.missing:
@@ -367,7 +368,9 @@ def _ragged(codec: Codec, expected: str, check: Check) -> Codec:
         if sizes.dtype != np.int64 or sizes.ndim != 1 or (sizes < 0).any():
             raise InvalidInput(f"{name}.sizes: expected integers >= 0")
         if joined.ndim != 1 or int(sizes.sum()) != len(joined):
-            raise InvalidInput(f"{name}: expected as many numbers as its sizes say")
+            raise InvalidInput(
+                f"{name}: the count of numbers differs from the sizes saved"
+            )
         arrays = np.split(joined, np.cumsum(sizes)[:-1]) if len(sizes) else []
         return check(tuple(arrays), name)
 
@@ -467,7 +470,7 @@ def _columns(cls: Any, bounds: Bounds) -> Codec:
         lengths = set(map(len, columns))
         if len(lengths) > 1 or (bounds.nonempty and lengths == {0}):
             raise InvalidInput(
-                f"{name}: expected as many of each field, got {sorted(lengths)}"
+                f"{name}: expected fields of equal lengths, got {sorted(lengths)}"
             )
         rows = zip(*columns, strict=True)
         return tuple(cls(**dict(zip(codecs, row, strict=True))) for row in rows)
@@ -524,7 +527,7 @@ def _codec(hint: Any, bounds: Bounds) -> Codec:
         return _packable(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return record_codec(hint)
-    raise TypeError(f"no file has a field of type {hint!r}")
+    raise TypeError(f"a field of type {hint!r} cannot be saved to a file")
 
 
 def _options(hint: Any) -> tuple[Any, ...] | None:

@@ -274,7 +274,9 @@ def _read(path: Path) -> tuple[str, dict[str, Array]]:
                 if reason is not None:
                     raise InvalidInput(f"its member {member.filename!r} {reason}")
             if sum(member.file_size for member in members) > size:
-                raise InvalidInput("its members claim more bytes than the file has")
+                raise InvalidInput(
+                    "the arrays in it claim more bytes than the file has"
+                )
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 arrays[name] = _array(_data(file, member))

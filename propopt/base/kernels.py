@@ -45,14 +45,14 @@ class _Contiguous:
         flags = array.flags
         if array.dtype != self.dtype or not flags.c_contiguous:
             raise TypeError(
-                f"expected {self.dtype} in C order, got {array.dtype} of strides "
-                f"{array.strides}"
+                f"array: expected {self.dtype} in C order, got {array.dtype} with "
+                f"strides {array.strides}"
             )
         if flags.writeable and array.size > 0:
             return ctypes.byref(ctypes.c_char.from_buffer(array.data))
         if self.writes and array.size > 0:
             raise TypeError(
-                "expected an array that can be written, got a read-only one"
+                "array: expected an array that can be written, got a read-only one"
             )
         return ctypes.c_void_p(array.ctypes.data)
 
@@ -130,8 +130,8 @@ def kernels_of(choice: str) -> Mapping[str, Callable[..., None]]:
     """The compiled kernels by name; empty if NumPy is used instead."""
     if choice not in ("", *_CHOICES):
         raise InvalidInput(
-            f"{_CHOSEN_BY}: expected 'c' or 'numpy', or nothing for the fastest "
-            f"available, got {choice!r}"
+            f"{_CHOSEN_BY}: expected 'c' or 'numpy', got {choice!r}; without this "
+            "variable the fastest available is used"
         )
     if choice == "numpy":
         return {}

@@ -422,8 +422,8 @@ def in_workers(
         yield from parallel(joblib.delayed(call)() for call in calls)
     except BrokenProcessPool as error:
         raise SolverFailure(
-            "a worker was killed before its end, perhaps because memory ran out; fewer "
-            "workers need less"
+            "a worker process was killed, perhaps because memory ran out; fewer "
+            "workers need less memory"
         ) from error
 
 

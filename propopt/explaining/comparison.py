@@ -149,8 +149,8 @@ def level_of(
     )
     if not level.limit > 0.0:
         raise InvalidInput(
-            f"level: all models of the {refits.kind} give the same attributions, so "
-            "any difference would be flagged; use propopt.null_models.split_half_refits"
+            f"level: all models of {refits.kind} have the same attributions, so they "
+            "show no difference by chance; use propopt.null_models.split_half_refits"
         )
     return level
 
@@ -216,8 +216,8 @@ def _refuse_other_quantity(one: Any, other: Any) -> None:
         return
     if (one.kind, one.label, one.position) != (other.kind, other.label, other.position):
         raise InvalidInput(
-            f"it gives the {other.in_words()}, and the old version the "
-            f"{one.in_words()}; choose the same by target= and output="
+            f"the new version gives the {other.in_words()}, and the old version the "
+            f"{one.in_words()}; choose the same output by target= and output="
         )
 
 
@@ -239,12 +239,14 @@ def _aligned(new: Explanation, old: Explanation) -> Any:
     """The indices that put the rows and columns of new in the order of old."""
     if new.shape != old.shape:
         raise InvalidInput(
-            f"it explains {new.shape[0]} rows of {new.shape[1]} columns, and the "
-            f"old version {old.shape[0]} of {old.shape[1]}"
+            f"the new version explains {new.shape[0]} rows of {new.shape[1]} columns, "
+            f"and the old version {old.shape[0]} of {old.shape[1]}"
             f"{_missing_columns(new.labels, old.labels)}; explain the same table by "
             "both"
         )
-    order = orders_of(new.labels, old.labels, "it", "the old version", counted=True)
+    order = orders_of(
+        new.labels, old.labels, "the new version", "the old version", counted=True
+    )
     rows, columns = (np.arange(k)[x] for k, x in zip(new.shape, order, strict=True))
     _refuse_other_values(old, new, rows, columns)
     _refuse_other_settings(old, new)
@@ -257,7 +259,7 @@ def _missing_columns(new: Labels, old: Labels) -> str:
         return ""
     missing = [repr(x) for x in old.features if x not in new.features]
     added = [repr(x) for x in new.features if x not in old.features]
-    words = [f"it lacks {', '.join(missing[:3])}"] if missing else []
+    words = [f"the new version lacks {', '.join(missing[:3])}"] if missing else []
     words += [f"the old version lacks {', '.join(added[:3])}"] if added else []
     return f" ({'; '.join(words)})" if words else ""
 
@@ -267,20 +269,20 @@ def _refuse_other_settings(old: Explanation, new: Explanation) -> None:
     _refuse_other_quantity(old.quantity, new.quantity)
     if old.units != new.units:
         raise InvalidInput(
-            f"it is in units {new.units!r}, and the old version in {old.units!r}; "
-            "explain both in the same units"
+            f"the new version is in units {new.units!r}, and the old version in "
+            f"{old.units!r}; explain both in the same units"
         )
     if (old.base_value is None) != (new.base_value is None):
         one, other = ("no", "a") if new.base_value is None else ("a", "no")
         raise InvalidInput(
-            f"it has {one} base value, and the old version has {other}; explain both "
-            "in parts that add up, or neither"
+            f"the new version has {one} base value, and the old version has {other}; "
+            "explain both by contributions, or neither"
         )
     tables = [x.parameters.get("reference") for x in (old, new)]
     if None not in tables and tables[0] != tables[1]:
         raise InvalidInput(
-            f"it has another base: it was explained against {tables[1]}, and the old "
-            f"version against {tables[0]}; explain both with the same data="
+            f"the new version was explained against {tables[1]}, and the old version "
+            f"against {tables[0]}; explain both with the same data="
         )
 
 
@@ -292,8 +294,8 @@ def _refuse_other_values(
         return
     if dict(old.categories) != dict(new.categories):
         raise InvalidInput(
-            "its categories have other codes than those of the old version; explain "
-            "both with the same data="
+            "categories of the new version have other codes than in the old version; "
+            "explain both with the same data="
         )
     points = new.points[np.ix_(rows, columns)]
     differ = (old.points != points) & ~(np.isnan(old.points) & np.isnan(points))
@@ -566,12 +568,15 @@ def _compare_groups(
     times = read_count(n_permutations, "n_permutations")
     if times < _MIN_DIVISIONS:
         raise InvalidInput(
-            f"n_permutations: expected at least {_MIN_DIVISIONS}, so that the level is "
-            f"the largest of twenty divisions, got {times}"
+            f"n_permutations: expected at least {_MIN_DIVISIONS}, got {times}; "
+            "differences by chance are measured by at least twenty random divisions "
+            "of the rows"
         )
     sizes = [len(table) for table in tables]
     if min(sizes) < 2:
-        raise InvalidInput(f"rows: expected at least two rows in each, got {sizes}")
+        raise InvalidInput(
+            f"rows: expected two rows or more in each group, got {sizes}"
+        )
     shared = _TargetSettings.of(settings, model, data, _joined(names, tables))
     targets = shared.targets(shared.problem.function)
     phi, n, source = targets.estimate.values, sizes[0], targets.estimate.source

@@ -267,8 +267,8 @@ class DocumentsProblem(ExplanationProblem):
             n, j = elsewhere[0].tolist()
             word = self.function.text_schema.vocabulary[j]
             raise InvalidInput(
-                f"contributions: document {n} has one for {word!r}, a word that does "
-                "not occur in it"
+                f"contributions: document {n} has a contribution of {word!r}, a word "
+                "that does not occur in it"
             )
         return Estimate(values=np.array(phi), source="given")
 

@@ -79,8 +79,9 @@ def audited_output(
     if output is None and (has_probabilities or fitted.margin is not None):
         others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
-            "output: required, because the model has several outputs and the numbers "
-            f"do not show which; give output='log_odds', {others}; shap.TreeExplainer "
+            "output: required, because the model has several outputs and the values "
+            "do not show which of them they explain; give output='log_odds', "
+            f"{others}; shap.TreeExplainer "
             "gives log-odds for boosted classifiers of two classes, margins for those "
             "of several, and probabilities for forests"
         )
@@ -161,9 +162,9 @@ def read_parts(
     )
     if imported.explanation is not None and imported.units != "output":
         raise InvalidInput(
-            "attributions: expected parts of the output, got "
+            "attributions: expected contributions, which add up to the output, got "
             f"{imported.explanation.units_in_words}; po.explain(model, X, "
-            "kind='contributions') gives parts"
+            "kind='contributions') computes contributions"
         )
     if imported.values.shape != shape:
         raise InvalidInput(
@@ -389,8 +390,8 @@ class AuditEvidence:
         for words, values, advice in outputs:
             if np.isfinite(values).all() and adds_up_to(sums, values):
                 raise InvalidInput(
-                    f"output: the rows add up to the {words}, not to the {self.unit}; "
-                    f"{advice}"
+                    f"output: rows of attributions add up to the {words}, not to the "
+                    f"{self.unit}; {advice}"
                 )
 
     # ---- values to compare with

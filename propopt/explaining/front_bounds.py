@@ -77,8 +77,8 @@ class FrontBounds:
         ]
         if not with_weights:
             raise InvalidInput(
-                "between: expected an optimum with a weight for each loss; optima with "
-                "limits give no bounds at other weights"
+                "between: expected an optimum with a weight for each loss; there are "
+                "no bounds between optima that were solved with limits on losses"
             )
         proofs = (x.certificate for x in with_weights)
         details = with_weights[0].details
@@ -198,13 +198,14 @@ class Sandwich:
         losses = program.losses
         if not 2 <= len(losses) <= MOST_LOSSES:
             raise Refused(
-                f"error: expected 2 to {MOST_LOSSES} losses to trade off, got "
+                f"error: expected 2 to {MOST_LOSSES} losses in the objective, got "
                 f"{len(losses)}"
             )
         faithful = [n for n, loss in enumerate(losses) if loss.name in ends.faithful]
         if len(faithful) != 1:
             raise Refused(
-                f"error: expected exactly one loss of faithfulness, got {len(faithful)}"
+                "error: expected exactly one loss of faithfulness in the objective, "
+                f"got {len(faithful)}"
             )
         pairs = [ends.range_of(loss.name) for loss in losses]
         if not all(map(is_completeness, program.bounds)):

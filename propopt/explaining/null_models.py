@@ -72,8 +72,8 @@ class NullModels:
         if count < least or (in_halves and count % 2):
             noun = "models on halves, two for each split" if in_halves else "models"
             raise InvalidInput(
-                f"{self.kind}: expected at least {least} {noun}, the number with which "
-                f"error rates were simulated, got {count}"
+                f"{self.kind}: expected at least {least} {noun}, as error rates are "
+                f"unknown with fewer, got {count}"
             )
 
     @property

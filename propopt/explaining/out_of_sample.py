@@ -358,8 +358,8 @@ class FittedReference(ABC):
         base, prediction = explained.base_value, explained.prediction
         if base is None or prediction is None:
             raise InvalidInput(
-                "base_margin: it is part of the base of contributions, and slopes have "
-                "none; leave it out"
+                "base_margin: margins are added to the base value of contributions, "
+                "and slopes have no base value; leave base_margin out"
             )
         N = explained.shape[0]
         margins = numbers_of_rows(base_margin, X, N, "base_margin", "X")
@@ -815,9 +815,9 @@ class FittedRows(FittedReference):
         if bad.any() and (bad := bad & (np.abs(missed) > targets.slack)).any():
             n = int(bad.argmax())
             raise InvalidInput(
-                f"X: row {labels.row(n)!r}: no feature contributes, yet its "
-                f"prediction differs from the base by {missed[n]:.3g}; give fit() "
-                "reference rows that differ in the features of the model"
+                f"X: row {labels.row(n)!r}: no feature contributes, yet its prediction "
+                f"differs from the base by {missed[n]:.3g}; give fit() reference rows "
+                "with different values in the features that the model uses"
             )
 
     def _moved(self, rows: OutOfSampleRows, E: Array, moves: Mask) -> Array:

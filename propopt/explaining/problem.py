@@ -268,10 +268,9 @@ class CheckedSettings(Settings):
         joint = joint_setting_of(self)
         if joint == "contributions":
             raise InvalidInput(
-                "contributions: a table has no values for new rows; expected "
-                "'shapley' or 'slopes', which an Explainer computes for any row. "
-                "po.explain(model, X, contributions=table) explains several rows "
-                "jointly"
+                "contributions: expected 'shapley' or 'slopes', which an Explainer can "
+                "compute for new rows, got a table; po.explain(model, X, "
+                "contributions=table) explains the rows of a table"
             )
         if joint is not None:
             raise InvalidInput(f"{joint}: {ALONE}")
@@ -558,8 +557,9 @@ class RowsProblem(ExplanationProblem):
             return False
         if self.settings.reports_main_effects and not self.settings.parts:
             raise InvalidInput(
-                "offset: main effects are contributions, and kind is 'slopes'; give "
-                "kind='contributions', or a table of slopes"
+                "offset: main effects are contributions, which cannot be subtracted "
+                "from slopes; give kind='contributions', or a table of slopes as "
+                "offset"
             )
         return self.settings.parts
 
@@ -613,8 +613,8 @@ class RowsProblem(ExplanationProblem):
             return ColumnMetric.uniform(phi)
         if not has_offset:
             raise InvalidInput(
-                "metric: 'joint' measures interactions beyond main effects, and offset "
-                "is None; give offset='main_effects'"
+                "metric: 'joint' scales columns by their interactions beyond main "
+                "effects; it needs offset='main_effects', got None"
             )
         assert self.robust.offset is not None, "see own"
         return ColumnMetric.joint([(phi, self.robust.offset), *self._other_classes()])

@@ -150,9 +150,9 @@ class SavedExplainer(
         for name in ("base_value", "prediction"):
             numbers = getattr(self.reference, name)
             if numbers is not None and np.isnan(numbers).any():
-                raise InvalidInput(f"reference: {name}: a mean of the model is missing")
+                raise InvalidInput(f"reference: {name}: some saved numbers are missing")
         if len(self.reference.weights) != 2:
-            raise InvalidInput("reference: weights: expected the weights of two losses")
+            raise InvalidInput("reference: weights: expected two, one for each loss")
         together: list[Any] = [self.contributions, self.metric, self.background]
         together += [self.targets, self.metric_name, self.omega]
         together += [self.moves, self.n_background]
@@ -246,7 +246,9 @@ class SavedExplainer(
     def _function(self, model: Any) -> Function:
         if self.wrapped != isinstance(model, Function):
             made = "a Function, by propopt.wrap" if self.wrapped else "the model itself"
-            raise InvalidInput(f"model: the explainer was fitted to {made}; give it")
+            raise InvalidInput(
+                f"model: expected {made}, as the explainer was fitted to it"
+            )
         if self.wrapped:
             return model
         quantity = self.reference.quantity
@@ -282,7 +284,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
-                f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
+                f"{reference.parameters.get(name)!r}, and its graph has {text!r}"
             )
     if fitted.problem.reference.n_rows < len(fitted.problem.reference.points):
         raise InvalidInput("table: n_rows: fewer than its rows")

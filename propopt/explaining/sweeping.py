@@ -207,7 +207,8 @@ def sweep(
     """
     if error is not None and not (weights is None and limits is None):
         raise InvalidInput(
-            "error: it chooses the weights, so leave out weights and limits"
+            "error: the sweep chooses weights itself until that error is proved, so "
+            "leave out weights and limits"
         )
     losses, points = _planned(
         Objective.of(objective),
@@ -392,7 +393,9 @@ class _Job:
         """The trade-off curve of all losses, before any weight is solved."""
         wanted = read_positive(error, "error")
         if wanted >= 1.0:
-            raise InvalidInput(f"error: expected a share below 1, got {wanted:g}")
+            raise InvalidInput(
+                f"error: expected a share of each loss's range, below 1, got {wanted:g}"
+            )
         return Sandwich.of(self.task(()).program, self.ends(points), wanted)
 
     def along(self, front: Sandwich) -> Iterator[Explanation | SolverFailure]:

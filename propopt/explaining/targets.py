@@ -405,8 +405,8 @@ def _in_metric(
         sums = [Completeness(missed, metric.axis)]
     elif (np.abs(missed) > targets.slack).any():
         raise InvalidInput(
-            "contributions: they miss the predictions by up to "
-            f"{np.abs(missed).max():.3g}, and no column may move to make up for it"
+            "contributions: rows miss the predictions by up to "
+            f"{np.abs(missed).max():.3g}, and no column can be changed to correct that"
         )
     matching = GradientMatching(shifted)
     with warnings.catch_warnings():  # of sums of z, which may be rounding alone
@@ -532,8 +532,8 @@ def refuse_no_scale(sizes: Array, reference: Reference) -> None:
     if not sizes.any():
         raise InvalidInput(
             f"scale: no column varies over {reference.in_words()}, so standard "
-            "deviations are zero; give the table that the model was fitted on as data, "
-            "or numbers as scale"
+            "deviations are zero; give the training table as data=, or one number for "
+            "each column as scale="
         )
 
 

@@ -102,7 +102,8 @@ def read_step(step: float | None) -> float:
     relative = read_positive(step, "step")
     if relative < DOUBLE:
         raise InvalidInput(
-            f"step: {relative:.2g} is lost in rounding; expected at least {DOUBLE:.2g}"
+            f"step: expected at least {DOUBLE:.2g}, the rounding error, got "
+            f"{relative:.2g}"
         )
     return relative
 
@@ -176,9 +177,9 @@ def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
     """Refuse missing numbers if no table of observed values was given."""
     if np.isnan(points).any():
         raise InvalidInput(
-            f"{name}: X has missing values in {listed(names)}, which have no slope; "
-            "their effect is f(x) minus its mean over observed values, which needs a "
-            f"table: wrap(model, data=X_train) or {DATA_LAW}"
+            f"{name}: X has missing values in {listed(names)}, where f has no slope "
+            "but an effect, f(x) minus its mean over observed values; for these give "
+            f"a table: wrap(model, data=X_train) or {DATA_LAW}"
         )
 
 

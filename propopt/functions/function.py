@@ -826,7 +826,7 @@ def _refuse_other_tables(parts: Sequence[Function]) -> None:
     """Refuse parts with different tables, and name the difference."""
     for part in parts:
         if part.takes_texts:
-            raise InvalidInput(f"{part!r}: {NO_SUM}; this is a function of texts")
+            raise InvalidInput(f"{NO_SUM}, and {part!r} is a function of texts")
     first = _first(part if part.schema else None for part in parts)
     if first is None:
         named = [part for part in parts if part.features is not None]

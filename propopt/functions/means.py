@@ -229,8 +229,8 @@ class ExactMean(DerivedFunction):
     def _means_at(self, points: Points, labels: Labels) -> Means:
         if isinstance(self.checked.at(points, labels), Reason):
             raise Refused(
-                f"{self.function!r}: its exact form is wrong for missing values; "
-                "give a reference table with such rows, and the model is sampled"
+                f"{self.function!r}: the exact form is wrong for missing values; "
+                "give reference rows with missing values, and values are sampled"
             )
         return self._means
 

@@ -128,8 +128,8 @@ class CalledModel(WrappedModel):
             ) from error
         if wide is not None:
             raise InvalidInput(
-                f"{self.quantity.model}: at numbers beyond the dtypes of data, "
-                f"in {wide}, the model raises {message}; {OBSERVED_ALONE}"
+                f"{self.quantity.model}: the model raises {message} for numbers that "
+                f"the dtypes of its table cannot hold, in {wide}; {OBSERVED_ALONE}"
             ) from error
 
     def _call_twice(self, points: Points, labels: Labels) -> float:

@@ -145,20 +145,21 @@ def smoothed(
         case "data":
             if scale is not None:
                 raise InvalidInput(
-                    "scale: the data law chooses its bandwidths; leave it out"
+                    "scale: law='data' chooses bandwidths from the data; leave scale "
+                    "out"
                 )
             return _by_data(function, data, n_draws, seed)
     raise InvalidInput(
-        f"law: expected 'gaussian' or 'data', got {law!r}"
-        f"{did_you_mean(law, ['gaussian', 'data'])}"
+        "law: expected 'gaussian' or 'data' (the distribution of the noise), got "
+        f"{law!r}{did_you_mean(law, ['gaussian', 'data'])}"
     )
 
 
 def _read_widths(scale: ArrayLike | None) -> Array:
     if scale is None:
         raise InvalidInput(
-            "scale: the gaussian law needs one, such as half the standard deviation of "
-            "each column; law='data', data=X_train needs none"
+            "scale: required with law='gaussian', such as half the standard deviation "
+            "of each column; law='data', data=X_train needs no scale"
         )
     widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
     if not (widths >= 0.0).all() or not widths.any():
@@ -184,8 +185,8 @@ def _by_data(
         n_samples = max(N_DRAWS, fewest_draws(law, control is not None))
     elif n_samples % N_BLOCKS:
         raise InvalidInput(
-            f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
-            f"draws for error estimates, got {n_samples}"
+            f"n_samples: expected a multiple of {N_BLOCKS}, as standard errors compare "
+            f"that many batches, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, control)
 

@@ -259,8 +259,8 @@ class TextFunction(WrappedModel):
             differs = self.text_schema.difference(part.text_schema)
             if differs is not None:
                 raise InvalidInput(
-                    f"{self!r} and {part!r}: {NO_SUM}; their {differs} differ; give "
-                    "wrap one po.functions.TextSchema.of(texts, rule) for both, as data"
+                    f"{self!r} and {part!r}: {NO_SUM}; their {differs} differ; use "
+                    "one po.functions.TextSchema.of(texts, rule) as data= of both wraps"
                 )
         vectorisers = [part.vectorisers for _, part in parts]
         return TextFunction(
@@ -397,7 +397,7 @@ class TextFunction(WrappedModel):
         return DocumentFunction(self, document)
 
     def documents_of(self, X: Any, what: str = "X") -> list[TextDocument]:
-        """Convert strings to documents; unknown words are refused.
+        """Convert strings to documents; unknown words raise an error.
 
         Parameters
         ----------

@@ -284,7 +284,7 @@ def wrap_model(
             _refuse(argument, value, f"{already}; give it to the wrap that made it")
         if (target, output, step) != (None, "auto", None):
             raise InvalidInput(
-                f"wrap: {already}; its target, output and step cannot be changed"
+                f"wrap: {already}; leave out target, output and step, which are fixed"
             )
         return model
     wrapped = _wrapped(model, target, output, step, gradient, reference)
@@ -332,7 +332,8 @@ def _wrapped(
     if schema is not None:
         if gradient is not None:
             raise InvalidInput(
-                "data: a table with a schema has gradients already; leave gradient out"
+                "gradient: leave it out with data=, as gradients are then computed for "
+                "the columns of the table"
             )
         check_data(model, list(schema.header), reference.label)
     if gradient is not None:
@@ -441,8 +442,8 @@ def wrap_with_table(
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(
-                f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
-                "wrapped already; give a table of reference rows"
+                f"data: expected a table of reference rows, got a schema; {model!r} is "
+                "wrapped already, so its schema cannot be changed"
             )
         function = wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
         return function, ReferenceTable(None)

@@ -80,9 +80,7 @@ def read_targets(
             "gradients or function="
         )
     if n_given > 1:
-        raise InvalidInput(
-            "fit: give y, or either gradients or function=; only one of them"
-        )
+        raise InvalidInput("fit: expected exactly one of y, gradients and function")
     if y is None:
         source = gradients if function is None else read_function(function)
         values = read_gradients(source, X, labels, shape)
@@ -447,8 +445,8 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return prior
         if rule is not None:
             raise InvalidInput(
-                "optimize: needs inducing=None; optimize on some of the points, then "
-                "pass the result"
+                "optimize: expected inducing=None; optimize without inducing inputs on "
+                "some of the points, then use the optimized parameters for all"
             )
         return tuned(prior, criterion)
 

@@ -155,7 +155,7 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
     smooth = read_nonnegative(weights[1], "smoothness")
     if smooth > 0 and isinstance(basis, IndependentFeatures):
         raise InvalidInput(
-            f"smoothness: a weight of {smooth:g} needs similar features; give "
+            f"smoothness: a weight of {smooth:g} needs similarities of features; give "
             "features=a graph, or a kernel matrix of the features"
         )
     return robust, smooth

@@ -150,8 +150,8 @@ def _group_of(
     clashes = [name for name in groups if name in column_names and name not in group_of]
     if clashes:
         raise InvalidInput(
-            f"groups: {listed(clashes)}: a group has the name of a column "
-            "outside all groups"
+            f"groups: {listed(clashes)}: a column outside all groups has the name "
+            "of a group"
         )
     return group_of
 

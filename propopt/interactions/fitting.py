@@ -215,8 +215,8 @@ def hash_of(value: Any) -> str:
         return str(_Hasher(hash_name="sha256").hash(value))
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
-            f"folder: the learner or the table has no digest ({error}), as one of its "
-            "parts cannot be pickled; choose a learner without it, or no folder"
+            f"folder: fits cannot be stored, as a part of the learner or the table "
+            f"cannot be pickled ({error}); choose another learner, or no folder"
         ) from None
 
 

@@ -101,7 +101,8 @@ def interaction_graph(
     if not strength.any():
         raise InvalidInput(
             f"result: none of {len(strength)} pairs clearly interacts "
-            f"({intervals_in_words(result, level, adjust)}); the graph has no edge"
+            f"({intervals_in_words(result, level, adjust)}), so there is nothing to "
+            "draw"
         )
     names = _column_names(columns, result)
     column_names = chain.from_iterable(result.columns)

@@ -326,8 +326,8 @@ class ColumnSubset:
     def _position(self, number: int) -> int:
         if not self.counted:
             raise InvalidInput(
-                f"estimator: column {number} is counted after a step that may change "
-                "the columns; select columns by name or dtype instead"
+                f"estimator: column {number} is selected by position after a step "
+                "that may change the columns; select columns by name or dtype instead"
             )
         if not -len(self.mask) <= number < len(self.mask):
             raise InvalidInput(
@@ -374,8 +374,8 @@ def _entries(value: Any, columns: ColumnSubset) -> Any:
         }
     if len(value) != len(columns.mask) or not columns.counted:
         raise InvalidInput(
-            f"estimator: expected an entry for each of {len(columns.mask)} columns, "
-            f"got {len(value)}; give one entry for each column"
+            "estimator: a parameter with one entry per column needs "
+            f"{len(columns.mask)} entries, got {len(value)}"
         )
     if isinstance(value, np.ndarray):
         return value[columns.mask]
@@ -552,9 +552,9 @@ def _with_parts(estimator: Any, columns: ColumnSubset) -> Any:
         if not refers_to_columns(name, value):
             if name not in SHORTEN and columns.lists_missing(value):
                 raise InvalidInput(
-                    f"estimator: {name} names the columns {listed(list(value))}, and "
-                    "propopt cannot remove one of them from it; select columns by "
-                    "dtype, or by a ColumnTransformer"
+                    f"estimator: {name} names the columns {listed(list(value))}, so it "
+                    "cannot be fitted without one of them; select columns by dtype, "
+                    "or by a ColumnTransformer"
                 )
         elif isinstance(value, str):
             raise InvalidInput(
@@ -739,8 +739,8 @@ def check_estimator_kind(estimator: Any) -> None:
     name = type(estimator).__name__
     if not is_classifier(estimator):
         raise InvalidInput(
-            f"estimator: expected {wanted}, got {name}, which is neither by its "
-            "tag estimator_type"
+            f"estimator: expected {wanted}, got {name}, whose tag estimator_type "
+            "is neither"
         )
     if not has_method(estimator, "predict_proba"):
         raise InvalidInput(

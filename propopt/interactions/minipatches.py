@@ -452,8 +452,8 @@ class Minipatches:
             or not 0.0 < float(until) < 1.0
         ):
             raise InvalidInput(
-                "until: expected a share between 0 and 1 of the error of a constant, "
-                f"such as {PRECISE}, got {self.until!r}"
+                "until: expected a share between 0 and 1 of the error of a constant "
+                f"prediction, such as {PRECISE}, got {self.until!r}"
             )
         if self.rows != "sqrt":
             read_share_or_count(self.rows, "rows", " or 'sqrt'")

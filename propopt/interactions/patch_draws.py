@@ -42,8 +42,8 @@ def read_share_or_count(value: object, label: str, alternative: str) -> float | 
     elif not isinstance(value, str | None):
         return read_count(value, label)
     raise InvalidInput(
-        f"{label}: expected a share between 0 and 1, a number >= 1{alternative}, got "
-        f"{value!r}"
+        f"{label}: expected a share of all between 0 and 1, or a count >= 1"
+        f"{alternative}, got {value!r}"
     )
 
 
@@ -270,8 +270,8 @@ def check_order(coverage: PatchCoverage, order: int) -> None:
         )
     if n_all - m < order:
         raise InvalidInput(
-            f"n_features: a patch of {m} of {n_all} features never leaves out {order} "
-            f"of them; {instead}, or columns='bernoulli'"
+            f"n_features: a patch of {m} of {n_all} features never leaves out sets of "
+            f"{order}; {instead}, or columns='bernoulli'"
         )
 
 

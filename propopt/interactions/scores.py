@@ -371,7 +371,7 @@ class InteractionScores(
         super().__post_init__()
 
     def validate(self) -> None:
-        """Refuse fields that are inconsistent with each other."""
+        """Raise an error if fields are inconsistent with each other."""
         inside = (self.sets >= 0) & (self.sets < len(self.names))
         ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
         if not (self.order and ascending):
@@ -688,7 +688,7 @@ class InteractionScores(
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on limits of these scores.
+        """Sentences on what these scores cannot show.
 
         They are about scores due to main effects, if all patches have the same number
         of features; equal rows, or too few for a normal law; and unknown errors due to
@@ -884,8 +884,8 @@ def _by_position(
         return np.array(column_names, dtype=np.intp)
     if grouped:
         raise InvalidInput(
-            f"interactions: columns of one feature are matched by name, and the "
-            f"columns of {owner} have no names; give a DataFrame"
+            f"interactions: scores of features with several columns are matched by "
+            f"name, and the columns of {owner} have no names; give a DataFrame"
         )
     return np.arange(n_columns)
 
@@ -924,8 +924,8 @@ def require_pairs(result: InteractionScores, label: str) -> None:
     """Refuse scores of larger sets or single features, and empty scores."""
     if result.order != 2:
         raise InvalidInput(
-            f"{label}: expected scores of pairs, got sets of {result.order}: "
-            "interactions(order=2) of a fitted ILOCO gives pairs, and "
+            f"{label}: expected scores of pairs, got sets of {result.order}; "
+            "fitted_iloco.interactions(order=2) gives pairs, and "
             "interaction_intervals draws sets of any size"
         )
     if not len(result.sets):
@@ -958,9 +958,8 @@ def explained_members(
     """Positions of the columns of each feature in an explained table."""
     if result.order < 2:
         raise InvalidInput(
-            "interactions: expected scores of pairs or larger sets, got those of "
-            "single features, which attributions show; interactions(order=2) of a "
-            "fitted ILOCO gives pairs"
+            "interactions: expected scores of pairs or larger sets, got scores of "
+            "single features; fitted_iloco.interactions(order=2) gives pairs"
         )
     return indices_of_columns(result, names, n_features, "the explained table")
 

@@ -475,8 +475,8 @@ class DataSplit:
         if self.n_folds is not None or self.test_size != 0.5:
             other = "n_folds" if self.n_folds is not None else "test_size"
             raise InvalidInput(
-                f"folds: they determine the test rows, as does {other}; give one of "
-                "the two"
+                f"folds: the test rows are determined by folds and also by {other}; "
+                "give only one of them"
             )
         if has_method(self.folds, "split") and not isinstance(self.folds, str | type):
             return self.folds

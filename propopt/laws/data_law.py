@@ -67,7 +67,7 @@ class Reference:
         if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
             count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
             raise InvalidInput(
-                f"data: expected different rows, got {count}, without spread; "
+                f"data: expected rows that differ, got {count}, all equal; "
                 "give the table that the model was fitted on"
             )
 

@@ -339,7 +339,7 @@ class Sample(Sampler):
         """The sample extended to ``n_draws`` draws around each row."""
         if n_draws % N_BLOCKS or n_draws < self.n_draws:
             raise InvalidInput(
-                f"n_draws: expected a multiple of {N_BLOCKS} from {self.n_draws} on, "
+                f"n_draws: expected a multiple of {N_BLOCKS}, at least {self.n_draws}, "
                 f"got {n_draws}"
             )
         n_rows, width = self.design.points.shape

@@ -340,7 +340,7 @@ class NoisyNeighbourhoods:
         if weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
                 f"kernel_width: {self.kernel_width} is so small relative to scale "
-                f"{scale} that all weights of a point vanish"
+                f"{scale} that all weights of a point round to zero"
             )
         return weights
 

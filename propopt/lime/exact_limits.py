@@ -302,8 +302,8 @@ def bin_profiles(
     columns = tuple(column for column in binned if column is not None)
     if len(columns) < len(binned):
         raise InvalidInput(
-            f"law: {exact.law!r} weights samples by their distance from the row, so "
-            "that bins have no mean; a TabularLaw weights them by bins"
+            f"law: {exact.law!r} weights samples by distance within bins, so means of "
+            "bins are not available; give a TabularLaw, which weights whole bins"
         )
     row_widths = exact.law.widths(points, widths)
     parts = [

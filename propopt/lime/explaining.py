@@ -530,7 +530,7 @@ def text_limits(
     most = 0 if max_enumerated == 0 else read_count(max_enumerated, "max_enumerated")
     if most > MOST_ENUMERATED:
         raise InvalidInput(
-            f"max_enumerated: expected {MOST_ENUMERATED} words at most, got {most}"
+            f"max_enumerated: expected at most {MOST_ENUMERATED} words, got {most}"
         )
     subject = TextSubject(
         function=function,
@@ -625,7 +625,8 @@ def _read_rule(words: Any, function: Any) -> WordRule:
         rule_of_model = word_rule_of(function)
         if isinstance(rule_of_model, Reason):
             raise InvalidInput(
-                f"words: the words of the model are unknown: {rule_of_model.reason}"
+                "words: how the model splits texts into words is unknown: "
+                f"{rule_of_model.reason}"
             )
         return rule_of_model
     if isinstance(words, str | type) or not has_method(words, "find"):

@@ -217,7 +217,7 @@ class LimeExplanation(
         )
 
     def validate(self) -> None:
-        """Refuse fields that contradict each other.
+        """Raise an error if fields contradict each other.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class LimeExplanation(
             or (runs.means is None) == bool(self.documents)
             or runs.n_samples != self.n_samples
         ):
-            raise InvalidInput("scatter: it is that of other rows or runs")
+            raise InvalidInput("scatter: expected the scatter of these rows and runs")
 
     def _validate_names(self, N: int) -> None:
         """Refuse documents that contradict themselves, and tables of other shapes."""
@@ -376,7 +376,7 @@ class LimeExplanation(
 
     @property
     def mean(self) -> Values:
-        """The mean of f under the weighted law, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
+        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
         if self.documents:
             return np.array([record.mean for record in self.records])
         pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
@@ -402,7 +402,7 @@ class LimeExplanation(
     def limits(self) -> Limits:
         """The arrays of coefficients for infinitely many samples; rows of a table."""
         if self.documents:
-            raise Refused("limits: they are of rows of a table, and these are texts")
+            raise Refused("limits: expected rows of a table, got texts")
         moments = self.mean, self.alpha, self.log_weight
         return Limits(self.coefficients, *moments, self.standard_errors)
 
@@ -466,7 +466,7 @@ class LimeExplanation(
         """Return the model and the sampling law; documents raise an error."""
         subject = self.require_subject(label)
         if isinstance(subject, TextSubject):
-            raise Refused(f"{label}: it is of rows of a table, and these are texts")
+            raise Refused(f"{label}: expected rows of a table, got texts")
         return subject
 
     def of_rows(self, rows: Sequence[Hashable]) -> Self:

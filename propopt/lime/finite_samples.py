@@ -346,7 +346,7 @@ def expected(
     """
     if first_row and values is None:
         raise InvalidInput(
-            "values: expected f at the rows, as the row itself is a sample, got None"
+            "values: expected f at each row, which is LIME's first sample, got None"
         )
     row_values = values if first_row else None
     return FiniteFit(
@@ -416,7 +416,9 @@ def _set_weights(bits: Mask, log_shares: Values) -> Values:
     counts = np.bincount(sizes, minlength=len(log_shares))
     logs = np.where(counts > 0, log_shares, -np.inf)
     if not np.isfinite(logs).any():
-        raise InvalidInput("draws: no set has as many words as samples with weight")
+        raise InvalidInput(
+            "draws: all draws have numbers of words with a weight of zero"
+        )
     each = np.exp(logs - logs.max()) / np.maximum(counts, 1)
     return np.asarray(each[sizes] / each[sizes].sum())
 

@@ -88,8 +88,8 @@ def around_rows(
         draws = law.draw(block, n_samples, rng, first_row=first_row)
         if draws.weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
-                f"law: its kernel width {law.kernel_width:g} is so small that all "
-                "weights of a row vanish"
+                f"law: the kernel width {law.kernel_width:g} is so small that all "
+                "weights of a row round to zero"
             )
         # 1 for bits that vary, else 0
         tilts = law.tilts(block, np.full(len(block), np.inf))

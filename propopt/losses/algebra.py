@@ -243,8 +243,8 @@ class PropertyLoss(Atom, ABC):
         """
         if not isinstance(self.penalty, Squared):
             raise Refused(
-                f"{self.name} has no gradient: its penalty has kinks; use its proximal "
-                "operator, loss.penalty.prox(residual, step)"
+                f"{self.name} has no gradient, as its penalty is not differentiable; "
+                "use the proximal operator, loss.penalty.prox(residual, step)"
             )
         return self.gradient_at(self._read(W))
 
@@ -702,8 +702,8 @@ def _read_rate(weight: Any, label: str) -> Rate:
         return read_nonnegative(weight.value, label)
     if not weight.is_constant():
         raise InvalidInput(
-            f"{label}: got {weight}, which has variables of cvxpy; a loss takes "
-            "numbers and cp.Parameter(nonneg=True); write loss(W) for its expression"
+            f"{label}: expected a number or a cp.Parameter(nonneg=True), got {weight}, "
+            "which has cvxpy variables; loss(W) is the loss as a cvxpy expression"
         )
     from cvxpy.utilities.scopes import dpp_scope
 
@@ -768,8 +768,8 @@ class Program:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise InvalidInput(
-                f"{twice[0]!r} names two losses of this program: give one of them "
-                "another name= , or use it only in the objective or the bounds"
+                f"two losses of this program have the name {twice[0]!r}: give one of "
+                "them another name=, or use it only in the objective or the bounds"
             )
 
     @cached_property

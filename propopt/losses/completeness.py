@@ -144,7 +144,9 @@ class Completeness:
 
     def _check_weights(self, weights: Array, in_other_order: bool) -> None:
         if not weights.any():
-            raise InvalidInput("weights: all are zero, so there is no sum")
+            raise InvalidInput(
+                "weights: expected one above zero at least, got only zeros"
+            )
         if weights.ndim == 1:
             return
         if len(weights) != len(self.total) or in_other_order:
@@ -156,7 +158,8 @@ class Completeness:
         if empty.any():
             n = int(empty.argmax())
             raise InvalidInput(
-                f"total: row {n} has no weights, so its sum cannot be {self.total[n]}"
+                f"total: row {n} has only zero weights, so its sum is zero, and not "
+                f"{self.total[n]}"
             )
 
     def __repr__(self) -> str:
@@ -311,7 +314,7 @@ class Totals:
         losses = [bound.loss for bound in bounds if is_completeness(bound)]
         if len(losses) > 1:
             raise InvalidInput(
-                f"subject_to: {losses[0].name} and {losses[1].name} both fix row "
+                f"subject_to: {losses[0].name} and {losses[1].name} both prescribe row "
                 "sums; give one of them"
             )
         return cls.by(losses[0]) if losses else None

@@ -117,7 +117,7 @@ class Custom(PropertyLoss):
             )
         value = float(np.asarray(value).reshape(()))
         if not math.isfinite(value):
-            raise InvalidInput(f"{self.name}: its value is {value} at these W")
+            raise InvalidInput(f"{self.name}: expected a finite loss of W, got {value}")
         return value
 
     def _refuse(self) -> NoReturn:
@@ -129,17 +129,17 @@ class Custom(PropertyLoss):
 
     @property
     def map(self) -> Any:
-        """Raises ``Refused``, as there is no linear map."""
+        """Raise ``Refused``: a custom loss has no linear map."""
         self._refuse()
 
     @property
     def penalty(self) -> Any:
-        """Raises ``Refused``, as there is no penalty."""
+        """Raise ``Refused``: a custom loss has no penalty."""
         self._refuse()
 
     @property
     def value_at_zero(self) -> float:
-        """Raises ``Refused``, as W has no fixed shape."""
+        """Raise ``Refused``: a custom loss does not determine the shape of W."""
         self._refuse()
 
 

@@ -75,8 +75,8 @@ class Estimate:
             return
         if self.blocks.shape[1:] != self.values.shape or len(self.blocks) < 2:
             raise InvalidInput(
-                "blocks: expected two or more of the shape of the values, "
-                f"{self.values.shape}, got {self.blocks.shape}"
+                "blocks: expected estimates of two or more batches of draws, each of "
+                f"shape {self.values.shape}, got {self.blocks.shape}"
             )
         read_only(self.blocks)
 
@@ -287,8 +287,8 @@ class FunctionMatching(Faithfulness):
         points, self.labels = read_points(X, "X")
         if np.isnan(points).any():
             raise InvalidInput(
-                "X: numbers are missing, so the prediction wᵀx is undefined; "
-                "match gradients, which have effects of missing numbers"
+                "X: numbers are missing, so the prediction wᵀx is undefined; use "
+                "GradientMatching, as gradients include effects of missing numbers"
             )
         if perturbations is None:
             designs, target = _global_designs(points, self.labels, values, reference)

@@ -153,8 +153,8 @@ class Restriction:
         missed = float(np.linalg.norm(t - self._J @ totals))
         if missed > _ROUNDING * size or (size > 0.0 and not weights.any()):
             raise Infeasible(
-                f"{bound} cannot hold: under {', '.join(map(repr, zero))} connected "
-                "points have equal row sums, but their totals differ"
+                f"{bound} cannot hold: {', '.join(map(repr, zero))} makes row sums of "
+                "connected points equal, but their totals differ"
             )
         if not weights.any():
             return None

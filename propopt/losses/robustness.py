@@ -387,8 +387,8 @@ class SharedRobustness(PropertyLoss):
         counts, names = read_table(present, "present")
         if len(counts) != read_graph(graph).n_nodes:
             raise InvalidInput(
-                f"present: expected a row for each of the {graph.n_nodes} points of "
-                f"the graph, got {len(counts)}"
+                f"present: expected a mask with a row for each of the {graph.n_nodes} "
+                f"points of the graph, got {len(counts)}"
             )
         if differ(graph.names, names.points):
             raise InvalidInput(

@@ -225,9 +225,8 @@ def plot_comparison(
     ]
     if len(set(units)) > 1:
         raise InvalidInput(
-            f"second: expected the units of the first, {units[0]!r}, got {units[1]!r}; "
-            "slopes and parts of the output are not compared: convert one of them, or "
-            "explain both in the same units"
+            f"second: expected an explanation in the units of the first, {units[0]!r}, "
+            f"got {units[1]!r}; convert one of them, or explain both in the same units"
         )
     W = pair[0].attributions
     V = aligned(pair[1], pair[0].labels, "second", "the first")

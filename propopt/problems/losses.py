@@ -361,7 +361,7 @@ def _spelled_out(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"weight": value}
     if not isinstance(value, dict):
-        raise unshaped("a weight, or a mapping with the settings of the loss")
+        raise unshaped("a number as weight, or a mapping with settings of the loss")
     return value
 
 

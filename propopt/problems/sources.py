@@ -198,7 +198,7 @@ def _require_plain(node: yaml.Node) -> Any:
     if not isinstance(node, yaml.ScalarNode):
         return None
     if _HALF.search(node.value):
-        raise InvalidInput("half a character is not allowed (\\ud800 to \\udfff)")
+        raise InvalidInput("surrogates (\\ud800 to \\udfff) are not allowed in texts")
     if node.tag in _NUMBERS and len(node.value) > MOST_CHARACTERS:
         raise InvalidInput(
             f"expected a number of at most {MOST_CHARACTERS:,} characters, got "

@@ -181,9 +181,10 @@ class EntryHessian(Hessian):
         """The inverse H⁻¹ (P, P) without given sums."""
         if inverse_size(self._parts) > MOST_ENTRIES:
             raise Refused(
-                "entries that are coupled, such as a word of many documents, have an "
-                f"inverse of {inverse_size(self._parts):,.0f} numbers, above the "
-                f"limit of {MOST_ENTRIES:,}; use fewer points at a time"
+                "the proof needs the inverse of a matrix of coupled attributions, such "
+                "as those of a word in many documents, with "
+                f"{inverse_size(self._parts):,.0f} numbers, above the limit of "
+                f"{MOST_ENTRIES:,}; explain fewer points at a time"
             )
         return inverse_by_parts(self._matrix, self._parts)
 
@@ -289,8 +290,8 @@ class CgHessian(Hessian):
     def inverse_diagonal(self) -> Attributions:
         """The diagonal of H⁻¹, one system for each entry."""
         raise Refused(
-            f"the diagonal of the inverse needs {self.shape[0] * self.shape[1]:,} "
-            "solves; use the blocks of some rows"
+            f"proofs for all rows need {self.shape[0] * self.shape[1]:,} linear "
+            "solves; give some rows, as in certain(rows=...)"
         )
 
 
@@ -431,7 +432,8 @@ class QuadraticPart:
         )
         if support is None or not isinstance(inner, EntryHessian):
             raise Refused(
-                "row sums have different weights by row, and losses couple whole points"
+                "proofs are not available if row sums have weights that differ by row "
+                "and losses couple whole points"
             )
         # drop rows without entries
         sums = RowSums(totals.axis).flat(self.program.shape)[:, support.positions]

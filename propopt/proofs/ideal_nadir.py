@@ -165,8 +165,9 @@ class IdealNadir:
             best, worst = worst, best
         if not math.isfinite(worst - best):
             raise Refused(
-                f"{name}: its values at the ends of the front are not available, so "
-                "shares of it are undefined; give limits instead"
+                f"{name}: the values of this loss at the ends of the trade-off curve "
+                "are not available, so no share of its range can be reached; give "
+                "limits instead"
             )
         if worst - best <= _EXACT * self.sizes.get(name, worst):
             raise NoTradeOff(

@@ -86,7 +86,7 @@ def setting_variations(
     odd += [bound.loss.name for bound in program.bounds if not is_completeness(bound)]
     if odd and solve is None:
         raise Refused(
-            f"stability: {odd[0]} is bounded or not squared, so each setting "
+            f"stability: {odd[0]} has a limit or is not quadratic, so each setting "
             "needs a solver; pass one, as in stability(solve=po.solve)"
         )
     for index, loss in weighed:

@@ -258,9 +258,9 @@ def refuse_contradiction(best: Optimum) -> None:
     most = certificate.value + _most_above(certificate, best)
     if not certificate.lower_bound <= most:  # NaN passes
         raise InvalidInput(
-            f"certificate: its lower bound {certificate.lower_bound!r} is above its "
-            f"value {certificate.value!r}, by more than its violation "
-            f"{certificate.violation:.3g} of constraints explains"
+            f"certificate: the lower bound {certificate.lower_bound!r} is above the "
+            f"value {certificate.value!r}, by more than the violation "
+            f"{certificate.violation:.3g} of constraints allows"
         )
 
 

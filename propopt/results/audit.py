@@ -184,7 +184,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         order, names = [*QUESTIONS], [x.name for x in self.findings]
         if names != [name for name in order if name in names]:
             raise InvalidInput(
-                "findings: expected known questions, in order, each once"
+                "findings: expected the checks of an audit in their order, each once"
             )
         W = self.explanation.attributions
         missed = W.sum(axis=1) - (self._prediction - self._base)
@@ -204,8 +204,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
                 last = max(cause.rows), cause.feature
                 if len(cause.rows) != n_rows or (last >= np.array(W.shape)).any():
                     raise InvalidInput(
-                        f"{name}: expected positions of {plural(n_rows, 'row')} and "
-                        f"of a column of {W.shape[0]} × {W.shape[1]}, got {cause}"
+                        f"{name}: expected the positions of {plural(n_rows, 'row')} "
+                        f"below {W.shape[0]} and of a column below {W.shape[1]}, got "
+                        f"{cause}"
                     )
 
     def _refuse_verdict(self, finding: AuditFinding) -> None:
@@ -219,8 +220,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         too_small = finding.number < _PRECISION * scale
         if {"right": too_large, "wrong": too_small}.get(finding.verdict, False):
             raise InvalidInput(
-                f"findings: the verdict on {finding.name} is {finding.verdict!r}, but "
-                f"the error is {finding.number:.3g} for values up to {scale:.3g}"
+                f"findings: the verdict on {finding.name} is {finding.verdict!r}, "
+                f"which contradicts an error of {finding.number:.3g} in values up to "
+                f"{scale:.3g}"
             )
 
     def to_sign(
@@ -321,8 +323,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         """
         if self.exact is None:
             raise InvalidInput(
-                "audit: exact values are not available, because the model can only "
-                "be called"
+                "audit: exact values are not available, as the model is a black box, "
+                "which can only be called"
             )
         base = self._prediction - self.exact.sum(axis=1)
         return self.explanation.labels.frame(self.exact).assign(base_value=base)

@@ -114,14 +114,14 @@ class NearOptimalConclusions(
     present: Mask | None = field("N D", default=None)
 
     def validate(self) -> None:
-        """Refuse signs, ranks or names that do not follow from the other fields."""
+        """Raise an error if signs, ranks or names do not follow from other fields."""
         super().validate()
         W, absent = self.attributions, ~self._present
         if (self.signs != np.sign(W) * (np.abs(W) > self.half_widths)).any():
             raise InvalidInput("signs: not those of attributions beyond half-widths")
         for name in ("attributions", "half_widths", "prices"):
             if getattr(self, name)[absent].any():
-                raise InvalidInput(f"{name}: of a feature that is not present")
+                raise InvalidInput(f"{name}: not zero for a feature that a row lacks")
 
     @property
     def share(self) -> float:
@@ -151,7 +151,7 @@ class NearOptimalConclusions(
         return _quotient(self.prices, self.optimum)
 
     def to_frame(self) -> pd.DataFrame:
-        """Summarise the certain signs of each feature, one table row each.
+        """A table of how often near-optimal explanations agree on a sign, by feature.
 
         ``certain``, ``positive`` and ``negative`` are shares of rows in which the sign
         is certain, and certainly positive or negative; ``median_distance`` of signs,

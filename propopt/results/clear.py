@@ -185,7 +185,7 @@ class Clear(
         return f"{start}{self.delta:.2g} ({self.unit}){also}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Summarise the clear signs of each feature, one table row each.
+        """A table of how often the sign of each feature is clear, one row each.
 
         ``clear``, ``positive`` and ``negative`` are shares of all rows in which the
         sign is clear, and clearly positive or negative; ``clear_first`` is the share of
@@ -203,7 +203,7 @@ class Clear(
         return pd.DataFrame(means, index=index)
 
     def of_row(self, row: Hashable) -> pd.DataFrame:
-        """List the features of one row by rank, with clear signs and ranks.
+        """List the features of a row by rank, and whether sign and rank are clear.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Clear(
         )
 
     def document(self) -> Document:
-        """Summarise which signs are clear, and the definition of clear."""
+        """Summarise which signs no small change of a row flips, and what is small."""
         heads = {x: x for x in ("clear", "positive", "negative")}
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"

@@ -89,8 +89,8 @@ class NullLevel(Declared, eq=True):
         n_columns = self.distances.shape[1]
         if self.sizes is not None and self.sizes.shape[1] != n_columns + 1:
             raise InvalidInput(
-                f"sizes: expected {n_columns} columns and all together, got "
-                f"{self.sizes.shape[1]}"
+                f"sizes: expected {n_columns} numbers, for each column and for all "
+                f"together, got {self.sizes.shape[1]}"
             )
 
     @property

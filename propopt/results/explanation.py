@@ -653,7 +653,8 @@ class Explanation(
             codes = self.points[:, names.index(name)]
             if not np.isin(codes, np.arange(len(words))).all():
                 raise InvalidInput(
-                    f"points: {name}: expected codes below {len(words)}, its categories"
+                    f"points: {name}: expected codes below {len(words)}, the number of "
+                    "categories"
                 )
         self._refuse_other_loss()
         base, total = self.base_value, self.prediction
@@ -689,8 +690,8 @@ class Explanation(
         rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
         if lost or not abs(loss - stated) <= _ALIKE * max(loss, stated) + rounding:
             raise InvalidInput(
-                f"losses: gradient_matching is {stated:.9g}, but target and "
-                f"attributions give {np.inf if lost else loss:.9g}"
+                f"losses: gradient_matching is {stated:.9g}, but it is "
+                f"{np.inf if lost else loss:.9g} for this target and these attributions"
             )
 
     def to_shap(self, X: object = None) -> Any:
@@ -1071,8 +1072,8 @@ class Explanation(
             return given, Program(given.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: loaded explanations, baselines and contributions with a "
-                "metric have none; give the objective, as in "
+                "objective: this explanation has none, as it was loaded, is a baseline "
+                "or was computed with a metric; give the objective, as in "
                 f"{question}(objective=...)"
             )
         return None, self.program

@@ -204,7 +204,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             )
         if not 0.0 <= least_share < 1.0:
             raise InvalidInput(
-                f"least_share: expected a share from 0 to below 1, got {least_share!r}"
+                "least_share: expected a share of the row's contributions in this "
+                f"direction, from 0 to below 1, got {least_share!r}"
             )
         k = read_count(k, "k")
         clear = clear_of(best, delta=delta, by="value", groups=groups)
@@ -260,7 +261,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         )
 
     def validate(self) -> None:
-        """Refuse reasons out of order, with wrong signs, or with impossible ranks."""
+        """Raise an error for reasons out of order, wrong signs and impossible ranks."""
         if not len(self.rows) == len(self.features) == len(self.values):
             raise InvalidInput("features, values: expected one for each reason")
         if (self.rows >= len(self.names)).any() or (np.diff(self.rows) < 0).any():
@@ -448,7 +449,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         return f"{article}{self.towards} {self._output}"
 
     def document(self) -> Document:
-        """Summarise how often each rank is clear, with the reasons of all rows."""
+        """Summarise how often small changes of a row leave its reasons unchanged."""
         N = len(self.names)
         most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
         blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []

@@ -91,7 +91,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     def validate(self) -> None:
         """Raise an error for shares of unknown losses, and for too many zeros."""
         if self.retained.keys() & self.removed.keys():
-            raise InvalidInput("removed: also of losses of which shares are retained")
+            raise InvalidInput("removed: some losses have a retained share as well")
         if not self.retained.keys() | self.removed.keys() <= self.losses.keys():
             raise InvalidInput("losses: not of all shares")
         if not self.target_differences.keys() <= self.differences.keys():

@@ -230,7 +230,7 @@ class ConclusionStability(
 
     @property
     def weighted_signs(self) -> float:
-        """The least share of Σ|w| with surviving signs."""
+        """The smallest share of Σ|w| with unchanged signs, over all varied settings."""
         return self._least("weighted_signs")
 
     @property

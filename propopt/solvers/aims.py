@@ -160,7 +160,8 @@ class Aim:
             raise InvalidInput("aim: expected losses by importance, each once")
         if not 0.0 <= float(within) < 1.0:
             raise InvalidInput(
-                f"within: expected a share of ranges, from 0 to below 1, got {within!r}"
+                "within: expected a share of each loss's range, from 0 to below 1, got "
+                f"{within!r}"
             )
         return Aim(partial(_reach_order, tuple(losses), float(within)))
 
@@ -281,16 +282,16 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
     rest = tuple(t for t in case.objective.terms if t[1] not in losses)
     if not any(weight for weight, _ in rest):
         raise InvalidInput(
-            "aim: all losses of the objective have shares, so no loss is left to "
-            "minimise"
+            "aim: a reduction is given for all losses of the objective, so no loss "
+            "is left to minimise; omit one"
         )
     limits, words = [], []
     for loss, share in zip(losses, shares.values(), strict=True):
         limit = case.ends.limit(loss.name, share)
         if share == 1.0 and limit > 0.0:
             raise Refused(
-                f"{loss.name}: 100 % smaller than at the other end is only a "
-                "limit; give less, such as '-99%'"
+                f"{loss.name}: a reduction by 100 % is approached but not reached; "
+                "give less, such as '-99%'"
             )
         limits.append(Bound(loss, max(limit, 0.0)))
         words.append(f"{loss.name} {100.0 * share:g} % smaller")
@@ -310,8 +311,8 @@ def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Expla
         least = case.least(loss, limits)
         if within == 0.0 and least > 0.0:
             raise Refused(
-                f"within: {loss.name} is at least {least:.4g}, and no room above "
-                "that is left to those after it; give a share above 0"
+                f"within: {loss.name} may not exceed its minimum {least:.4g}, which "
+                "leaves no choice for the next losses; give a share above 0"
             )
         limits.append(Bound(loss, least + within * (worst - best)))
     words = ", then ".join(loss.name for loss in losses)
@@ -324,8 +325,8 @@ def _reach_knee(case: AimCase) -> Explanation:
     terms = case.objective.terms
     if len({isinstance(loss, Faithfulness) for c, loss in terms if c > 0.0}) < 2:
         raise Refused(
-            "aim: a knee is of faithfulness against other losses, and the "
-            f"objective is {case.objective!r}"
+            "aim: 'knee' needs an objective of faithfulness and other losses, got "
+            f"{case.objective!r}"
         )
     (least, span), (low, other) = _span(case, True), _span(case, False)
     rate = span / other
@@ -369,8 +370,8 @@ def _reach_regret(
     is_faithful = [isinstance(loss, Faithfulness) for loss in every]
     if not C[:, is_faithful].any(axis=1).all():
         raise InvalidInput(
-            "aim: no faithfulness loss has a weight at a corner of the box; give a "
-            "low weight above 0, or one in the objective"
+            "aim: faithfulness needs a weight above 0 also at the low ends of the "
+            "intervals of weights; raise its low end, or weight it in the objective"
         )
     active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
     task = Task(case.program, case.solver, active=active)

@@ -117,7 +117,7 @@ class Elimination:
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
-                "the similarities of the graph are of too many sizes"
+                "the similarities of the graph span too many orders of magnitude"
             ) from error
         order = self.order
         if order is None:

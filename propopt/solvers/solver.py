@@ -143,7 +143,7 @@ class Solver(ABC):
 
     @abstractmethod
     def refusal(self, program: Program) -> str | None:
-        """The reason, in a sentence, why the program is refused; None if it is not."""
+        """The reason, in a sentence, why the solver cannot solve a program; or None."""
 
     def take(self, program: Program) -> Solver | Reason:
         """Return the solver that will prepare the program, or the reason for none.

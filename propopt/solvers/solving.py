@@ -96,7 +96,10 @@ class WorstCase:
             low = -math.log(10.0) * decades
             if height(low) < 0.0:
                 return math.exp(opt.brentq(height, low, 0.0, xtol=1e-15, rtol=1e-14))
-        raise SolverFailure("target_radius: the optimum is too close to the target")
+        raise SolverFailure(
+            "target_radius: the optimum is so close to the target that the worst case "
+            "cannot be computed"
+        )
 
     def value(self, W: Attributions) -> float:
         """The worst-case objective J(W)."""
@@ -261,7 +264,9 @@ def solve(
         return solve_custom(weighed, bounds, custom, solver, goal)
     if aim is not None:
         if target_radius is not None:
-            raise InvalidInput("target_radius: it needs weights, and an aim makes them")
+            raise InvalidInput(
+                "target_radius: leave it out with an aim, or give weights"
+            )
         case = AimCase(
             objective=weighed,
             bounds=bounds,

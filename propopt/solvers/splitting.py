@@ -306,8 +306,8 @@ class _Split(Prepared):
         """Zero attributions, which cost nothing without a target."""
         if self._totals is not None and self._totals.heights.any():
             raise SolverFailure(
-                "without a weight on gradient matching, rows of given sums need "
-                "another solver: solver='conic'"
+                "given row sums without a weight on gradient matching need another "
+                "solver: solver='conic'"
             )
         prices = (math.inf,) * len(self._program.bounds)
         return Solution(W=np.zeros(self._program.shape), multipliers=prices)

@@ -374,8 +374,8 @@ def read_by_others(model: Any, output: ModelOutput, view: ColumnView) -> Read | 
     structure = load_plugin(entry)(model, output, view)
     if not isinstance(structure, SumOfProducts | TreeSum | Reason):
         raise InvalidInput(
-            f"its reader, of {distribution_of(entry)}, returned a "
-            f"{type(structure).__name__}; expected a SumOfProducts, a TreeSum or a "
+            f"{class_name_of(model)}: the reader of {distribution_of(entry)} returned "
+            f"a {type(structure).__name__}; expected a SumOfProducts, a TreeSum or a "
             "Reason"
         )
     return structure

@@ -85,8 +85,8 @@ def observed_values_of(
             f"{DATA_LAW} uses fewer"
         )
         raise InvalidInput(
-            "data: the effect of a missing number is f(x) minus its mean over all "
-            f"observed values, and {reason}"
+            "data: effects of missing numbers compare f(x) with its mean over all "
+            f"observed values, but {reason}"
         )
     return values
 

@@ -293,7 +293,7 @@ class TextDocument:
         present = np.asarray(bits, bool)
         if present.shape != (self.n_words,):
             raise InvalidInput(
-                f"bits: expected one for each of {self.n_words} words, got an array "
+                f"bits: expected 0 or 1 for each of {self.n_words} words, got an array "
                 f"of shape {present.shape}"
             )
         chosen = np.ones(len(self._parts), bool)
@@ -486,7 +486,7 @@ class TextSchema:
         return table
 
     def check_words(self, documents: Sequence[TextDocument], what: str) -> None:
-        """Refuse documents with words that are not in the vocabulary.
+        """Raise an error for documents with words that the vocabulary lacks.
 
         Parameters
         ----------

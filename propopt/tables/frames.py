@@ -627,7 +627,9 @@ def group_sums(
             group_of[member] = name
     clashes = [name for name in groups if name in columns and name not in group_of]
     if clashes:
-        raise InvalidInput(f"groups: {listed(clashes)}: a feature has the same name")
+        raise InvalidInput(
+            f"groups: {listed(clashes)}: a feature outside the group has that name"
+        )
     group_names = [group_of.get(feature, feature) for feature in features]
     names = tuple(dict.fromkeys(group_names))
     return np.array([[x == name for x in group_names] for name in names], float), names
@@ -785,8 +787,8 @@ def order_of(
         )
     if counted and have == list(range(len(have))):
         raise InvalidInput(
-            f"{label} are counted, and those of {table_name} have the same numbers in "
-            f"another order; {_REMEDY}"
+            f"{label} are the numbers 0, 1, 2, ..., which {table_name} has in another "
+            f"order; {_REMEDY}"
         )
     return np.array([index[key] for key in want], dtype=np.intp)
 

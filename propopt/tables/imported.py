@@ -467,7 +467,7 @@ class _Reader:
             with path.open("rb") as file:
                 archive = np.load(file, allow_pickle=False)
                 if isinstance(archive, np.ndarray):
-                    raise ValueError("it is a single array, as numpy.save writes")
+                    raise ValueError("the file has one array, as numpy.save writes")
                 members = {name: archive[name] for name in archive.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             reason: object = error

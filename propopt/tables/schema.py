@@ -508,7 +508,7 @@ class TableSchema:
                 for label in getattr(column, "members", (column.name,))
             ]
             if len(labels) != len(index) or set(labels) != set(index):
-                raise ValueError("its columns are not those of its header")
+                raise ValueError("its columns and its header have different names")
         except _INVALID as error:
             raise InvalidInput(f"its schema is not valid: {error}") from None
         return cls(index, columns)
@@ -658,7 +658,9 @@ def _read_scale(
         )
     if isinstance(scale, Mapping):
         if names is None:
-            raise InvalidInput("scale: names need a table with a schema")
+            raise InvalidInput(
+                "scale: a mapping by column names needs data=, a DataFrame"
+            )
         unknown = [name for name in scale if name not in names]
         if unknown:
             raise InvalidInput(f"scale: no column {listed(unknown)}")
@@ -779,7 +781,9 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
             arrays[name] = value
             return {"array": name}
         case pd.MultiIndex():
-            raise InvalidInput("data: columns with several levels cannot be saved")
+            raise InvalidInput(
+                "data: tables with a MultiIndex of columns cannot be saved"
+            )
         case pd.Index():
             values = [_packed(item, arrays) for item in value.tolist()]
             dtype, name = _packed(value.dtype, arrays), _packed(value.name, arrays)

@@ -247,5 +247,5 @@ def test_forged_columns_of_records_are_refused(rows):
     with pytest.raises(InvalidInput, match=r"rows.npz: not saved rows: .*rows.word"):
         Rows.load(path)
     odd = Row("\ud83d\udc4d", np.ones(1))
-    with pytest.raises(InvalidInput, match=r"rows.word.1: two halves of char"):
+    with pytest.raises(InvalidInput, match=r"rows.word.1: the text has two adj"):
         dataclasses.replace(made, rows=(made.rows[0], odd)).save(path)

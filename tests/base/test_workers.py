@@ -187,13 +187,13 @@ def killed():
 
 @posix
 def test_a_worker_that_is_killed_is_told_in_a_sentence():
-    with pytest.raises(SolverFailure, match="a worker was killed"):
+    with pytest.raises(SolverFailure, match="a worker process was killed"):
         list(in_workers([killed, killed], 2))
 
 
 def losing(calls, _):
     yield next(iter(calls))()
-    raise SolverFailure("a worker was killed")
+    raise SolverFailure("a worker process was killed")
 
 
 def threads():
@@ -302,6 +302,6 @@ def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):
         starts.clear()
     # and what other workers found stays when one is killed
     monkeypatch.setattr("propopt.explaining.sweeping.in_workers", losing)
-    with pytest.warns(UnsolvedWarning, match="a worker was killed"):
+    with pytest.warns(UnsolvedWarning, match="a worker process was killed"):
         curve = po.sweep(objective, weights, n_jobs=2)
     assert len(curve.optimized) == 7

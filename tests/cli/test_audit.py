@@ -143,10 +143,14 @@ def test_another_background_is_named_in_the_file(tmp_path):
     ("before", "after", "told"),
     [
         ("output: log_odds", "output: nats", "audit.output: expected 'log_odds'"),
-        ("output: log_odds", "output: probability", "audit: output: expected parts of"),
+        (
+            "output: log_odds",
+            "output: probability",
+            "audit: output: expected contributions",
+        ),
         ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
         ("audit_shap.csv", "audit_model.txt", "expected a .csv or .npz file"),
-        ("attributions: audit_shap.csv, ", "", "audit: required; or name the file"),
+        ("attributions: audit_shap.csv, ", "", "audit: required, unless given"),
         ("target: Churn", "target: Region", "fitted on the columns"),
         ("Churn}", "Churn, explain: 9}", "data.explain: all rows are audited"),
         (

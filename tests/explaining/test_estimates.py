@@ -286,7 +286,7 @@ def test_texts_are_drawn_until_each_document_is_precise():
     with pytest.warns(ImpreciseWarning, match=words):
         less = drawn(precision=goal, max_evaluations=800)
     assert less.evaluations <= 800 + len(DOCUMENTS)  # and each document itself
-    with pytest.raises(InvalidInput, match="100 samples of 14 words take more"):
+    with pytest.raises(InvalidInput, match="100 samples of 14 words need"):
         po.lime.text_limits(of_texts, DOCUMENTS, max_evaluations=90, n_samples=300)
 
 

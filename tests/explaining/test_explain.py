@@ -142,7 +142,7 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
     for model, rows, settings, message in (
         (pipeline, table[:1], {}, r"give more rows, or .*Gradient"),
         (numbers, table, {}, "unexpected: 'city'"),
-        (function, table, {"data": schema}, "belongs to wrap"),
+        (function, table, {"data": schema}, "got a schema"),
         (trees, X[:30], {"data": few}, "give a table of reference rows"),
         (forest, X, {"scale": [1.0]}, "3 positive numbers"),
         (
@@ -394,7 +394,7 @@ def test_a_constant_column_is_zero_in_baselines_per_standard_deviation(X):
         np.testing.assert_allclose(result[0, :3], [1.0, -2.0, 0.5] * X.std(axis=0))
 
 
-ONE_ROW = r"data: expected different rows, got 1 row, .*fitted on"
+ONE_ROW = r"data: expected rows that differ, got 1 row, .*fitted on"
 
 
 def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
@@ -554,7 +554,7 @@ SINGLE = scores_of(NAMES, {(0,): 1.0}, order=1)
     [
         (of(SCORES, ("a", "b", "c", "e")), "explained table: 'd' missing, 'e' unexp"),
         (of(SCORES, table=lambda T: T.to_numpy()[:, :3]), "scores of the 3 columns"),
-        (lambda T: told(T, SINGLE), "single features, which attributions show"),
+        (lambda T: told(T, SINGLE), "scores of single features"),
     ],
 )
 def test_what_is_no_result_of_these_features_is_refused(call, message, T):

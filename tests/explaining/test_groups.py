@@ -239,7 +239,7 @@ def test_other_groups_are_refused(groups: Any, told: str) -> None:
     [
         ({"kind": "slopes"}, "groups: groups of columns are players"),
         ({"contributions": "slopes"}, "groups: groups of columns are players"),
-        ({"offset": "main_effects"}, "offset: 'main_effects' reports shares"),
+        ({"offset": "main_effects"}, "offset: 'main_effects' needs single"),
     ],
 )
 def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:

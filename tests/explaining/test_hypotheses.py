@@ -288,7 +288,7 @@ def named(name, plant, seed):
     try:
         checked = audited(name, W, base)["exactness"]
     except InvalidInput as error:
-        is_other_output = str(error).startswith("output: the rows add up to")
+        is_other_output = str(error).startswith("output: rows of attributions add up to")
         return ("another output" if is_other_output else str(error)), "wrong"
     return checked.cause, checked.verdict
 

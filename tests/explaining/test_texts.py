@@ -127,7 +127,7 @@ def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(mo
     again = po.explain(model, DOCUMENTS, **settings, **QUIET)
     np.testing.assert_allclose(again.attributions, first.attributions, atol=1e-6)
     settings["contributions"][0, first.labels.features.index("slow")] = 1.0
-    with pytest.raises(InvalidInput, match="document 0 has one for 'slow'"):
+    with pytest.raises(InvalidInput, match="document 0 has a contribution of 'slow'"):
         po.explain(model, DOCUMENTS, **settings)
 
 

@@ -164,7 +164,7 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     smooth.gradient(X)
     with (
         pytest.warns(InexactBoxesWarning),
-        pytest.raises(Refused, match="give a reference table with such rows"),
+        pytest.raises(Refused, match="give reference rows with missing values"),
     ):
         smooth.gradient(rows)
     with pytest.warns(InexactBoxesWarning):
@@ -177,10 +177,10 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "scale: the gaussian law needs one"),
+        ({}, "scale: required with law='gaussian'"),
         ({"law": "date", "data": X}, r"law: expected.*did you mean 'data'"),
         ({"law": "data"}, "data: the data law requires the reference"),
-        ({"law": "data", "data": X, "scale": 1.0}, "scale: the data law chooses"),
+        ({"law": "data", "data": X, "scale": 1.0}, "scale: law='data' chooses"),
         ({"law": "data", "data": np.where(X > 1.0, np.inf, X)}, "not finite|infinite"),
     ],
 )

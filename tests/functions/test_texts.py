@@ -417,7 +417,7 @@ def test_a_schema_is_for_wrap():
     schema = po.functions.TextSchema.of(TEXTS)
     f = wrap_with_table(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
     assert f.text_schema is schema
-    with pytest.raises(InvalidInput, match="a schema belongs to wrap"):
+    with pytest.raises(InvalidInput, match="table of reference rows, got a schema"):
         wrap_with_table(f, TEXTS, None, "auto", schema)
     assert wrap_with_table(f, TEXTS, None, "auto", None)[0] is f
 

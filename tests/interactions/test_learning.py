@@ -248,7 +248,7 @@ def of_catboost():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: behind(categorical_features=[1]), "column 1 is counted after a step"),
+        (lambda: behind(categorical_features=[1]), "column 1 is selected by position"),
         (lambda: behind(monotonic_cst=[1, 0, 0]), "an entry for each of 4 columns, g"),
         (lambda: Named(["age", "size"]), "positive_columns names the columns 'age', "),
         (lambda: prep([0], [7]), "there is no column 7; there are 4"),

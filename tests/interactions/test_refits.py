@@ -389,7 +389,7 @@ REFUSED = [
     (of(KMeans(), X, LABELS), "scikit-learn regressor .* got KMeans"),
     (of(Ridge, X, LABELS), r"got a class; Ridge\(\) is one"),
     (of("ridge", X, LABELS), "scikit-learn regressor or classifier, got 'rid"),
-    (of(StandardScaler(), X, LABELS), "got StandardScaler, which is neither"),
+    (of(StandardScaler(), X, LABELS), "got StandardScaler, whose tag"),
     (of(None, X, LABELS), "got None"),
     (of(Ridge(), X, np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
     (of(Ridge(), X, Y[:79]), "one value for each of the 80 rows of X, got 79"),

@@ -356,12 +356,12 @@ TOLD = {
     READ: [
         "target exact (computed from the model)",
         "Bent): its exact form differs from its values",
-        "Listed: its structure cannot be computed: InvalidInput: its reader, of of_an",
+        "Listed: its structure cannot be computed: InvalidInput: of_another.Listed",
         "of_another 1.0 is broken: its 'of_another.Broken' of the group "
         "propopt.readers " + NO_ATTRIBUTE.format(name="read_nothing"),
     ],
     LAW: [
-        "lime: n_bins: expected none, as the coarse law has no such setting",
+        "lime: n_bins: leave it out, as law='coarse' has no such setting",
         "lime: of_another 1.0 is broken: its 'torn' of the group propopt.laws "
         + NO_ATTRIBUTE.format(name="torn_law"),
         "lime.law: expected 'tabular', 'gaussian', 'coarse' or 'torn', got 'other'",

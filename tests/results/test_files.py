@@ -224,7 +224,7 @@ def test_a_bound_far_above_the_value_is_no_rounding_of_a_constraint(tmp_path):
         assert reloaded(best, path).certificate == best.certificate
         high = {"lower_bound": factor * best.certificate.value, "violation": violation}
         inner(path, "certificate", **high)
-        with pytest.raises(InvalidInput, match=r"its lower bound .* is above its val"):
+        with pytest.raises(InvalidInput, match=r"the lower bound .* is above the val"):
             po.results.Explanation.load(path)
 
 

@@ -81,8 +81,8 @@ class Request:
             return np.ones(self.points.shape[1])
         if self.function.schema is None:
             raise InvalidInput(
-                "relative: standard deviations are those of a schema, and the function "
-                "has none; wrap(model, data=X) makes one that does"
+                "relative: standard deviations of columns are unknown, as the function "
+                "was made without a table; give it one by wrap(model, data=X)"
             )
         return self.function.schema.scales("std")
 

@@ -192,7 +192,9 @@ class ExactLime(Baseline):
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
         if read_count(self.n_bins, "n_bins") < 2:
-            raise InvalidInput("n_bins: expected at least 2: one bin has no contrast")
+            raise InvalidInput(
+                "n_bins: expected at least 2, as bins are compared, got 1"
+            )
         read_option(self.weights, BinWeights, "weights")
         read_option(self.units, PackageUnits, "units")
         read_count(self.n_samples, "n_samples")
@@ -324,5 +326,6 @@ class ExactLime(Baseline):
         chosen = (self.n_bins, self.weights) != (4, "frequency")
         if chosen or self.data is not None:
             raise InvalidInput(
-                "law: a law has bins of its own; leave n_bins, weights and data out"
+                "law: the given law has its own bins; leave n_bins, weights and data "
+                "out"
             )

@@ -49,7 +49,7 @@ def local_fit(
     if nothing.any():
         raise InvalidInput(
             f"lime at point {first + int(nothing.argmax())}: the weights of all "
-            f"{n_samples} samples vanish; use a larger kernel_width or bandwidth"
+            f"{n_samples} samples round to zero; use a larger kernel_width or bandwidth"
         )
     centre, mean = (
         np.zeros_like(neighbourhood.origin),
@@ -73,8 +73,8 @@ def local_fit(
         n = int(lost.argmax())
         raise InvalidInput(
             f"lime at point {first + n}: {n_samples} samples "
-            f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
-            "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
+            f"({_kish(weights[n : n + 1])[0]:.3g} effective) are too few for the "
+            "linear fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
         )
     residuals, slopes = fits.residuals, fits.slopes / neighbourhood.units
     intercept = mean - np.einsum("nd,nd->n", neighbourhood.origin + centre, slopes)
@@ -361,8 +361,9 @@ class Lime(Baseline):
             )
         if isinstance(law, TextLaw) and self.kernel_width is not None:
             raise InvalidInput(
-                "kernel_width: a TextLaw has a bandwidth, which is a hundredth of the "
-                "package's kernel width; give TextLaw(bandwidth)"
+                "kernel_width: a TextLaw takes a bandwidth instead, which is the "
+                "kernel width of the package lime divided by 100; give "
+                "TextLaw(bandwidth)"
             )
         if read_count(self.n_samples, "n_samples") <= self.first_row:
             raise InvalidInput(

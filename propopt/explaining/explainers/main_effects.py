@@ -108,7 +108,8 @@ class MainEffects(
         """Check that the R² of a fit is complete, for columns and in total."""
         if (self.r_squared is None) != (self.r_squared_of_all is None):
             raise InvalidInput(
-                "r_squared: expected values for columns and in total, or none at all"
+                "r_squared: expected one value for each column and one for all columns "
+                "together, or no values"
             )
 
     def __repr__(self) -> str:
@@ -385,7 +386,7 @@ def main_effects(
     ------
     InvalidInput
         If X are documents, if not exactly one of model and ``fitted_on`` is given, or
-        if X has rows of ``fitted_on``, which makes prices 15-43 % too low.
+        if X has rows of ``fitted_on``, which makes errors look 15-43 % too low.
 
     Examples
     --------
@@ -404,8 +405,8 @@ def main_effects(
         raise InvalidInput(_NO_VALUES)
     if (model is None) == (fitted_on is None):
         raise InvalidInput(
-            "model: expected a model, or fitted_on=(other rows, their attributions), "
-            f"got {'both' if fitted_on else 'neither'}"
+            "model: expected either a model or fitted_on=(rows, attributions of these "
+            f"rows), got {'both' if fitted_on else 'neither'}"
         )
     if fitted_on is not None:
         return _fitted(X, fitted_on)
@@ -528,7 +529,7 @@ def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
     if count:
         raise InvalidInput(
             f"fitted_on: {count} of the {len(table)} rows of X are among its rows, "
-            "which makes prices 15-43 % too low; leave out these rows"
+            "which makes errors look 15-43 % too low; leave out these rows"
         )
 
 

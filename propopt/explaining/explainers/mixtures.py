@@ -267,8 +267,8 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
             f"{units!r} ({name})" for units, name in methods.items()
         )
         raise InvalidInput(
-            f"explanations: expected equal units, got {units_by_method}; convert them "
-            "by their units= or scaled"
+            f"explanations: expected equal units, got {units_by_method}; compute them "
+            "with the same units=, or convert slopes by explanation.scaled(scale)"
         )
     return next(iter(methods))
 

@@ -129,8 +129,8 @@ def _attributions(
     if not isinstance(explain, Mapping):
         if targets is not None:
             raise InvalidInput(
-                "target: one output is explained, which was chosen where the explainer "
-                "was made; for several give a mapping, {target: explain}"
+                "target: the explainer was made for one output and explains only that; "
+                "for several outputs give a mapping {target: explainer}"
             )
         by_target, each = {0: explain}, np.zeros(len(points))
     elif targets is None:

@@ -469,8 +469,8 @@ class ExactShap(OfBackground):
         words = checked_subsets(at.function, at.document)
         if isinstance(words, Reason):
             raise InvalidInput(
-                f"{self.method}: {words.reason}; of any model "
-                "Shap(algorithm='permutation') samples Shapley values"
+                f"{self.method}: {words.reason}; Shap(algorithm='permutation') samples "
+                "Shapley values of any model"
             )
         phi = word_shapley(words)[None]
         ends = request.value(np.array([request.points[0], np.zeros(at.n_words)]))

@@ -194,7 +194,7 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
     if repeated or not names:
         clash = f"two named {repeated[0]!r}" if repeated else "none"
         raise InvalidInput(
-            f"{label}: expected at least one, of different names; got {clash} (a "
-            "mapping gives names of your own)"
+            f"{label}: expected one or more with different names, got {clash}; a "
+            "mapping gives other names"
         )
     return dict(pairs)

@@ -103,9 +103,9 @@ def refuse_documents(metric: str, X: object) -> None:
     """Refuse documents, because the metric needs noise on numbers."""
     if is_documents(X):
         raise InvalidInput(
-            f"{metric}: it adds noise to numbers, and words of documents are present "
-            "or absent; how far explanations of similar documents are apart is what "
-            "propopt.losses.SharedRobustness measures"
+            f"{metric}: the metric adds noise to numbers, so it is undefined for words "
+            "of documents; propopt.losses.SharedRobustness measures how much "
+            "explanations of similar documents differ"
         )
 
 
@@ -176,9 +176,9 @@ class BaselineMethod:
         rows = settings.get("data")
         if rows == "mean" or isinstance(rows, int):  # no table of rows
             raise InvalidInput(
-                f"explainer: {self.explainer.method} without a table as background "
-                "takes it from the points at hand, so that perturbed points would "
-                "change it; give one, such as data=X"
+                f"explainer: {self.explainer.method} needs a table as background, such "
+                "as data=X; otherwise the explained points are the background, and "
+                "perturbed points would change it"
             )
 
     def __call__(self, X: Any) -> Attributions:

@@ -88,7 +88,7 @@ class LimeDiagnosis(
     notes: tuple[LimeFinding, ...] = field(default=())
 
     def validate(self) -> None:
-        """Refuse severities out of order, missing names, and rows that do not exist.
+        """Raise an error for severities out of order, and for missing names or rows.
 
         Raises
         ------

@@ -232,7 +232,7 @@ class RowsEvidence(Evidence):
     def _estimated_profiles(self) -> list[tuple[Array, Array]]:
         """Profiles from draws that all rows share, and their errors."""
         if self.common is None:
-            raise Refused("too few of the shared draws have weight at a row")
+            raise Refused("at some row nearly all samples have a weight of zero")
         return self.common.means(self.points, self.law.widths(self.points))
 
     @cached_property

@@ -125,8 +125,8 @@ def _rule(user_bins: Any, label: str) -> BinRule:
         or user_bins < 2
     ):
         raise InvalidInput(
-            f"{label}: expected an integer >= 2 or edges, got {user_bins!r}; a single "
-            "bin has no coefficient"
+            f"{label}: expected a number of bins >= 2, or edges of bins, got "
+            f"{user_bins!r}"
         )
     return int(user_bins)
 
@@ -381,7 +381,7 @@ def read_data(
     """Encoded rows, labels, the schema, and whether columns hold categories."""
     if schema is not None and len(categorical) > 0:
         raise InvalidInput(
-            "categorical: expected none with a schema, which has the categories"
+            "categorical: leave it out with a schema, which has the categories"
         )
     if schema is None and len(categorical) > 0 and is_frame(X, label):
         schema = TableSchema.of(X, categorical, what=label)

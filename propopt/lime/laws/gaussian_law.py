@@ -180,7 +180,7 @@ class GaussianLaw(LimeLaw):
         *,
         unit: ArrayLike = 1.0,
     ) -> GaussianLaw:
-        """The law with given means and scales, in bins of equal mass.
+        """Normal columns with given means and scales, in bins of equal probability.
 
         Parameters
         ----------

@@ -154,8 +154,8 @@ class GivenColumn:
         ends = as_floats(self.ranges, label)
         if ends.shape != (2,) or not ends[0] <= ends[1]:
             raise InvalidInput(
-                f"{label}: expected the lowest and the highest number, got "
-                f"{ends.tolist()}"
+                f"{label}: expected the lowest and the highest value of the column, "
+                f"got {ends.tolist()}"
             )
         return float(ends[0]), float(ends[1])
 
@@ -213,16 +213,16 @@ class GivenColumn:
         words = " and ".join(without)
         if without and data is None:
             raise InvalidInput(
-                f"{words}: expected them for column {self.name!r}, or data, got none; "
-                "the normal law of each bin needs both"
+                f"{words}: required for column {self.name!r}, unless data are given; "
+                "each bin needs a mean and a standard deviation"
             )
         if data is not None:
             empty = (data.shares[:count] == 0.0) & (self._shares[:count] > 0.0)
             if without and empty.any():
                 raise InvalidInput(
-                    f"{words}: expected both for column {self.name!r}, as no row of "
-                    f"data is in its bin {data.bins[int(empty.argmax())]!r}, which has "
-                    "a probability"
+                    f"{words}: required for column {self.name!r}, whose bin "
+                    f"{data.bins[int(empty.argmax())]!r} has a probability above 0 but "
+                    "no row of data"
                 )
             mean, sd = data.pieces.mean[:count], data.pieces.sd[:count]
             if len(without) == 2:
@@ -263,8 +263,8 @@ class GivenColumn:
         for part, given in zip(labels, of_numbers, strict=True):
             if given is not None:
                 raise InvalidInput(
-                    f"{part}: expected none for column {self.name!r}, which has "
-                    "categories"
+                    f"{part}: leave them out for column {self.name!r}, which is "
+                    "categorical"
                 )
         if self.values is not None:
             codes, frequencies, words = codes_of(self.values, self.coding)

@@ -304,7 +304,7 @@ _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class LimeLaw:
-    """A sampling law of LIME: independent columns, a bit for each, product weights.
+    """LIME's sampling distribution: independent columns, and weights of samples.
 
     A sample x̃ has bits z_j, 1 where it is in the bin of the row in column j, and the
     weight π = Π_j k_j. Under Q, the law of the samples weighted by π, columns are
@@ -338,7 +338,7 @@ class LimeLaw:
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
-        """The given widths, or the width of the law for each point, (n,).
+        """The kernel width for each point, (n,): the given ones, or that of the law.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class LimeLaw:
         return np.asarray(widths / np.sqrt(2.0))
 
     def aligned(self, labels: Labels, n_columns: int) -> Self:
-        """The law with its columns in the order of a table.
+        """The sampling law with its columns in the order of a table.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class LimeLaw:
         return self if order is None else self.reordered(order)
 
     def reordered(self, order: Indices) -> Self:
-        """The same law with columns in another order (D,)."""
+        """The same sampling law with columns in another order (D,)."""
         columns = tuple(self.columns[j] for j in order.tolist())
         return replace(self, columns=columns, labels=self.labels.of_features(order))
 
@@ -529,7 +529,7 @@ class LimeLaw:
 @suggests_arguments
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
-    """The weighted neighbourhood of another law, sampled directly (GLIME).
+    """GLIME: samples drawn from the weighted distribution of another sampling law.
 
     LIME draws from P and weights by π; this law draws from Q ∝ π P, with weights of one
     (Tan, Tian and Li 2023, "GLIME", arXiv 2311.15722). It has the limits of the other
@@ -557,8 +557,8 @@ class GlimeLaw(LimeLaw):
         given: object = law
         if not isinstance(given, LimeLaw) or isinstance(given, GlimeLaw):
             raise InvalidInput(
-                "law: expected another law of LIME, such as TabularLaw.from_data(X), "
-                f"got a {type(law).__name__}"
+                "law: expected a sampling law of LIME, such as "
+                f"TabularLaw.from_data(X), got a {type(law).__name__}"
             )
         super().__init__(law.columns, law.kernel_width, law.labels)
         object.__setattr__(self, "law", law)

@@ -41,7 +41,7 @@ def law_named(
     law = factory(table, schema, **{k: v for k, v in settings.items() if k in accepted})
     if not isinstance(law, LimeLaw):
         raise InvalidInput(
-            f"law: expected a LimeLaw from {name!r}, got a {type(law).__name__}"
+            f"law: expected that {name!r} returns a LimeLaw, got a {type(law).__name__}"
         )
     return law
 
@@ -68,6 +68,6 @@ def checked_law(
     ):
         if value != default and setting not in accepted:
             raise InvalidInput(
-                f"{setting}: expected none, as the {name} law has no such setting"
+                f"{setting}: leave it out, as law={name!r} has no such setting"
             )
     return factory

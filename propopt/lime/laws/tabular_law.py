@@ -65,7 +65,7 @@ class TabularLaw(LimeLaw):
         kernel_width: float | None = None,
         labels: Labels | None = None,
     ) -> TabularLaw:
-        """The law with these bins; the default width is the package's, 0.75 √D.
+        """Sampling with the given bins; by default the kernel width is 0.75 √D.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class TabularLaw(LimeLaw):
         weights: BinWeights = "frequency",
         categorical: Sequence[Hashable] = (),
     ) -> TabularLaw:
-        """The law with the bins of a table, usually the training data of the model.
+        """Sampling with the bins of a table, usually the training data of the model.
 
         A bin has a truncated normal law, with the mean and standard deviation of its
         rows as location and scale; a bin with a single value has that value. Categories
@@ -286,7 +286,7 @@ class SmoothLaw(LimeLaw):
 
     @classmethod
     def of(cls, law: TabularLaw, kernel_width: float | None = None) -> SmoothLaw:
-        """The law with the bins of another law, and weights by distance.
+        """Sampling in the bins of another law, with weights by distance.
 
         Parameters
         ----------

@@ -158,8 +158,8 @@ class SizePlan:
             n_samples -= max(plan.evaluations - max_evaluations, 1)
         if plan.evaluations > max_evaluations:
             raise InvalidInput(
-                f"max_evaluations: {FEWEST_SETS} samples of {self.n_words} words take "
-                f"more than the {max_evaluations:,} texts for each document; allow "
+                f"max_evaluations: {max_evaluations:,} texts for each document are "
+                f"fewer than {FEWEST_SETS} samples of {self.n_words} words need; allow "
                 "more, or explain fewer documents"
             )
         return plan

@@ -99,7 +99,7 @@ class TextLaw:
         return np.append(np.exp(-farther / self.bandwidth**2), 0.0)
 
     def bits(self, n_words: int) -> ExchangeableBits:
-        """The moments of the bits of d ≥ 2 words under the weighted law.
+        """The moments of the presence (0 or 1) of d ≥ 2 words in weighted samples.
 
         They determine Σ = E[π Z Zᵀ] of Z = (1, z_1, ..., z_d): E π, the share α_1 / α_0
         of a word, and two eigenvalues of the covariance of bits (Mardaoui and Garreau

@@ -40,7 +40,7 @@ from propopt.tables.frames import named_by, read_table
 @final
 @suggests_arguments
 class LatticeGraph(Graph):
-    """Graph of the points of a box with their neighbours along the axes.
+    """Graph of a grid of points, each joined to its neighbours along the axes.
 
     Points are in row-major order. Squared losses are solved by cosine and Fourier
     transforms, in time N log N.
@@ -339,7 +339,9 @@ def grid(
 def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> int:
     """The number of points of :func:`grid`, without building the grid."""
     if read_count(per_dimension, "per_dimension") < 2:
-        raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
+        raise InvalidInput(
+            "per_dimension: expected at least 2 points, the ends of an axis"
+        )
     axes, most = read_count(dimensions, "dimensions"), int(np.iinfo(np.intp).max)
     if axes * np.log2(per_dimension) > 64 or per_dimension**axes > most:
         raise InvalidInput(
@@ -348,5 +350,5 @@ def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> 
     total: int = per_dimension**axes
     count = total if first is None else read_count(first, "first")
     if count > total:
-        raise InvalidInput(f"first: the grid has only {total} points, got {count}")
+        raise InvalidInput(f"first: expected at most the {total} points, got {count}")
     return count

@@ -554,8 +554,8 @@ def typical(apart: Array) -> float:
     """The median of positive distances; raises an error without any."""
     if not apart.any():
         raise InvalidInput(
-            "lengthscale: all points coincide, so none can be chosen from the data; "
-            "give one"
+            "lengthscale: all points coincide, so their distances suggest no length "
+            "scale; give a number"
         )
     return float(np.median(apart[apart > 0]))
 

@@ -124,7 +124,7 @@ class AuditSection(JobSection):
         with part(self.key):
             if settings["attributions"] is None:
                 raise wrong(
-                    "required; or name the file after this one: "
+                    "required, unless given on the command line: "
                     "propopt audit FILE ATTRIBUTIONS.csv",
                     "attributions",
                 )

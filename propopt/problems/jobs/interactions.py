@@ -212,7 +212,7 @@ class InteractionsSection(JobSection):
         if self.sets == "all" and n_sets > _MOST_SETS:
             raise InvalidInput(
                 f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some, "
-                "or give {n_sets: 100}"
+                "or give {n_sets: 100} to choose the 100 most promising ones"
             )
         with part("scheme"):
             scheme = self.scheme.make()

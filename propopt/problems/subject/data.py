@@ -307,7 +307,7 @@ class ProblemFile:
         return self.job.run(self, folder, quiet=quiet, verbose=verbose)
 
     def check_data(self) -> None:
-        """Refuse data that a run would refuse, without fitting anything.
+        """Raise the errors that a run would raise for its data, without any fit.
 
         The whole table is read; a formula is evaluated at some points.
 

@@ -465,10 +465,9 @@ class OnnxModel(ModelSection):
         if small.any():
             names = listed([*compress(model.feature_names_in_, small)])
             raise InvalidInput(
-                f"{self.onnx} computes in single precision, and its gradients need "
-                f"steps of at least {steps.min():.1g}: too large for columns that vary "
-                f"as little as {names}; export it in double precision, or for "
-                "standardized columns"
+                f"{self.onnx} computes in single precision, so its gradients need "
+                f"steps of at least {steps.min():.1g}, which exceeds the spread of "
+                f"{names}; export it in double precision, or for standardized columns"
             )
 
 

@@ -159,8 +159,8 @@ class CsvTable:
             raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
         if len(frame) != self.n_rows:
             raise InvalidInput(
-                f"{self.path} is not a CSV table: {self.n_rows} rows by its commas and "
-                f"{len(frame)} by its quotes"
+                f"{self.path} is not a CSV table: it has {self.n_rows} rows, or "
+                f"{len(frame)} if quotation marks are respected"
             )
         return frame
 
@@ -330,8 +330,8 @@ class Data(Section):
         """Refuse to explain all rows, without rows for the fit."""
         if self.explain is not None and self.explain >= n_rows:
             raise wrong(
-                f"expected fewer than {n_rows}, the number of rows, so that some "
-                f"remain for the fit, got {self.explain}",
+                f"expected fewer rows to explain than the {n_rows} in the table, so "
+                f"that some remain for the fit, got {self.explain}",
                 "explain",
             )
 

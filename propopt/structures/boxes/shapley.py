@@ -499,7 +499,7 @@ class BoxShapley:
         """Prepare a game; paths of more than 62 sets are refused."""
         leaves = OrderedBoxes.of(boxes, game.players)
         if (longest := int(leaves.lengths.max(initial=0))) > MOST_SETS:
-            players = "columns" if game.players is None else "players"
+            players = "columns" if game.players is None else "groups"
             raise Refused(
                 f"a path of the trees uses {longest} {players}; expected at most "
                 f"{MOST_SETS} for Shapley values"

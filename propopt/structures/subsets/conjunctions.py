@@ -153,7 +153,8 @@ class Enumerated:
     def __post_init__(self) -> None:
         if self.values.shape != (2**self.n_words,):
             raise InvalidInput(
-                f"values: expected one for each of 2^d sets, got {self.values.shape}"
+                f"values: expected 2^d numbers, one for each set of words, got shape "
+                f"{self.values.shape}"
             )
 
     def __repr__(self) -> str:

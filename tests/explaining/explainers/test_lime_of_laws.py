@@ -133,7 +133,7 @@ def test_the_gaussian_law_is_that_of_the_background():
 
 
 def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
-    own, taken = {"law": three_bins(1.0)}, "law: a law has bins of its own"
+    own, taken = {"law": three_bins(1.0)}, "law: the given law has its own bins"
     for settings, complaint in (
         ({"kernel_width": 0.0}, "kernel_width: expected a number > 0"),
         ({"n_bins": 1}, "n_bins: expected at least 2"),
@@ -142,7 +142,7 @@ def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
         ({"law": "normal"}, "law: expected 'tabular', 'gaussian' or a law of po"),
         (
             {"law": "gaussian", "weights": "uniform"},
-            "weights: expected none, as the gaussian law has",
+            "weights: leave it out, as law=",
         ),
         ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
         ({**own, "n_bins": 5}, taken),
@@ -269,7 +269,7 @@ def test_what_cannot_be_is_refused():
         ({**ones, "n_samples": 1, "first_row": True}, [], "n_samples: expected at"),
         ({"scale": 1.0, "first_row": True}, [], "first_row: only with a law"),
         (ones, [[0.0, 1.0]], "law: it has 3 columns, and X has 2"),
-        (narrow, fixture.ROW, "all weights of a row vanish"),
+        (narrow, fixture.ROW, "all weights of a row round"),
         ({**ones, "n_samples": 4}, fixture.ROW, "do not determine the fit"),
     ):
         with pytest.raises(InvalidInput, match=label):

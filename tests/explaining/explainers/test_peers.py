@@ -71,7 +71,7 @@ def test_captum_gets_tensors_as_it_gave_them_and_chooses_by_its_target():
 @pytest.mark.parametrize(
     ("explain", "inputs", "target", "sentence"),
     [
-        (cubes, 1, 1, "one output is explained"),
+        (cubes, 1, 1, "made for one output"),
         (BY_CLASS, 1, None, r"expected one of \[0, 1\], got none"),
         (cubes, 2, None, "expected one tensor, got 2"),
     ],

@@ -167,7 +167,7 @@ def test_bounds_between_are_of_all_losses_and_of_weights_alone():
         curve.between({ROBUST.name: 1.0})
     limited = po.sweep(MATCHING + ROBUST, limits={ROBUST: [1.0, 2.0]})
     assert limited.gap_between is None
-    with pytest.raises(InvalidInput, match="optima with limits give no bounds"):
+    with pytest.raises(InvalidInput, match="no bounds between optima"):
         limited.between({MATCHING.name: 1.0, ROBUST.name: 1.0})
 
 

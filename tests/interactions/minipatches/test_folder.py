@@ -218,7 +218,9 @@ def cycle():
 @pytest.mark.parametrize("part", [Lock(), cycle()])
 def test_learners_that_cannot_be_told_apart_are_refused(patches_folder, part):
     learner = make_pipeline(FunctionTransformer(kw_args={"a": part}), Ridge())
-    with pytest.raises(InvalidInput, match="one of its parts cannot be pickled"):
+    with pytest.raises(
+        InvalidInput, match="a part of the learner or the table cannot be pickled"
+    ):
         fitted(many(folder=patches_folder), X, Y, learner)
 
 

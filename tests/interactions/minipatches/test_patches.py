@@ -188,7 +188,10 @@ def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
 
 SETTINGS = [  # of no scheme, and of one that fits no table
     ({"n_patches": 0}, "n_patches: expected an integer >= 1, got 0"),
-    ({"rows": 1.5}, "rows: expected a share between 0 and 1, a number >= 1 or"),
+    (
+        {"rows": 1.5},
+        "rows: expected a share of all between 0 and 1, or a count >= 1 or",
+    ),
     ({"rows": "cbrt"}, "or 'sqrt', got 'cbrt'"),
     ({"rows": True}, "rows: expected an integer >= 1, got True"),
     ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),

@@ -446,7 +446,7 @@ ODD_TEXTS = {
         rolled,
     ),
     "flat_errors: expected shape": ("flat_coefficients", lambda x: x[1:]),
-    "scatter: it is that of other rows": ("scatter.means", lambda x: x[1:]),
+    "scatter: expected the scatter of these": ("scatter.means", lambda x: x[1:]),
 }
 
 

@@ -141,7 +141,7 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
     [
         ({"n_bins": 1}, "single bin"),
         ({"n_bins": True}, "n_bins"),
-        ({"n_bins": "quartile"}, "an integer >= 2 or edges, got 'quartile'"),
+        ({"n_bins": "quartile"}, "bins >= 2, or edges of bins, got 'quartile'"),
         ({"n_bins": [2, 3]}, "each of 3 columns"),
         ({"n_bins": [2, 3, [2.0, 1.0]]}, "increasing edges"),
         ({"n_bins": {"x9": 3}}, "no column 'x9'"),

@@ -198,7 +198,7 @@ REFUSED = {
     "expected 'lime', 'model' or a rule.*class": lambda limits: limits(
         words=TextDocument
     ),
-    "words of the model are unknown": lambda _: text_limits(
+    "how the model splits texts into words is unknown": lambda _: text_limits(
         lengths, TEXTS, words="model"
     ),
     "explains rows of tables": lambda _: text_limits(po.wrap(lambda X: X[:, 0]), TEXTS),

@@ -77,7 +77,7 @@ def test_losses_take_empty_cells_or_say_what_they_need(table, write, tmp_path):
     table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
     numbers = text(model, "categorical: []")
     path = write(numbers.replace("gradient_matching", "function_matching"))
-    assert "wᵀx is undefined; match gradients" in build(path)
+    assert "wᵀx is undefined; use GradientMatching" in build(path)
 
 
 def test_missing_categories_suit_every_model(table, write, tmp_path):
