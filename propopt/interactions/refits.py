@@ -241,6 +241,12 @@ class RefitErrors(ABC):
         everything = set(range(len(self.features)))
         return () if self.used is None else tuple(sorted(everything - self.used))
 
+    @property
+    def mean_error(self) -> float:
+        """The mean error at unseen rows of the predictor with all features."""
+        weights = self.row_weights
+        return float(weights @ self.errors(WHOLE).rows[:, 0] / weights.sum())
+
     def main_effects(self, quantity: Quantity | None = None) -> InteractionScores:
         """The LOCO score of each feature."""
         return self.scores(self.features.all_sets(1), None, quantity=quantity)

@@ -115,9 +115,15 @@ def test_intervals_are_those_that_are_asked_for(done, settings):
 
 
 def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
-    stored = done(SPLIT, "-q").stored  # of classes it answers how often they come
+    split = done(SPLIT, "-q")
+    stored, subject = split.stored, split.subject
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
-    assert 0.0 < stored["mean_error"] < 0.2
+    scheme = po.interactions.DataSplit(test_size=0.4)
+    fitted = po.interactions.ILOCO(subject.learner, scheme, order=1)
+    fitted.fit(subject.points, subject.target)
+    rows = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows
+    assert rows.shape == (60, 1)
+    np.testing.assert_allclose(stored["mean_error"], rows.mean())
     assert stored["n_sets"] == 1
     text = ALL_SPLIT.replace("kind: split", "kind: split, test_size: 0.5")
     stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored

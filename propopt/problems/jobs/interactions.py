@@ -7,9 +7,7 @@ from functools import partial
 from math import comb
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-import numpy as np
 from pydantic import Field
-from sklearn.base import is_classifier
 
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
@@ -23,7 +21,6 @@ from propopt.interactions import (
     Screen,
 )
 from propopt.interactions.features import (
-    WHOLE,
     Features,
     encoded_groups,
     read_order,
@@ -32,6 +29,7 @@ from propopt.interactions.features import (
 from propopt.interactions.iloco import Scheme
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
+from propopt.interactions.refits import Refits
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
     JobOutput,
@@ -264,9 +262,9 @@ class InteractionsSection(JobSection):
         patches = model.refit_errors_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop.why == "interrupted"
-        mean, constant, error = _mean_errors(
-            model, np.asarray(all_rows(file.subject)[1])
-        )
+        X, y = all_rows(file.subject)
+        refits = Refits.of(model.estimator, X, y, error=self.settings()["error"])
+        mean, constant = patches.mean_error, refits.constant_error
         content = {  # no model is fitted to all rows
             "model": file.model,
             "seed": file.schema.seed,
@@ -298,7 +296,7 @@ class InteractionsSection(JobSection):
         verdict = "" if mean < constant else ", no better than a constant"
         lines = (
             f"features are left out by {settings_in_words(self.scheme)}",
-            f"mean {error} error at unseen rows: {mean:.4g} with all features, "
+            f"mean {result.error} error at unseen rows: {mean:.4g} with all features, "
             f"{constant:.4g} of a constant{verdict}",
         )
         shown = [result.document()]
@@ -326,20 +324,6 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
     if subject.others is points:
         return points, target
     return subject.all_points, joined_rows(target, subject.others_target)
-
-
-def _mean_errors(model: ILOCO, y: Any) -> tuple[float, float, str]:
-    """Mean errors at unseen rows, those of a constant, and the name of the error."""
-    source, error = model.refit_errors_, model.error_
-    mean = float(source.row_weights @ source.errors(WHOLE).rows[:, 0] / len(y))
-    predictions, target = np.full(len(y), 0.0), y
-    if is_classifier(model.estimator):
-        target = np.unique(y, return_inverse=True)[1]
-        predictions = np.tile(np.bincount(target) / len(y), (len(y), 1))
-    else:
-        predictions += y.mean()
-    relevant = error.relevant_outputs(predictions, target)
-    return mean, float(error.compute(target, relevant[:, None, :]).mean()), error.name
 
 
 # ---- The figure of interactions
