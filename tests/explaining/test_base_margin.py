@@ -63,16 +63,16 @@ def test_base_and_contributions_add_up_to_the_margin_of_a_user(make: Any) -> Non
     model, margin = make()
     rows, own = X[:10], OFFSET[:10]
     seen = np.asarray(margin(rows, own), float)
-    found = po.explain(model, rows, data=X, base_margin=own)
+    result = po.explain(model, rows, data=X, base_margin=own)
     plain = po.explain(model, rows, data=X)
-    assert found.prediction == pytest.approx(seen, abs=2e-5)
-    sums = found.base_value + found.attributions.sum(axis=1)
+    assert result.prediction == pytest.approx(seen, abs=2e-5)
+    sums = result.base_value + result.attributions.sum(axis=1)
     assert sums == pytest.approx(seen, abs=2e-5)
-    assert np.array_equal(found.attributions, plain.attributions)
-    assert np.array_equal(found.contributions, plain.contributions)
-    assert found.base_value == pytest.approx(plain.base_value + own, abs=1e-12)
-    assert np.abs(found.completeness_gap).max() < 1e-9
-    assert "base margin" in found.parameters
+    assert np.array_equal(result.attributions, plain.attributions)
+    assert np.array_equal(result.contributions, plain.contributions)
+    assert result.base_value == pytest.approx(plain.base_value + own, abs=1e-12)
+    assert np.abs(result.completeness_gap).max() < 1e-9
+    assert "base margin" in result.parameters
 
 
 def test_of_a_margin_with_a_link_by_a_function() -> None:
@@ -81,9 +81,9 @@ def test_of_a_margin_with_a_link_by_a_function() -> None:
     def margin(rows: Any) -> Any:
         return np.log(model.predict(rows))
 
-    found = po.explain(margin, X[:5], data=X, base_margin=OFFSET[:5])
+    result = po.explain(margin, X[:5], data=X, base_margin=OFFSET[:5])
     seen = np.log(model.predict(X[:5])) + OFFSET[:5]
-    assert found.prediction == pytest.approx(seen, abs=1e-12)
+    assert result.prediction == pytest.approx(seen, abs=1e-12)
     with pytest.raises(InvalidInput, match="a link such as exp"):
         po.explain(model, X[:5], data=X, base_margin=OFFSET[:5])
 
@@ -97,21 +97,21 @@ def test_explainers_and_rows_together_take_them_too(tmp_path: Any) -> None:
     rows = X[:4]
     seen = model.decision_function(rows) + OFFSET[:4]
     for one in (explainer, again):
-        found = one.explain(rows, base_margin=OFFSET[:4])
-        assert found.prediction == pytest.approx(seen, abs=1e-9)
-        assert np.abs(found.completeness_gap).max() < 1e-9
+        result = one.explain(rows, base_margin=OFFSET[:4])
+        assert result.prediction == pytest.approx(seen, abs=1e-9)
+        assert np.abs(result.completeness_gap).max() < 1e-9
     assert whole.prediction[:4] == pytest.approx(seen, abs=1e-9)
-    found.save(tmp_path / "x.npz")
+    result.save(tmp_path / "x.npz")
     kept = po.results.Explanation.load(tmp_path / "x.npz")
-    assert np.array_equal(kept.base_value, found.base_value)
+    assert np.array_equal(kept.base_value, result.base_value)
 
 
 def test_a_series_is_put_in_the_order_of_rows() -> None:
     model = LogisticRegression().fit(X, CLASS)
     named = pd.Series(OFFSET, index=X.index)
-    asked: dict[str, Any] = {"data": X, "output": "log_odds"}
-    one = po.explain(model, X[:6], base_margin=named[:6], **asked)
-    other = po.explain(model, X[:6], base_margin=named[5::-1], **asked)
+    settings: dict[str, Any] = {"data": X, "output": "log_odds"}
+    one = po.explain(model, X[:6], base_margin=named[:6], **settings)
+    other = po.explain(model, X[:6], base_margin=named[5::-1], **settings)
     assert np.array_equal(one.prediction, other.prediction)
 
 
@@ -133,6 +133,6 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
 )
 def test_what_has_no_offset_is_refused(how: dict[str, Any], told: str) -> None:
     model = LogisticRegression().fit(X, CLASS)
-    asked: dict[str, Any] = {"data": X, "base_margin": OFFSET[:5], **how}
+    settings: dict[str, Any] = {"data": X, "base_margin": OFFSET[:5], **how}
     with pytest.raises(InvalidInput, match=re.escape(told)):
-        po.explain(model, X[:5], **asked)
+        po.explain(model, X[:5], **settings)

@@ -122,10 +122,10 @@ def closed(trees, rows):
 
 
 def test_a_row_by_itself_is_the_closed_form(trees):
-    best, known = po.explain(trees.model, ASKED, data=X), closed(trees, ASKED)
-    np.testing.assert_allclose(best.attributions, known.W, atol=1e-11)
+    best, expected = po.explain(trees.model, ASKED, data=X), closed(trees, ASKED)
+    np.testing.assert_allclose(best.attributions, expected.W, atol=1e-11)
     sigma = best.details["similarity"]
-    np.testing.assert_allclose(sigma, known.S.sum(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(sigma, expected.S.sum(axis=1), rtol=1e-9)
     assert sigma[:-2].max() == pytest.approx(K)
     assert 0.0 < sigma[-1] < 1e-3 < sigma[-2] < 1.0
     moved = np.abs(best.attributions - best.contributions)
@@ -133,12 +133,12 @@ def test_a_row_by_itself_is_the_closed_form(trees):
 
 
 def test_before_sums_rows_move_a_quarter_of_the_way_to_their_neighbours(trees):
-    best, known = po.explain(trees.model, ASKED, data=X), closed(trees, ASKED)
-    near = np.flatnonzero(np.isclose(known.S.sum(axis=1), K))
+    best, expected = po.explain(trees.model, ASKED, data=X), closed(trees, ASKED)
+    near = np.flatnonzero(np.isclose(expected.S.sum(axis=1), K))
     assert len(near) >= 5
     for n in near:
-        aim = known.G[n] + known.S[n] @ known.left / K
-        back = best.attributions[n] - known.phi[n] - 0.25 * (aim - known.phi[n])
+        aim = expected.G[n] + expected.S[n] @ expected.left / K
+        back = best.attributions[n] - expected.phi[n] - 0.25 * (aim - expected.phi[n])
         # what sums take back is in proportion to ω
         shift = back.sum() / trees.omega.sum()
         assert abs(shift) > 1e-9
@@ -218,8 +218,8 @@ FILES = [
 def test_a_problem_file_has_the_same_bits(model, tmp_path):
     data = "data: {sklearn: breast_cancer, explain: 15}"
     text = f"{data}\nmodel: {model}\nexplain: {{}}\n"
-    found = done(tmp_path, text)
-    best, subject = found.load(), found.subject
+    result = done(tmp_path, text)
+    best, subject = result.load(), result.subject
     f, rows, data = subject.function, subject.points, subject.others
     assert best.parameters["weight rule"] == (
         "a quarter of the way to the nearest rows"
@@ -319,23 +319,23 @@ def test_joint_parts_that_vanish_move_nothing_continuously(kind):
     rows, additive, joint = tables_of(kind)
     moves = []
     for k in range(21):
-        told = {}
+        message = {}
         if kind == "callable":
             # of a model that is called Φ is drawn; here it is given
 
             def f(x, size=10.0**-k):
                 return additive(x) + size * joint(x)
 
-            told["contributions"] = shapley_by_definition(f, rows, rows)
+            message["contributions"] = shapley_by_definition(f, rows, rows)
         else:
             f = additive + 10.0**-k * joint
             new = po.explain(f, rows[:9] + 0.1, data=rows)
-        best = po.explain(f, rows, **told)
+        best = po.explain(f, rows, **message)
         size = np.sqrt((best.contributions**2).sum(axis=1).mean())
         apart = np.abs(best.attributions - best.contributions).max(axis=0) / size
         moves.append(apart)
         assert apart[3] <= 1e-14  # it takes no part in what is joint
-        if not told:
+        if not message:
             apart = np.abs(new.attributions - new.contributions).max() / size
             assert apart <= 5.0 * moves[-1].max() + 1e-14
     moves = np.array(moves)
@@ -384,7 +384,7 @@ def test_certain_half_widths_are_those_of_dense_matrices(trees):
     """β of the budget, and the inverse of half the Hessian where sums are kept."""
     best = po.explain(trees.model, X)
     delta = 0.03
-    found = best.certain(budget=delta)
+    result = best.certain(budget=delta)
     # in z = (w − Φ)/√ω over the null space of sums
     L = np.diag(trees.S.sum(axis=1)) - trees.S
     H = np.kron(np.eye(N) + 2.0 * B_OF_8 * L, np.eye(D))
@@ -396,19 +396,19 @@ def test_certain_half_widths_are_those_of_dense_matrices(trees):
     # the least that a move of δ costs faithfulness, in the metric
     beta = delta**2 / trees.omega.max()
     widths = np.sqrt(beta * variances)
-    np.testing.assert_allclose(found.half_widths, widths, rtol=1e-6)
+    np.testing.assert_allclose(result.half_widths, widths, rtol=1e-6)
 
 
 def test_certain_half_widths_of_one_row_are_those_of_dense_matrices(trees):
-    best, known = po.explain(trees.model, NEW, data=X), closed(trees, NEW)
-    found = best.certain(budget=0.03)
+    best, expected = po.explain(trees.model, NEW, data=X), closed(trees, NEW)
+    result = best.certain(budget=0.03)
     roots = np.sqrt(trees.omega)
     kept = np.linalg.svd(roots[None])[2][1:].T
     beta = 0.03**2 / trees.omega.max()
-    for n, s in enumerate(known.S):
+    for n, s in enumerate(expected.S):
         rate = 1.0 + 2.0 * B_OF_8 * s.sum()
         widths = np.sqrt(beta / rate * np.diag(kept @ kept.T)) * roots
-        np.testing.assert_allclose(found.half_widths[n], widths, rtol=1e-6)
+        np.testing.assert_allclose(result.half_widths[n], widths, rtol=1e-6)
 
 
 # ---- drawn backgrounds

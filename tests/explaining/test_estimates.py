@@ -98,15 +98,15 @@ def by_baseline(n, seed, method, f):
 
 def by_surrogates(n, seed, law=LAW):
     f = lost()
-    found = estimate_limits(f, law, ROWS, draws=DrawPlan(n, seed), progress=False)
-    return values_of(found, f)
+    result = estimate_limits(f, law, ROWS, draws=DrawPlan(n, seed), progress=False)
+    return values_of(result, f)
 
 
 def by_words(n, seed):
     plan, asked = SizePlan.of(N_WORDS, TextLaw(), n), []
-    found = estimate_words(counting(asked), plan, seed).at(np.array([0.25]))
+    result = estimate_words(counting(asked), plan, seed).at(np.array([0.25]))
     counts = plan.evaluations, sum(asked)
-    return found.coefficients, found.standard_errors, *counts
+    return result.coefficients, result.standard_errors, *counts
 
 
 def by_orders(n, seed):
@@ -167,8 +167,8 @@ def scored(case, n):
     z = np.array([(values - exact) / errors for values, errors, *_ in drawn])
     assert np.abs(z).max() < 12.0
     assert 0.4 < (z**2).mean() < 2.8
-    for *_, said, made in drawn:  # as many evaluations as were made
-        assert said == made
+    for *_, text, made in drawn:  # as many evaluations as were made
+        assert text == made
     return np.array([values - exact for values, *_ in drawn])
 
 
@@ -190,10 +190,10 @@ def grown_words(n, seed):
     """A third of the draws, and then all of them, in batches."""
     asked, third = [], n // 3 // 20 * 20
     plan = SizePlan.of(N_WORDS, TextLaw(), third)
-    found = estimate_words(counting(asked), plan, seed)
-    found = found.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
-    at = found.at(np.array([0.25]))
-    return at.coefficients, at.standard_errors, found.evaluations, sum(asked)
+    result = estimate_words(counting(asked), plan, seed)
+    result = result.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
+    at = result.at(np.array([0.25]))
+    return at.coefficients, at.standard_errors, result.evaluations, sum(asked)
 
 
 def grown_orders(n, seed):
@@ -201,16 +201,16 @@ def grown_orders(n, seed):
     orders = shapley_orders(f.value, BACKGROUND, WIDE[-3:], rng, DrawPlan(10))
     orders = orders.extended(10 + n)
     (blocks,) = orders.blocks
-    said = orders.evaluations, f.calls.rows
-    return blocks.mean(axis=0), error_of_blocks(blocks), *said
+    text = orders.evaluations, f.calls.rows
+    return blocks.mean(axis=0), error_of_blocks(blocks), *text
 
 
 def grown_surrogates(n, seed):
     f, goal = lost(), DrawPlan(n // 3 // 20 * 20, seed, 1e-9, n * len(ROWS))
     with pytest.warns(ImpreciseWarning):
-        found = estimate_limits(f, LAW, ROWS, draws=goal, progress=False)
-    assert found.n_draws == n
-    return values_of(found, f)
+        result = estimate_limits(f, LAW, ROWS, draws=goal, progress=False)
+    assert result.n_draws == n
+    return values_of(result, f)
 
 
 GROWN = {
@@ -237,24 +237,24 @@ def test_limits_are_drawn_until_they_are_precise_or_a_budget_ends():
     f = lost()
     first = drawn(f)
     reached = size(first.standard_errors, first.coefficients)
-    found = drawn(f, precision=reached / 4.0)
-    assert size(found.standard_errors, found.coefficients) <= reached / 4.0
-    count = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
+    result = drawn(f, precision=reached / 4.0)
+    assert size(result.standard_errors, result.coefficients) <= reached / 4.0
+    count = int(result.source.split("(")[1].split(" ")[0].replace(",", ""))
     # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
     assert 1_600 <= count <= 12_800
     again = drawn(f, precision=2 * reached)
     np.testing.assert_array_equal(again.coefficients, first.coefficients)
     with pytest.warns(ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"):
-        found = drawn(f, precision=1e-4, max_evaluations=1_500)
-    assert found.source.startswith("estimate (500 samples")
+        result = drawn(f, precision=1e-4, max_evaluations=1_500)
+    assert result.source.startswith("estimate (500 samples")
     assert drawn(f, max_evaluations=400).source.startswith("estimate (120 samples")
     with pytest.raises(InvalidInput, match=r"max_evaluations: 40 draws take 1"):
         drawn(f, max_evaluations=100)
     # what is zero has no relative error and no draws without end
     flat = po.wrap(lambda rows: np.full(len(rows), 2.0))
-    found = drawn(flat, precision=0.01, n_samples=5_000)
-    assert found.source.startswith("estimate (5,000")
-    assert np.abs(found.coefficients).max() < 1e-12
+    result = drawn(flat, precision=0.01, n_samples=5_000)
+    assert result.source.startswith("estimate (5,000")
+    assert np.abs(result.coefficients).max() < 1e-12
 
 
 DOCUMENTS = [
@@ -278,10 +278,10 @@ def test_texts_are_drawn_until_each_document_is_precise():
 
     first = drawn()
     goal = min(size(row.errors, row.coefficients) for row in first.records) / 2.0
-    found = drawn(precision=goal)
-    for row in found.records:
+    result = drawn(precision=goal)
+    for row in result.records:
         assert size(row.errors, row.coefficients) <= goal
-    assert found.evaluations > 2 * first.evaluations
+    assert result.evaluations > 2 * first.evaluations
     words = r"requested of document [01], and they are"
     with pytest.warns(ImpreciseWarning, match=words):
         less = drawn(precision=goal, max_evaluations=800)
@@ -291,8 +291,8 @@ def test_texts_are_drawn_until_each_document_is_precise():
 
 
 def test_smoothed_gradients_are_drawn_until_they_are_precise():
-    found = SMOOTH(precision=0.01).explain(po.functions.Power(3), ROWS)
-    assert size(found.standard_errors, found.attributions) <= 0.01
+    result = SMOOTH(precision=0.01).explain(po.functions.Power(3), ROWS)
+    assert size(result.standard_errors, result.attributions) <= 0.01
     with pytest.warns(ImpreciseWarning, match="precision"):
         less = SMOOTH(precision=0.01 / 9.0, max_evaluations=900).explain(cubes(), ROWS)
     # 300 draws of three rows, of six differences each
@@ -307,22 +307,22 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
         return po.explain(lost_wide(), WIDE[:12], sampling=sampling, **settings)
 
     first = drawn()
-    found = drawn(precision=first.target_error / 3.0)
-    assert found.target_error <= first.target_error / 3.0
-    assert found.evaluations > 2 * first.evaluations
-    gap = found.completeness_gap
-    assert np.abs(gap).max() < 1e-9 * np.abs(found.prediction).max()
+    result = drawn(precision=first.target_error / 3.0)
+    assert result.target_error <= first.target_error / 3.0
+    assert result.evaluations > 2 * first.evaluations
+    gap = result.completeness_gap
+    assert np.abs(gap).max() < 1e-9 * np.abs(result.prediction).max()
     with pytest.warns(ImpreciseWarning, match="precision"):
         drawn(precision=first.target_error / 30.0, max_evaluations=16_000)
     # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
-    found = po.explain(
+    result = po.explain(
         f, one[:4], data=one, kind="contributions", sampling=po.Sampling(precision=0.1)
     )
-    assert found.target_error == 0.0
+    assert result.target_error == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
-    np.testing.assert_allclose(found.contributions, expected, rtol=1e-12)
+    np.testing.assert_allclose(result.contributions, expected, rtol=1e-12)
 
 
 def test_what_is_announced_is_what_draws_begin_with(capsys):

@@ -186,12 +186,12 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
 def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
     jointly = po.wrap(lambda x: x[:, 0] * x[:, 1] * (1.0 + x[:, 2]), data=X)
     quadratic = po.functions.Power(2) if kind == "slopes" else jointly
-    asked = {"kind": kind}
-    best = po.explain(quadratic, X, robustness="-70%", **asked)
+    settings = {"kind": kind}
+    best = po.explain(quadratic, X, robustness="-70%", **settings)
     assert best.loss_shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     assert best.parameters["weight rule"] == "roughness 70 % smaller"
     weight = best.weights["pairwise_robustness"]
-    same = po.explain(quadratic, X, robustness=weight, **asked)
+    same = po.explain(quadratic, X, robustness=weight, **settings)
     np.testing.assert_array_equal(same.attributions, best.attributions)
     explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
     shares = explainer.reference_.loss_shares
@@ -500,9 +500,9 @@ NOTES = [
 
 @pytest.mark.parametrize(("note", "words"), NOTES)
 def test_clear_sets_are_named_with_their_signs(note, words, T):
-    said = note(T)
-    assert words in said
-    assert ("can replace" in said) == ("(-" in said)
+    text = note(T)
+    assert words in text
+    assert ("can replace" in text) == ("(-" in text)
 
 
 def test_other_notes_are_kept():
@@ -598,14 +598,14 @@ def test_each_key_of_problem_files_has_the_default_of_its_setting():
 
 
 def test_problem_files_know_the_same_words():
-    known = get_type_hints(ExplainSection)
+    expected = get_type_hints(ExplainSection)
     words = {
         "kind": (problem.KindChoice, type(None)),
         "contributions": get_args(ContributionChoice),
         "metric": get_args(problem.MetricChoice),
         "law": (*get_args(LawChoice), "lime"),
     }
-    assert {key: get_args(known[key]) for key in words} == words
+    assert {key: get_args(expected[key]) for key in words} == words
 
 
 def test_a_setting_other_than_by_default_is_refused_with_the_reason():
@@ -667,8 +667,8 @@ def test_explain_reads_its_table_once(data):
     plain = {"law": "none", "graph": alike, "kind": "slopes"}
     for settings in ({}, {"robustness": 1.0}, {"kind": "contributions"}, slopes, plain):
         assert counted(po.explain, model, table, **settings) == ONCE
-        found = counted(po.explain, model, table[:30], data=table, **settings)
-        assert found == TWO_TABLES
+        result = counted(po.explain, model, table[:30], data=table, **settings)
+        assert result == TWO_TABLES
     assert counted(po.explain, boosted, table) == ONCE  # a margin is tried too
 
 

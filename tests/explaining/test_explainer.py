@@ -91,8 +91,8 @@ def fitted_case(name):
     rows = mixed(1, n_rows) if name.endswith("categories") else X_NEW[:n_rows]
     if name == "network, without names":
         rows = rows.to_numpy()
-    known = {"name": name, "explainer": explainer, "rows": rows}
-    return SimpleNamespace(**known, found=explainer.explain(rows))
+    expected = {"name": name, "explainer": explainer, "rows": rows}
+    return SimpleNamespace(**expected, found=explainer.explain(rows))
 
 
 @pytest.fixture(scope="module", params=EVERY)

@@ -83,32 +83,32 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
     groups = GROUPS
     if name == "kernel":
         groups = {"address": ["x1", "x2"], "money": ["x3", "x4"]}
-    asked: dict[str, Any] = {"groups": groups, "sample_weight": weights}
-    explainer = po.Explainer(model, data, **asked).fit(data)
+    settings: dict[str, Any] = {"groups": groups, "sample_weight": weights}
+    explainer = po.Explainer(model, data, **settings).fit(data)
     rows = table.iloc[[2, 11, 33]]
-    found = explainer.explain(data[[2, 11, 33]] if name == "kernel" else rows)
+    result = explainer.explain(data[[2, 11, 33]] if name == "kernel" else rows)
     if name != "kernel":
-        assert found.labels.features == PLAYERS
+        assert result.labels.features == PLAYERS
     whole = explainer.reference_
     main_effects = explainer.fitted_.main_effects
     assert main_effects is not None
     f = partial(_value, model)
     phi = shapley_by_definition(f, rows, table, weights, PLAYER)
-    assert found.contributions == pytest.approx(phi, abs=1e-8)
+    assert result.contributions == pytest.approx(phi, abs=1e-8)
     base = np.average(f(table), weights=weights)
-    assert found.base_value == pytest.approx(np.full(3, base), abs=1e-8)
+    assert result.base_value == pytest.approx(np.full(3, base), abs=1e-8)
     for n, player in itertools.product((2, 11, 33), range(3)):
         mixed, members = table.copy(), table.columns[player == PLAYER]
         mixed[members] = table.loc[n, members].to_numpy()
         effect = np.average(f(mixed), weights=weights) - base
         assert main_effects[n, player] == pytest.approx(effect, abs=1e-8)
-    assert "exact" in str(found.parameters["contributions"])
-    assert np.abs(found.completeness_gap).max() < 1e-8
+    assert "exact" in str(result.parameters["contributions"])
+    assert np.abs(result.completeness_gap).max() < 1e-8
     # a row that is among the reference rows has its joint optimum
-    assert found.attributions == pytest.approx(
+    assert result.attributions == pytest.approx(
         whole.attributions[[2, 11, 33]], abs=1e-6
     )
-    assert found.gap <= 1e-6
+    assert result.gap <= 1e-6
 
 
 def test_a_group_is_not_the_sum_of_its_columns() -> None:
@@ -130,9 +130,9 @@ def test_groups_of_one_column_are_no_groups(name: str) -> None:
 
 
 def test_one_group_of_all_columns_gets_everything() -> None:
-    found = po.explain(MODELS["forest"], X, data=TABLE, groups={"all": NAMES})
-    total = found.prediction - found.base_value
-    assert found.attributions[:, 0] == pytest.approx(total, abs=1e-12)
+    result = po.explain(MODELS["forest"], X, data=TABLE, groups={"all": NAMES})
+    total = result.prediction - result.base_value
+    assert result.attributions[:, 0] == pytest.approx(total, abs=1e-12)
 
 
 def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() -> None:
@@ -145,14 +145,14 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
         x = np.asarray(rows, float)
         return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 4] * x[:, 6] + x[:, 8] * x[:, 9]
 
-    found = po.explain(f, data[:4], data=data, groups=groups, robustness=0.0)
-    assert found.standard_errors is not None
-    assert "orders of the features" in str(found.parameters["contributions"])
+    result = po.explain(f, data[:4], data=data, groups=groups, robustness=0.0)
+    assert result.standard_errors is not None
+    assert "orders of the features" in str(result.parameters["contributions"])
     phi = shapley_by_definition(f, data[:4], data, players=np.arange(16) // 2)
-    assert found.base_value == pytest.approx(np.full(4, f(data).mean()), abs=1e-10)
-    apart = np.abs(found.contributions - phi)
-    assert (apart <= 6.0 * found.standard_errors + 1e-9).all()
-    assert np.abs(found.completeness_gap).max() < 1e-9
+    assert result.base_value == pytest.approx(np.full(4, f(data).mean()), abs=1e-10)
+    apart = np.abs(result.contributions - phi)
+    assert (apart <= 6.0 * result.standard_errors + 1e-9).all()
+    assert np.abs(result.completeness_gap).max() < 1e-9
 
 
 def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
@@ -167,16 +167,18 @@ def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
     ).set_output(transform="pandas")
     forest = RandomForestRegressor(12, random_state=0)
     pipeline = make_pipeline(encode, forest).fit(data, y)
-    found = po.explain(pipeline, data[:3], data=data)
+    result = po.explain(pipeline, data[:3], data=data)
     phi = shapley_by_definition(pipeline.predict, data[:3], data)
-    assert found.contributions == pytest.approx(phi, abs=1e-9)
+    assert result.contributions == pytest.approx(phi, abs=1e-9)
     # the model behind the encoder, with its indicators as a group, says the same
     inside = encode.transform(data)
     cities = [name for name in inside if name.startswith("city")]
     assert len(cities) == 3
     other = po.explain(forest, inside[:3], data=inside, groups={"city": cities})
     order = [other.labels.features.index(name) for name in data]
-    assert other.contributions[:, order] == pytest.approx(found.contributions, abs=1e-9)
+    assert other.contributions[:, order] == pytest.approx(
+        result.contributions, abs=1e-9
+    )
 
 
 def test_what_groups_hold_is_told_in_words() -> None:
@@ -185,26 +187,26 @@ def test_what_groups_hold_is_told_in_words() -> None:
     def f(rows: Any) -> Any:
         return rows["age"] * (rows["street"] == "Oak") + rows["zip"]
 
-    found = po.explain(f, data[:5], data=data, groups={"address": ["street", "zip"]})
+    result = po.explain(f, data[:5], data=data, groups={"address": ["street", "zip"]})
     row = data.iloc[0]
-    assert found.value_of(0, 1) == f"street {row['street']}, zip {row['zip']:.4g}"
-    assert found.value_of(0, 0) == f"{row['age']:.4g}"
-    assert "address" in str(found)
-    assert "address" in str(found.clear().to_frame())
-    assert found.reasons().to_frame()["feature"].isin(found.labels.features).all()
+    assert result.value_of(0, 1) == f"street {row['street']}, zip {row['zip']:.4g}"
+    assert result.value_of(0, 0) == f"{row['age']:.4g}"
+    assert "address" in str(result)
+    assert "address" in str(result.clear().to_frame())
+    assert result.reasons().to_frame()["feature"].isin(result.labels.features).all()
 
 
 def test_groups_without_data_and_with_a_graph_of_rows() -> None:
-    found = po.explain(MODELS["forest"], TABLE, groups=GROUPS)
-    assert found.shape == (50, 3)
-    assert found.gap <= 1e-6
+    result = po.explain(MODELS["forest"], TABLE, groups=GROUPS)
+    assert result.shape == (50, 3)
+    assert result.gap <= 1e-6
     f, rows = MODELS["forest"].predict, [0, 20]
     phi = shapley_by_definition(f, TABLE.iloc[rows], TABLE, players=PLAYER)
-    assert found.contributions[rows] == pytest.approx(phi, abs=1e-9)
+    assert result.contributions[rows] == pytest.approx(phi, abs=1e-9)
     again = po.explain(
-        MODELS["forest"], TABLE, groups=GROUPS, contributions=found.contributions
+        MODELS["forest"], TABLE, groups=GROUPS, contributions=result.contributions
     )
-    assert again.contributions == pytest.approx(found.contributions)
+    assert again.contributions == pytest.approx(result.contributions)
 
 
 def test_explainers_with_groups_are_compared() -> None:
@@ -212,10 +214,10 @@ def test_explainers_with_groups_are_compared() -> None:
         po.explain(MODELS[name], X, data=TABLE, groups=GROUPS)
         for name in ("forest", "linear")
     )
-    found = po.compare(before, after)
-    assert found.features == PLAYERS
+    result = po.compare(before, after)
+    assert result.features == PLAYERS
     phi = shapley_by_definition(MODELS["linear"].predict, X, TABLE, players=PLAYER)
-    assert found.after == pytest.approx(phi, abs=1e-9)
+    assert result.after == pytest.approx(phi, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -257,12 +259,12 @@ def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) ->
     base = np.average(f(TABLE), weights=weights)
     settings: dict[str, Any] = {"output": "probability", "sample_weight": weights}
     for groups, players in ((GROUPS, PLAYER), (None, None)):
-        found = po.explain(model, X, data=TABLE, groups=groups, **settings)
-        source = str(found.parameters["contributions"])
+        result = po.explain(model, X, data=TABLE, groups=groups, **settings)
+        source = str(result.parameters["contributions"])
         assert "all sets of the features, from its scores" in source
         phi = shapley_by_definition(f, X, TABLE, weights, players)
-        assert found.contributions == pytest.approx(phi, abs=1e-10)
-        assert found.base_value == pytest.approx(np.full(3, base), abs=1e-10)
+        assert result.contributions == pytest.approx(phi, abs=1e-10)
+        assert result.base_value == pytest.approx(np.full(3, base), abs=1e-10)
 
 
 def test_a_problem_file_names_groups(tmp_path: Any) -> None:
@@ -271,14 +273,14 @@ def test_a_problem_file_names_groups(tmp_path: Any) -> None:
     job = "explain: {groups: {address: [street, zip]}}\n"
     path = tmp_path / "problem.yaml"
     path.write_text(text + job)
-    found = read_problem(path).run(tmp_path, quiet=True)
-    assert found.labels.features == ("age", "address", "income", "debt")
+    result = read_problem(path).run(tmp_path, quiet=True)
+    assert result.labels.features == ("age", "address", "income", "debt")
     whose = "groups: {address: [street, zap]}"
     slopes = "groups: {address: [street, zip]}, kind: slopes"
-    for how, told in (
+    for how, message in (
         (whose, "explain.groups: 'address': no feature 'zap'"),
         (slopes, "kind slopes and groups"),
     ):
         path.write_text(f"{text}explain: {{{how}}}\n")
-        with pytest.raises(PropoptError, match=re.escape(told)):
+        with pytest.raises(PropoptError, match=re.escape(message)):
             read_problem(path).run(tmp_path, quiet=True)

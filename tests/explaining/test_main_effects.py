@@ -48,11 +48,11 @@ def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
         )
         rows = np.tile(B[:1], (9, 1))
         rows[:, j] = known["grid_values"][0]
-        found = po.explainers.main_effects(
+        result = po.explainers.main_effects(
             model, rows, data=B
         ).explanation.attributions[:, j]
         expected = known["average"][0] - model.predict(B).mean()
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_categories_and_missing_values_have_values_of_their_own():
@@ -183,8 +183,8 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     own = po.explainers.main_effects(model, X, data=B)
     shap = po.explainers.TreeShap(data=B).explain(po.wrap(model, data=B), X)
     share = own.difference_shares(shap, GRAPH)
-    said = [x.sentence for x in share.findings("customer")]
-    told = " ".join(said)
+    text = [x.sentence for x in share.findings("customer")]
+    message = " ".join(text)
     for words in (
         rf"^Main effects explain {share.main_effects:.0%}".replace(
             "%", " % of the diff"
@@ -196,8 +196,8 @@ def test_sentences_have_definition_background_rows_and_neighbours():
         "60 background rows of data",
         "centred partial dependence, computed exactly",
     ):
-        assert re.search(words, told), words
-    assert all(len(sentence.split()) <= 20 for sentence in said)
+        assert re.search(words, message), words
+    assert all(len(sentence.split()) <= 20 for sentence in text)
     kinds = {x.basis for x in share.findings()}
     assert kinds == {"checked", "proved", "chosen"}
     near = {
@@ -259,8 +259,8 @@ words = {
 
 @pytest.mark.parametrize("name", words)
 def test_what_cannot_be_told_is_refused(name):
-    given, told = words[name]
-    with pytest.raises(InvalidInput, match=told):
+    given, message = words[name]
+    with pytest.raises(InvalidInput, match=message):
         po.explainers.main_effects(**given)
 
 
@@ -368,10 +368,10 @@ def test_names_of_own_values_are_aligned_or_refused():
 def test_explain_beside_own_values_is_the_program_by_hand(metric):
     model = MODELS["trees"].fit(X, Y)
     graph = po.graphs.knn_graph(X / B.std(axis=0), 8)
-    asked = {"data": B, "graph": graph, "metric": metric, "robustness": 2.0}
-    best = po.explain(model, X, offset="main_effects", **asked)
+    settings = {"data": B, "graph": graph, "metric": metric, "robustness": 2.0}
+    best = po.explain(model, X, offset="main_effects", **settings)
     own = po.explainers.main_effects(po.wrap(model, data=B), X, data=B)
-    same = po.explain(model, X, offset=own, **asked)
+    same = po.explain(model, X, offset=own, **settings)
     np.testing.assert_allclose(best.attributions, same.attributions, atol=1e-12)
     phi = best.contributions
     roots = np.ones(D)
@@ -395,8 +395,8 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(
         X * [1, 1, 1, 0], X[:, 0] * X[:, 1] + X[:, 2]
     )
-    told = {"data": B, "kind": "contributions", "graph": GRAPH}
-    best = po.explain(model, X, offset="main_effects", **told)
+    message = {"data": B, "kind": "contributions", "graph": GRAPH}
+    best = po.explain(model, X, offset="main_effects", **message)
     assert not best.contributions[:, 3].any()
     assert not best.attributions[:, 3].any()
     assert best.attributions[:, :3].any()

@@ -33,13 +33,13 @@ def test_the_line_of_a_model_is_what_it_is_now(name):
 )
 @pytest.mark.parametrize("name", CASES)
 def test_contributions_are_those_of_all_coalitions(name, output):
-    found = explained(present(name), output)
-    if status(found) in ("–", "refused"):
+    result = explained(present(name), output)
+    if status(result) in ("–", "refused"):
         pytest.skip("it has no such output")
-    right = truth(name, found)
+    right = truth(name, result)
     size = np.abs(right).max()
     most = 3e-5 if CASES[name].single else 1e-9
-    assert np.abs(found.contributions - right).max() <= most * size
-    assert found.target_error == 0.0
+    assert np.abs(result.contributions - right).max() <= most * size
+    assert result.target_error == 0.0
     for wrong in (1.001 * right, right[:, ::-1], np.zeros(right.shape)):
-        assert np.abs(found.contributions - wrong).max() > most * size
+        assert np.abs(result.contributions - wrong).max() > most * size

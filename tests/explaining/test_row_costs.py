@@ -96,10 +96,10 @@ def case(request):
 @given(chosen=st.lists(st.integers(0, N_NEW - 1), min_size=1, max_size=45))
 def test_a_row_has_the_same_bits_in_any_block(case, chosen):
     explainer, rows, whole = case
-    found = explainer.explain(rows.iloc[chosen])
-    same(found, whole, chosen)
+    result = explainer.explain(rows.iloc[chosen])
+    same(result, whole, chosen)
     for name in ("gradient", "contributions", "prediction", "completeness_gap"):
-        own, all_ = getattr(found, name), getattr(whole, name)
+        own, all_ = getattr(result, name), getattr(whole, name)
         assert (own is None) == (all_ is None)
         assert own is None or own.tobytes() == all_[chosen].tobytes()
 
@@ -160,19 +160,19 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
         if own.scales is not None:
             problem_data = in_units_of_w(problem_data, own.contributions, own.scales)
         assert len(problem_data) == (1 if "kind" in settings else 3)
-        for key, said in problem_data.items():
-            known = result.problem_data[
+        for key, text in problem_data.items():
+            expected = result.problem_data[
                 key
             ]  # of rows that share them the parts stand once
-            said = np.broadcast_to(said, known.shape)
-            np.testing.assert_allclose(said, known, atol=1e-12)
+            text = np.broadcast_to(text, expected.shape)
+            np.testing.assert_allclose(text, expected, atol=1e-12)
         Z = own.attributions
         if name == "scaled_program":
             Z = np.where(own.metric > 0, Z - own.contributions, 0.0)
             Z = Z / np.sqrt(np.where(own.metric > 0, own.metric, 1.0))
         for loss in program.losses:
-            told = own.losses[loss.name]
-            assert loss.value(Z) == pytest.approx(told, rel=1e-9, abs=1e-12)
+            message = own.losses[loss.name]
+            assert loss.value(Z) == pytest.approx(message, rel=1e-9, abs=1e-12)
 
 
 def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
@@ -235,8 +235,8 @@ def test_distances_to_rows_that_stay_are_those_of_all_pairs():
     gaps = points.copy()
     gaps[4, 2] = np.nan
     for own in (points, gaps, np.zeros((5, 4)), points * 1e200):
-        known = Distances(own)
+        expected = Distances(own)
         for n in range(len(rows)):
-            found = known.of(rows[[n]])
-            assert found.tobytes() == distances_between(rows[[n]], own).tobytes()
-        assert known.of(rows).tobytes() == distances_between(rows, own).tobytes()
+            result = expected.of(rows[[n]])
+            assert result.tobytes() == distances_between(rows[[n]], own).tobytes()
+        assert expected.of(rows).tobytes() == distances_between(rows, own).tobytes()

@@ -56,15 +56,15 @@ def _margin(model: Any, rows: Any) -> Any:
 @pytest.mark.parametrize("name", MODELS)
 def test_shapley_values_are_those_of_all_weighted_coalitions(name: str) -> None:
     model, weights = MODELS[name], RNG.gamma(0.5, size=60)
-    found = po.explain(model, X, data=TABLE, sample_weight=weights)
+    result = po.explain(model, X, data=TABLE, sample_weight=weights)
     margin = partial(_margin, model)
     phi = shapley_by_definition(margin, X, TABLE, weights)
-    assert found.contributions == pytest.approx(phi, abs=1e-10)
+    assert result.contributions == pytest.approx(phi, abs=1e-10)
     base = np.average(margin(TABLE), weights=weights)
-    assert found.base_value == pytest.approx(np.full(3, base), abs=1e-10)
-    assert np.abs(found.completeness_gap).max() < 1e-10
+    assert result.base_value == pytest.approx(np.full(3, base), abs=1e-10)
+    assert np.abs(result.completeness_gap).max() < 1e-10
     plain = po.explain(model, X, data=TABLE)
-    assert np.abs(plain.contributions - found.contributions).max() > 1e-3
+    assert np.abs(plain.contributions - result.contributions).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -98,14 +98,14 @@ def test_equal_weights_are_none_and_only_ratios_matter(name: str) -> None:
 
 def test_a_digest_knows_weights() -> None:
     rows = TABLE.to_numpy()
-    known = {
+    expected = {
         Background.of_points(rows).digest,
         Background.of_points(rows, WEIGHTS).digest,
         Background.of_points(rows, WEIGHTS[::-1]).digest,
         Background.of_points(rows, np.where(np.arange(60) == 3, 9.0, 1.0)).digest,
         Background.of_points(rows, RNG.gamma(1.0, size=60)).thinned(20).digest,
     }
-    assert len(known) == 5
+    assert len(expected) == 5
 
 
 def test_weighted_rows_that_are_drawn_have_no_bias_and_a_true_error() -> None:
@@ -137,11 +137,11 @@ def test_drawn_orders_of_a_weighted_background_have_no_bias() -> None:
     shares = weights / weights.sum()
     true, plain = (shapley_by_definition(f, x, rows, w) for w in (shares, None))
     for count in (40, 400):  # below four orders a row, and above
-        found = shapley_orders(
+        result = shapley_orders(
             f, rows, x, np.random.default_rng(0), DrawPlan(count), (), shares
         ).blocks[0]
-        mean = found.mean(axis=0)
-        error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
+        mean = result.mean(axis=0)
+        error = result.std(axis=0, ddof=1) / math.sqrt(len(result))
         assert (np.abs(mean - true) <= 5.0 * error + 1e-9).all()
         assert error.max() > 0.0
     assert (np.abs(mean - plain) > 5.0 * error + 1e-9).any()
@@ -182,9 +182,9 @@ def test_slopes_have_no_background_and_documents_none() -> None:
 
 def test_without_data_the_rows_of_x_have_weights() -> None:
     model = MODELS["trees"]
-    found = po.explain(model, TABLE, sample_weight=WEIGHTS)
+    result = po.explain(model, TABLE, sample_weight=WEIGHTS)
     base = np.average(model.predict(TABLE), weights=WEIGHTS)
-    assert found.base_value == pytest.approx(np.full(60, base), abs=1e-10)
+    assert result.base_value == pytest.approx(np.full(60, base), abs=1e-10)
 
 
 def test_an_audit_recognises_values_of_a_weighted_background() -> None:
@@ -193,31 +193,31 @@ def test_an_audit_recognises_values_of_a_weighted_background() -> None:
     rows = TABLE.iloc[:25]
     right = po.explain(model, rows, data=TABLE, sample_weight=weights, robustness=0.0)
     values = pd.DataFrame(right.contributions, index=rows.index, columns=NAMES)
-    asked: dict[str, Any] = {"data": TABLE, "sample_weight": weights}
-    found = po.audit(values, model, rows, base=right.base_value, **asked)
-    assert found["exactness"].verdict == "right"
-    assert found["additivity"].verdict == found["base"].verdict == "right"
+    settings: dict[str, Any] = {"data": TABLE, "sample_weight": weights}
+    result = po.audit(values, model, rows, base=right.base_value, **settings)
+    assert result["exactness"].verdict == "right"
+    assert result["additivity"].verdict == result["base"].verdict == "right"
     # values without weights are right, and for another background
     plain = po.explain(model, rows, data=TABLE, robustness=0.0)
     other = pd.DataFrame(plain.contributions, index=rows.index, columns=NAMES)
-    found = po.audit(other, model, rows, base=plain.base_value, **asked)
-    assert found["exactness"].verdict == "depends on settings"
-    assert "background without weights" in found["exactness"].sentence
+    result = po.audit(other, model, rows, base=plain.base_value, **settings)
+    assert result["exactness"].verdict == "depends on settings"
+    assert "background without weights" in result["exactness"].sentence
     # one wrong number is found
     wrong = values.copy()
     wrong.iloc[3, 1] *= -1.0
-    found = po.audit(wrong, model, rows, base=right.base_value, **asked)
-    assert found["exactness"].verdict == "wrong"
+    result = po.audit(wrong, model, rows, base=right.base_value, **settings)
+    assert result["exactness"].verdict == "wrong"
     # without weights nobody is accused
-    found = po.audit(values, model, rows, base=right.base_value, data=TABLE)
-    assert found["exactness"].verdict != "wrong"
+    result = po.audit(values, model, rows, base=right.base_value, data=TABLE)
+    assert result["exactness"].verdict != "wrong"
 
 
 def test_versions_are_compared_with_a_weighted_background() -> None:
     before, after = MODELS["trees"], MODELS["linear"]
-    found = po.compare(before, after, X, data=TABLE, sample_weight=WEIGHTS)
+    result = po.compare(before, after, X, data=TABLE, sample_weight=WEIGHTS)
     explained = po.explain(before, X, data=TABLE, sample_weight=WEIGHTS)
-    assert found.before == pytest.approx(explained.contributions)
+    assert result.before == pytest.approx(explained.contributions)
     with pytest.raises(InvalidInput, match="sample_weight: has no effect"):
         po.compare(explained, explained, sample_weight=WEIGHTS)
 
@@ -232,11 +232,11 @@ def _problem(folder: Any, job: str) -> Any:
 
 
 def test_a_column_of_a_file_has_the_weights(tmp_path: Any) -> None:
-    found = _problem(tmp_path, "explain: {}\n").run(tmp_path, quiet=True)
+    result = _problem(tmp_path, "explain: {}\n").run(tmp_path, quiet=True)
     model = LinearRegression().fit(TABLE, Y)
     base = np.average(model.predict(TABLE), weights=WEIGHTS)
-    assert found.labels.features == tuple(NAMES)
-    assert found.base_value == pytest.approx(np.full(60, base), abs=1e-10)
+    assert result.labels.features == tuple(NAMES)
+    assert result.base_value == pytest.approx(np.full(60, base), abs=1e-10)
 
 
 def test_an_audit_of_a_file_takes_them(tmp_path: Any) -> None:
@@ -245,8 +245,8 @@ def test_an_audit_of_a_file_takes_them(tmp_path: Any) -> None:
     values = pd.DataFrame(right.contributions, columns=NAMES)
     values.to_csv(tmp_path / "values.csv", index=False)
     job = "audit: {attributions: values.csv, output: value}\n"
-    found = _problem(tmp_path, job).run(tmp_path, quiet=True)
-    assert found["exactness"].verdict == found["base"].verdict == "right"
+    result = _problem(tmp_path, job).run(tmp_path, quiet=True)
+    assert result["exactness"].verdict == result["base"].verdict == "right"
 
 
 @pytest.mark.parametrize(

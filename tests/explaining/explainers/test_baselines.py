@@ -167,8 +167,8 @@ def test_what_many_evaluations_cost_is_announced_before(capsys):
         (Shap(algorithm="permutation", n_permutations=10), table),
     ):
         result = baseline.explain(function, rows, progress=True)
-        _, said = capsys.readouterr().err.split(f"{baseline.method}: ")
-        number = int(said.split(" evaluations")[0].replace(",", ""))
+        _, text = capsys.readouterr().err.split(f"{baseline.method}: ")
+        number = int(text.split(" evaluations")[0].replace(",", ""))
         assert number >= 200_000
         assert result.evaluations <= 1.1 * number
 
@@ -296,12 +296,12 @@ def test_no_mixture_beats_the_aggregate_which_is_what_it_says(other, X, candidat
 
 def test_the_aggregate_does_not_depend_on_units(X, candidates):
     gradients, graph = Power(3).gradient(X), complete_graph(len(X))
-    found = []
+    result = []
     for unit in (1.0, 1e-6, 1e6):
         objective = GradientMatching(unit * gradients) + PairwiseRobustness(graph)
         scaled = [unit * part.attributions for part in candidates]
-        found.append(aggregate(objective, scaled).details["shares"])
-    np.testing.assert_allclose(found[1:], [found[0]] * 2, atol=1e-6)
+        result.append(aggregate(objective, scaled).details["shares"])
+    np.testing.assert_allclose(result[1:], [result[0]] * 2, atol=1e-6)
     # what is best already is kept
     best = aggregate(GradientMatching(gradients), candidates)
     np.testing.assert_array_equal(best.details["shares"], [1, 0, 0, 0])
@@ -317,8 +317,8 @@ def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all():
     assert (alike.units, alike.evaluations) == ("gradient", 3)
     with pytest.raises(InvalidInput, match=r"'gradient' \(some\) and 'output'"):
         aggregate(objective, [made("gradient", 1), made("output", 2)])
-    known = GradientMatching(np.full((2, 2), 1.5), units="output")
-    assert aggregate(known, [made("output", 1), np.ones((2, 2))]).units == "output"
+    expected = GradientMatching(np.full((2, 2), 1.5), units="output")
+    assert aggregate(expected, [made("output", 1), np.ones((2, 2))]).units == "output"
 
 
 CURVED = PaperFormula("exponential")
@@ -357,8 +357,8 @@ def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ri
             "r2": model.score(copies, values, weights),
             "effective_samples": weights.sum() ** 2 / (weights @ weights),
         }
-        found = {name: array[n] for name, array in result.details.items()}
-        assert found == pytest.approx(expected, rel=1e-8)
+        explanation = {name: array[n] for name, array in result.details.items()}
+        assert explanation == pytest.approx(expected, rel=1e-8)
 
 
 def test_lime_has_closed_forms_of_lines_and_cubes(X):

@@ -223,9 +223,9 @@ def test_a_second_call_asks_the_model_about_its_rows_alone(kind, monkeypatch):
     assert few.base_value == pytest.approx(one.value(BACKGROUND[:2]).mean())
     assert explainer != kind(data=BACKGROUND)
     for function in (other, one, other):
-        found = explainer.explain(function, X[:3])
-        assert found.base_value == pytest.approx(function.value(BACKGROUND).mean())
-        assert np.abs(found.completeness_gap).max() < 1e-12
+        result = explainer.explain(function, X[:3])
+        assert result.base_value == pytest.approx(function.value(BACKGROUND).mean())
+        assert np.abs(result.completeness_gap).max() < 1e-12
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-6])
@@ -242,8 +242,8 @@ def test_a_function_that_is_read_wrongly_at_one_row_is_refused(
     monkeypatch.setattr(RandomForestRegressor, "predict", other)
     function = po.wrap(RandomForestRegressor(3, random_state=0).fit(X, Y), data=X)
     explainer, rest = kind(data=BACKGROUND), X.drop(index=row)
-    found = explainer.explain(function, rest if off else X)
-    assert np.abs(found.completeness_gap).max() < 1e-12
+    result = explainer.explain(function, rest if off else X)
+    assert np.abs(result.completeness_gap).max() < 1e-12
     if off:
         with (
             pytest.warns(InexactBoxesWarning, match="differs from its values by"),

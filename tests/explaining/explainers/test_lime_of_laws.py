@@ -215,8 +215,8 @@ def test_a_run_is_a_weighted_regression_on_bits(first_row, ridge):
     assert details["effective_samples"] == pytest.approx(kish, rel=1e-12)
     assert result.evaluations == 0  # formulas count none
     assert result.units == "output"
-    known = {"n_samples": 300, "fit_intercept": True, "law": repr(law)}
-    assert result.parameters == known | settings
+    expected = {"n_samples": 300, "fit_intercept": True, "law": repr(law)}
+    assert result.parameters == expected | settings
     rng = np.random.default_rng(3)
     by_hand = plain_lime(law, BUMP.value, fixture.ROW, 300, rng, **settings)
     run = [details["intercept"], *result.attributions[0]]
@@ -248,9 +248,9 @@ def test_a_bit_that_no_sample_changes_has_no_coefficient(values):
     for first_row in (False, True):
         lime = Lime(law=law, n_samples=100, first_row=first_row)
         result = lime.explain(Power(1), np.array(row))
-        told = first_row and len(values) > 1
-        assert (result.attributions[0, 1] != 0.0) == told
-        assert (result.standard_errors[0, 1] != 0.0) <= told
+        message = first_row and len(values) > 1
+        assert (result.attributions[0, 1] != 0.0) == message
+        assert (result.standard_errors[0, 1] != 0.0) <= message
 
 
 ONE = fixture.law(1.0)

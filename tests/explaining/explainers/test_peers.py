@@ -98,8 +98,8 @@ def X(rng):
 def test_slopes_are_those_of_captum_smoothed_or_not(captum, X):
     network = three_scores()
     saliency = captum.Saliency(network)
-    asked = {"target": 2, "abs": False}
-    plain = saliency.attribute(torch.tensor(X, requires_grad=True), **asked)
+    settings = {"target": 2, "abs": False}
+    plain = saliency.attribute(torch.tensor(X, requires_grad=True), **settings)
     function = po.wrap(network, 2)
     gradient = Gradient().explain(function, X).attributions
     np.testing.assert_allclose(gradient, plain.numpy(), atol=1e-14)
@@ -107,7 +107,7 @@ def test_slopes_are_those_of_captum_smoothed_or_not(captum, X):
     with seeded():
         noise = {"nt_type": "smoothgrad", "nt_samples": 2000, "stdevs": 0.5}
         inputs = torch.tensor(X, requires_grad=True)
-        tunnel = captum.NoiseTunnel(saliency).attribute(inputs, **noise, **asked)
+        tunnel = captum.NoiseTunnel(saliency).attribute(inputs, **noise, **settings)
     ours = SmoothGrad(scale=0.5, n_samples=2000).explain(function, X, rng=0)
     error = np.sqrt(2) * ours.standard_errors
     z = (ours.attributions - tunnel.detach().numpy()) / error
