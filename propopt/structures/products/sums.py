@@ -430,9 +430,8 @@ class PlayerProducts(SumOfProducts):
     """
 
     read: SumOfProducts = field(kw_only=True)  # f, by its columns
-    members: Indices = field(
-        kw_only=True
-    )  # (V, K): the factors of each joint factor, padded with −1
+    # (V, K): the factors of each joint factor, padded with −1
+    members: Indices = field(kw_only=True)
     player: Indices = field(kw_only=True)  # (V,)
 
     @classmethod
@@ -475,12 +474,9 @@ class Game:
 
     background: Points  # shape (B, D)
     n_blocks: int = 1  # consecutive blocks of the background, of equal size
-    weights: Values | None = (
-        None  # (B,): weights of the rows of a single block, with sum 1
-    )
-    players: Indices | None = (
-        None  # (D,): the player of each column, if columns are grouped
-    )
+    # (B,): weights of the rows of a single block, with sum 1
+    weights: Values | None = None
+    players: Indices | None = None  # (D,): the player of each column, if grouped
 
     def __post_init__(self) -> None:
         assert self.weights is None or self.n_blocks == 1, (
@@ -607,9 +603,7 @@ class ProductShapley:
         nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
         for t, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
             mixed = b + t * step
-            others = np.ones(
-                b.shape
-            )  # products of all factors before, and of all after
+            others = np.ones(b.shape)  # the factors before, then those after
             np.multiply.accumulate(mixed[:-1], axis=0, out=others[1:])
             others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
             total += weight * others * step

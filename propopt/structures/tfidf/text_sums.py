@@ -59,14 +59,6 @@ class LinearRow:
             combination = pulled_back(step, combination)
         return cls(*combination)
 
-    def times(self, factor: float) -> LinearRow:
-        """The linear function multiplied by a factor."""
-        return replace(
-            self,
-            coefficients=factor * self.coefficients,
-            intercept=factor * self.intercept,
-        )
-
     def placed(self, columns: Indices, n_features: int) -> LinearRow:
         """The same function of a table from which only some columns were given."""
         wide = np.zeros(n_features)
@@ -336,10 +328,11 @@ def _bernoulli(model: Any, output: ModelOutput) -> RowResult:
     gone = np.log1p(-np.exp(logs))
     priors = floats(model.class_log_prior_) + gone.sum(axis=1)
     one, other = logs - gone
-    row = LinearRow(other - one, float(priors[1] - priors[0]))
+    sign = -1.0 if output.index == 0 else 1.0
+    row = LinearRow(sign * (other - one), sign * float(priors[1] - priors[0]))
     if model.binarize is not None:
         row = replace(row, thresholds=np.full(len(one), float(model.binarize)))
-    return row.times(-1.0) if output.index == 0 else row
+    return row
 
 
 _RULES: Final[Mapping[str, RowRule]] = {
