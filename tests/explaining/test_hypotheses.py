@@ -288,7 +288,8 @@ def named(name, plant, seed):
     try:
         checked = audited(name, W, base)["exactness"]
     except InvalidInput as error:
-        is_other_output = str(error).startswith("output: rows of attributions add up to")
+        start = "output: rows of attributions add up to"
+        is_other_output = str(error).startswith(start)
         return ("another output" if is_other_output else str(error)), "wrong"
     return checked.cause, checked.verdict
 
