@@ -38,15 +38,16 @@ from propopt.lime.sampled_limits import (
     limits_or_estimates,
 )
 from propopt.lime.text.sampled_words import (
+    SampledWords,
     SizePlan,
     TextSubject,
     WordMeans,
     estimate_words,
-    limits_of,
 )
 from propopt.lime.text.word_limits import (
     CheckedDocument,
     TextLaw,
+    WordRegression,
     check_documents,
 )
 from propopt.losses.faithfulness import relative_size
@@ -702,7 +703,8 @@ def _explained(
     if means is None or refusal:
         return record, None
     words = checked.words
-    result, bits = limits_of(means, np.array([law.bandwidth])), law.bits(d)
+    limits = means if isinstance(means, SampledWords) else WordRegression(means)
+    result, bits = limits.at(np.array([law.bandwidth])), law.bits(d)
     errors = result.standard_errors
     record = replace(
         record,

@@ -18,7 +18,7 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExactLimits, ExchangeableBits, Limits
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.lime.text.sampled_words import WordMeans, limits_of
+from propopt.lime.text.sampled_words import SampledWords, WordMeans
 from propopt.lime.text.word_limits import (
     TextLaw,
     WordCoefficients,
@@ -638,8 +638,10 @@ class WordLimits:
     width: float = _SCALE  # the bandwidth in the middle of paths
 
     def at(self, widths: Values) -> WordCoefficients:
-        """The limits at bandwidths (n,)."""
-        return limits_of(self.means, widths)
+        """The limits at bandwidths (n,), with standard errors for estimates."""
+        means = self.means
+        limits = means if isinstance(means, SampledWords) else WordRegression(means)
+        return limits.at(widths)
 
     @property
     def curve(self) -> WidthCurve:

@@ -148,8 +148,8 @@ def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
     ends = [bar.get_y() + bar.get_height() for bar in axes.patches]
     (means,) = lime.subject.profiles(lime.points)[0]
     assert ends == pytest.approx(means.tolist())
-    own = lime.law.columns[0].bin_index(lime.points[:, 0])[0]
-    assert axes.patches[own].get_height() == pytest.approx(lime.coefficients[0, 0])
+    row_bin = lime.law.columns[0].bin_index(lime.points[:, 0])[0]
+    assert axes.patches[row_bin].get_height() == pytest.approx(lime.coefficients[0, 0])
     (arrows,) = po.plots.lime_map(lime, "x0", "x1").collections
     subject = lime.subject
     beta = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))

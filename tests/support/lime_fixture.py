@@ -26,7 +26,8 @@ def law(width=None, shares=None, n_columns=3):
     pieces = pieces_of(Normals(MEANS, SDS, EDGES[:-1], EDGES[1:]))
     w = np.full((n_columns, 3), 1 / 3) if shares is None else np.asarray(shares)
     columns = tuple(
-        BinnedColumn(pieces, own, EDGES[1:-1], ("low", "middle", "high")) for own in w
+        BinnedColumn(pieces, column_shares, EDGES[1:-1], ("low", "middle", "high"))
+        for column_shares in w
     )
     return TabularLaw.of(columns, width)
 
@@ -81,14 +82,14 @@ def quadrature(law, width, nodes=7):
     eps = np.exp(-0.5 / width**2)
     axes = []
     for column, x in zip(law.columns, POINT, strict=True):
-        own = int(column.bin_index(np.array([x]))[0])
+        row_bin = int(column.bin_index(np.array([x]))[0])
         parts = [
-            _rule_of_bin(column, b, t, v, 1.0 if b == own else eps)
+            _rule_of_bin(column, b, t, v, 1.0 if b == row_bin else eps)
             for b in range(len(column.shares))
         ]
         values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
         bins = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-        axes.append((values, weights / weights.sum(), bins, bins == own))
+        axes.append((values, weights / weights.sum(), bins, bins == row_bin))
     samples, weights, bins, bits = product_rule(axes)
     return samples, bits.astype(float), bins, np.prod(weights, axis=1)
 

@@ -313,13 +313,6 @@ WordMeans: TypeAlias = SetFunction | SampledWords
 """The means of f by number of words, which give coefficients at any bandwidth."""
 
 
-def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
-    """The coefficients at bandwidths (K,), with standard errors for estimates."""
-    if isinstance(means, SampledWords):
-        return means.at(bandwidths)
-    return WordRegression(means).at(bandwidths)
-
-
 def _mean_by_size(sets: ValuedSets) -> Values:
     """The sums of values by number of remaining words, (d + 1,)."""
     bits, sizes, products = sets

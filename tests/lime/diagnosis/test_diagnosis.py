@@ -20,13 +20,13 @@ from propopt.lime.diagnosis.evidence import RuleOutcome
 from propopt.lime.diagnosis.rules import LIME_RULES
 
 
-def found(diagnosis, rule, column=None):
+def findings_on(diagnosis, rule, column=None):
     return [item for item in diagnosis.of(rule) if item.column == column]
 
 
 def number_of(diagnosis, rule, column=None):
     """Of the one finding on a column, or of the row."""
-    (item,) = found(diagnosis, rule, column)
+    (item,) = findings_on(diagnosis, rule, column)
     return item.number
 
 
@@ -35,7 +35,7 @@ def quiet(diagnosis, rule):
     return item
 
 
-def near(number, rel=1e-9, abs=None):
+def close(number, rel=1e-9, abs=None):
     return pytest.approx(number, rel=rel, abs=abs)
 
 
@@ -58,23 +58,23 @@ def test_a_bin_in_the_middle_of_an_odd_number_cancels_a_linear_function():
     )
     number = number_of(five.diagnose(), rule, 0)
     span = np.ptp(five.subject.profiles(five.points)[0][0])
-    assert span == near(80.0, 0.02)  # 5 times four of five bins of 20
-    assert number == near(abs(five.coefficients[0, 0]) / span)
+    assert span == close(80.0, 0.02)  # 5 times four of five bins of 20
+    assert number == close(abs(five.coefficients[0, 0]) / span)
     assert number < 1e-3
     diagnosis = four.diagnose()
     assert rule not in diagnosis.rules
     # β = λ (2.5 − mean of −7.5, −2.5, 7.5) over λ 15
     number = quiet(diagnosis, rule).number
-    assert number == near(10.0 / 3.0 / 15.0, 0.01)
+    assert number == close(10.0 / 3.0 / 15.0, 0.01)
     spans = [np.ptp(means[0]) for means in four.subject.profiles(four.points)]
-    assert number == near((np.abs(four.coefficients[0]) / spans).min())
+    assert number == close((np.abs(four.coefficients[0]) / spans).min())
 
 
 def test_coefficients_with_one_bin_less_and_one_more_are_told():
     X = grid(1, -10.0, 10.0)
     model = linear([5.0], X)
     five = explained(model, [0.5], X, tabular(X, n_bins=5))
-    (item,) = found(five.diagnose(), "cancellation by binning", 0)
+    (item,) = findings_on(five.diagnose(), "cancellation by binning", 0)
     for p in (4, 6):
         law = tabular(X, n_bins=p, kernel_width=0.75)
         beta = explained(model, [0.5], X, law).coefficients[0, 0]
@@ -87,7 +87,7 @@ def against(lime, column):
     for item in lime.diagnose().of(AGAINST):
         h = lime.subject.profiles(lime.points)[item.column][item.row]
         beta = lime.coefficients[item.row, item.column]
-        assert item.number == near(beta / (h[-1] - h[0]))
+        assert item.number == close(beta / (h[-1] - h[0]))
         assert item.number < 0.0
         if item.column == column:
             rows.append(item.row)
@@ -152,11 +152,11 @@ def test_estimated_signs_are_told_beyond_three_errors():
     # columns from the third on have no effect, and their estimates a sign
     f = po.wrap(lambda Z: np.exp(Z[:, 0]) + 0.5 * np.sin(50.0 * Z[:, 0] * Z[:, 1]))
     lime = limits(f, X[:24], data=X, n_samples=2000)
-    told = lime.diagnose().of(AGAINST)
+    findings = lime.diagnose().of(AGAINST)
     # exp(x) has the mean 1.18: below the third bin the coefficient is negative
-    rows = sorted(item.row for item in told if item.column == 0)
+    rows = sorted(item.row for item in findings if item.column == 0)
     assert rows == np.flatnonzero(X[:24, 0] < 0.0).tolist()
-    assert not [item for item in told if item.column > 1]
+    assert not [item for item in findings if item.column > 1]
 
 
 def test_roots_of_coefficients_near_the_width_are_fragile():
@@ -165,15 +165,15 @@ def test_roots_of_coefficients_near_the_width_are_fragile():
     # the zero of m* + ε s for the other factor, with bin means 1/8, 3/8, 5/8, 7/8
     means = np.array([0.125, 0.375, 0.625, 0.875]) - 0.3
     root = np.sqrt(-0.5 / np.log(-means[0] / means[1:].sum()))
-    assert 2.0 ** -number_of(diagnosis, rule, 0) * 0.6 == near(root, 5e-3)
-    assert lime.path().sign_changes[0].widths[0] == near(root, 5e-3)
-    assert found(diagnosis, rule, 1) == []
+    assert 2.0 ** -number_of(diagnosis, rule, 0) * 0.6 == close(root, 5e-3)
+    assert lime.path().sign_changes[0].widths[0] == close(root, 5e-3)
+    assert findings_on(diagnosis, rule, 1) == []
     # a sign that is not that without weights is fragile however far the root
     assert number_of(of_product(0.2).diagnose(), rule, 0) > 1.0
     # and a far root on the side of narrow kernels is not
     diagnosis = of_product(3.0).diagnose()
     assert rule not in diagnosis.rules
-    assert quiet(diagnosis, rule).number == near(np.log2(3.0 / 0.54), abs=0.02)
+    assert quiet(diagnosis, rule).number == close(np.log2(3.0 / 0.54), abs=0.02)
 
 
 def test_default_weights_of_thirty_columns_are_not_local():
@@ -182,7 +182,7 @@ def test_default_weights_of_thirty_columns_are_not_local():
     # Π c² / (w + (1 − w) ε²) with w = 1/4, ν = 0.75 √30
     eps = np.exp(-0.5 / (0.5625 * 30))
     c, c2 = 0.25 + 0.75 * eps, 0.25 + 0.75 * eps**2
-    assert number_of(lime.diagnose(), rule) == near((c**2 / c2) ** 30, 1e-6)
+    assert number_of(lime.diagnose(), rule) == close((c**2 / c2) ** 30, 1e-6)
     law = tabular(THREE, kernel_width=0.7)
     lime = explained(linear([1.0] * 3, THREE), [0.1] * 3, THREE, law)
     assert rule not in lime.diagnose().rules
@@ -198,7 +198,7 @@ def test_a_narrow_kernel_leaves_coefficients_to_ridge_and_the_row():
     c = 0.25 + 0.75 * eps
     alpha, weight = 0.25 / c, 4999 * c**2
     V = weight * alpha * (1.0 - alpha)
-    assert ridge.number == near(V / (V + 1.0), 1e-3)
+    assert ridge.number == close(V / (V + 1.0), 1e-3)
     # both numbers are told: the limit and the mean of runs
     j = int(ridge.sentence.split("of x")[1][0])
     for beta in (lime.coefficients, lime.expected(5000)):
@@ -214,22 +214,22 @@ def test_the_first_row_and_the_samples_that_count_where_weights_are_few():
     size = np.abs(lime.coefficients[0])
     beta = max(size[0], 0.1 * size.max())
     number = number_of(lime.diagnose(30), "weight collapse: first row", 0)
-    assert number == near(abs(shift) / beta, 1e-6)
+    assert number == close(abs(shift) / beta, 1e-6)
     X = grid(12)
     law = tabular(X, kernel_width=0.4)
     lime = explained(linear([1.0] * 12, X), [0.1] * 12, X, law)
     number = number_of(lime.diagnose(5000), "weight collapse: samples")
-    assert number == near(5000 * lime.effective_share[0] / 130)
+    assert number == close(5000 * lime.effective_share[0] / 130)
 
 
 def test_a_coefficient_below_two_deviations_of_a_run_is_noise():
     lime = explained(linear([10.0, 0.05], TWO), [0.1, 0.1], TWO)
     few, many = lime.diagnose(500), lime.diagnose(5_000_000)
-    (item,) = found(few, "noise", 1)
+    (item,) = findings_on(few, "noise", 1)
     sizes, sd = np.abs(lime.coefficients[0]), lime.noise(500)[0, 1]
-    assert item.number == near(sizes[1] / sd)
-    assert item.severity == near(0.85 * (2.0 * sd - sizes[1]) / sizes[0])
-    assert found(few, "noise", 0) == found(many, "noise", 1) == []
+    assert item.number == close(sizes[1] / sd)
+    assert item.severity == close(0.85 * (2.0 * sd - sizes[1]) / sizes[0])
+    assert findings_on(few, "noise", 0) == findings_on(many, "noise", 1) == []
     # columns that are not used are no noise
     lime = explained(linear([10.0, 5.0, 0.0], THREE), [0.1, 0.1, 0.1], THREE)
     columns = {item.column for item in lime.diagnose(50).of("noise")}
@@ -247,29 +247,33 @@ def test_close_rivals_have_no_stable_ranking():
 def test_a_value_beside_an_edge_has_the_coefficient_of_the_next_bin_too():
     rule, model = "edge proximity", linear([1.0], ONE)
     lime = explained(model, [0.505], ONE)  # the edge is at 0.5, bins are 0.25 wide
-    (item,) = found(lime.diagnose(), rule, 0)
+    (item,) = findings_on(lime.diagnose(), rule, 0)
     low, middle, high = lime.law.columns[0].edges
-    assert item.number == near((0.505 - middle) / (high - middle))
+    assert item.number == close((0.505 - middle) / (high - middle))
     assert low < middle
     below = explained(model, [0.45], ONE).coefficients[0, 0]
     assert f"beyond it the coefficient is {below:.4g}" in item.sentence
     centre, end = (explained(model, [x], ONE).diagnose() for x in (0.625, 0.999))
-    assert quiet(centre, rule).number == near(0.5, 0.01)
+    assert quiet(centre, rule).number == close(0.5, 0.01)
     assert rule not in end.rules  # the end of the data is no edge
 
 
 @pytest.mark.parametrize(
-    ("value", "other", "told"),  # on both sides of the edge at 4, which is below it
+    (
+        "value",
+        "other",
+        "is_finding",
+    ),  # on both sides of the edge at 4, which is below it
     [(4.0, 4.06, True), (4.0, 5.0, False), (4.06, 4.0, True), (4.06, 3.5, False)],
 )
-def test_an_edge_is_near_where_values_stand_on_both_sides(value, other, told):
+def test_an_edge_is_near_where_values_stand_on_both_sides(value, other, is_finding):
     """A twentieth of the bins, from 2 to 4 and from 4 to 6.5, is 0.1 and 0.125."""
     X = np.repeat([0.0, 1.0, 2.0, 3.0, value, other, 6.5, 7.0, 8.0], 40)[:, None]
     bins = po.lime.TabularLaw.of_bins({"x0": [2.0, 4.0, 6.5]}, data=X)
     rule, model = "edge proximity", linear([1.0], X)
     diagnosis = explained(model, [value], X, bins).diagnose()
-    assert bool(found(diagnosis, rule, 0)) == told
-    if not told:
+    assert bool(findings_on(diagnosis, rule, 0)) == is_finding
+    if not is_finding:
         reason = "no observed value is as close to the edge on its other side"
         assert reason in quiet(diagnosis, rule).sentence
 
@@ -277,13 +281,13 @@ def test_an_edge_is_near_where_values_stand_on_both_sides(value, other, told):
 def test_low_fidelity_is_told_in_shares_and_in_deviations_of_f():
     r2, gap = "low fidelity: r2", "low fidelity: local gap"
     lime = of_product(100.0, (0.9, 0.9), CENTRED)
-    assert number_of(lime.diagnose(), r2) == near(lime.r2[0])
+    assert number_of(lime.diagnose(), r2) == close(lime.r2[0])
     additive = explained(linear([1.0, 1.0], CENTRED), [0.9, 0.9], CENTRED)
     assert additive.r2[0] > 0.5
     assert r2 not in additive.diagnose().rules
     lime = of_product(100.0, (0.99, 0.99), CENTRED)
     sd = np.sqrt(lime.runs.variance[0])
-    assert number_of(lime.diagnose(), gap) == near(abs(lime.local_gap[0]) / sd)
+    assert number_of(lime.diagnose(), gap) == close(abs(lime.local_gap[0]) / sd)
     # what bins leave of a sum of single columns is a note
     X = grid(4, -1.0, 1.0)
     for x, rule in ((0.01, r2), (0.99, gap)):
@@ -316,7 +320,7 @@ def test_columns_that_go_together_are_told_once():
         explained(linear([1.0] * 3, X), [0.3] * 3, X).diagnose() for X in (pair, THREE)
     )
     rule = "sampling mismatch: correlation"
-    assert number_of(both, rule) == near(np.corrcoef(pair[:, :2].T)[0, 1], 1e-6)
+    assert number_of(both, rule) == close(np.corrcoef(pair[:, :2].T)[0, 1], 1e-6)
     assert rule not in alone.rules
     tree = stump(WIDE, np.full(len(WIDE), 5.0))  # a flat function is diagnosed
     assert quiet(limits(tree, WIDE[:1], data=WIDE).diagnose(), rule).sentence
@@ -332,7 +336,7 @@ def test_a_row_below_a_bump_has_a_coefficient_of_what_is_elsewhere():
     assert abs(below.coefficients[0, 0]) > 0.02  # and f is flat there:
     cell = tree.predict(np.array([[-3.0, -2.3], [-2.0, -1.0], [-4.0, -4.0]]))
     assert np.ptp(cell) < 0.01
-    assert found(on.diagnose(), ALIGNED, 0) == []
+    assert findings_on(on.diagnose(), ALIGNED, 0) == []
 
 
 def box(Z):
@@ -355,7 +359,7 @@ def test_a_cell_aligned_with_a_box_is_told_and_the_box_is_not():
     varies, flat = (
         explained(tree, [0.4, 0.9, x], THREE, law).diagnose() for x in (0.62, 0.1)
     )
-    assert found(varies, ALIGNED, 0) == []
+    assert findings_on(varies, ALIGNED, 0) == []
     assert number_of(flat, ALIGNED, 0) > 0.95
     # and additive functions have none
     lime = explained(linear([1.0, 2.0, 3.0], THREE), [0.1, 0.3, 0.9], THREE)
@@ -401,22 +405,22 @@ def test_bins_below_the_mean_and_narrow_kernels():
     row = [1.0, -1.5, 0.1]
     gain = gaussian_theory.gains(law_of(2.0), [row]).gain[0, 1]
     opposite = numbers(diagnosed(row, 2.0), "sign opposite to gradient")
-    assert opposite == {1: near(gain, 1e-12)}
+    assert opposite == {1: close(gain, 1e-12)}
     assert gain == pytest.approx(-1.46146931, abs=1e-8)
     rule, row = "no samples outside the bin", [0.3, 0.3, 0.3]
     outside = numbers(diagnosed(row, 0.08), rule)
     assert set(outside) == {0, 1}  # the third column is not used
     gains = gaussian_theory.gains(law_of(0.08), [row])
     expected = 5000 * np.exp(gains.log_weight[0]) * gains.complement[0, 0]
-    assert outside[0] == near(expected)
+    assert outside[0] == close(expected)
     assert rule not in diagnosed(row, 2.0).rules
 
 
 def test_edges_of_normal_bins():
     # an edge belongs to the bin above
     edge = law_of(1.0).columns[0].edges[2]
-    beside = numbers(diagnosed([1e-3, 1.5, 0.1], 1.0), "edge proximity")
-    assert beside == {0: near(1e-3 / edge, 1e-6)}
+    edges = numbers(diagnosed([1e-3, 1.5, 0.1], 1.0), "edge proximity")
+    assert edges == {0: close(1e-3 / edge, 1e-6)}
 
 
 # ---- the tables of docs/guide/lime.md: false alarms, and planted cases that are named
@@ -458,7 +462,7 @@ def passes(item):
     return item.number < item.threshold if rule.below else item.number > item.threshold
 
 
-def told(rule, numbers, **settings):
+def outcomes(rule, numbers, **settings):
     text = "at {}, {}".format
     checked = RuleOutcome(
         numbers=numbers, stakes=np.ones((1, 1)), sentence=text, remedy=text, **settings
@@ -478,7 +482,7 @@ def test_a_number_beyond_its_threshold_is_found_or_excused(rule):
         }
         beyond = sign * numbers > sign * rule.threshold
         excused = excuses["it rains"] | excuses["it is late"]
-        items = told(rule, numbers, excuses=excuses)
+        items = outcomes(rule, numbers, excuses=excuses)
         result = [item for item in items if item.remedy]
         assert len(result) == (beyond & ~excused).sum()
         assert all(map(passes, result))
@@ -488,10 +492,10 @@ def test_a_number_beyond_its_threshold_is_found_or_excused(rule):
     # an excuse is told where it was decisive
     numbers = np.array([[rule.threshold - sign, rule.threshold + sign]])
     excuses = {"a": np.array([[True, True]]), "b": np.array([[True, False]])}
-    (item,) = told(rule, numbers, excuses=excuses)
+    (item,) = outcomes(rule, numbers, excuses=excuses)
     assert not item.remedy
     assert item.sentence.endswith(", but a")
-    (item,) = told(rule, numbers[:, :1], excuses={"a": excuses["a"][:, :1]})
+    (item,) = outcomes(rule, numbers[:, :1], excuses={"a": excuses["a"][:, :1]})
     assert "but" not in item.sentence
 
 
@@ -517,8 +521,8 @@ def test_no_diagnosis_contradicts_its_thresholds():
     for lime in cases():
         diagnosis = lime.diagnose()
         rules = [item.rule for item in diagnosis.quiet]
-        found = {item.rule for item in diagnosis.reported}
-        assert sorted({*rules, *found}) == NAMES
+        reported = {item.rule for item in diagnosis.reported}
+        assert sorted({*rules, *reported}) == NAMES
         assert len(rules) == len(set(rules))
         for item in diagnosis.quiet:
             assert passes(item) == (", but" in item.sentence)
@@ -554,10 +558,10 @@ def facts(diagnosis, row):
 def test_a_row_alone_is_diagnosed_as_among_others():
     rows = next(cases())
     whole, alone = rows.diagnose(), rows.diagnose(rows=[5])
-    own, same = facts(whole, 5), facts(alone, 0)
-    assert own.keys() == same.keys()
-    assert own
-    for key, (number, severity, _) in own.items():
+    among, same = facts(whole, 5), facts(alone, 0)
+    assert among.keys() == same.keys()
+    assert among
+    for key, (number, severity, _) in among.items():
         assert same[key][:2] == pytest.approx((number, severity), rel=1e-6)
     assert list(alone.to_frame().columns) == list(whole.to_frame().columns)
     assert set(alone.to_frame()["row"]) <= {5, None}
@@ -606,8 +610,8 @@ def test_text_and_card_say_first_what_misleads_most(diagnosis):
         assert item.rule in whole or np.isnan(item.number)
     for item in diagnosis.quiet:
         if item.column is not None and not np.isnan(item.number):
-            said = card.settings[item.rule].removeprefix(item.sentence)
-            assert diagnosis.labels.feature_names(99)[item.column] in said
+            where = card.settings[item.rule].removeprefix(item.sentence)
+            assert diagnosis.labels.feature_names(99)[item.column] in where
     for item in diagnosis.quiet:
         assert item.sentence.split(":")[0] in whole or np.isnan(item.number)
     assert whole.count("no finding; ") > 5

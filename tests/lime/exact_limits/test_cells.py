@@ -61,8 +61,8 @@ def brute_parts(f, bits, weights, values):
             side = bits[:, j] == bit
             p = weights[side] / weights[side].sum()
             for m in range(len(used)):
-                near = out[side] == m
-                cells[m + 1 - bit, j] += sign * (p * values[side])[near].sum()
+                in_cell = out[side] == m
+                cells[m + 1 - bit, j] += sign * (p * values[side])[in_cell].sum()
     return cells
 
 
@@ -88,8 +88,8 @@ def test_all_is_a_sum_over_cells(name, width):
     explained = (alpha * (1.0 - alpha) * limits.coefficients**2).sum(axis=1)
     np.testing.assert_allclose(explained, [part], rtol=1e-9)
     for j, profile in enumerate(bin_profiles(exact, ROW)):
-        own = [bins[:, j] == b for b in range(3)]
-        means = [np.average(values[b], weights=weights[b]) for b in own]
+        in_bins = [bins[:, j] == b for b in range(3)]
+        means = [np.average(values[b], weights=weights[b]) for b in in_bins]
         np.testing.assert_allclose(profile[0], means, rtol=0, atol=1e-9)
     parts = brute_parts(f, bits, weights, values)
     np.testing.assert_allclose(split_by_cells(exact, ROW)[0], parts, atol=1e-9)
@@ -112,9 +112,9 @@ TOLERANCES = {
 def test_limits_of_many_rows_are_those_of_each(name, X):
     exact = ExactLimits(FUNCTIONS[name], TabularLaw.from_data(X, n_bins=3))
     widths = np.where(np.arange(90) % 2 == 0, 0.5, 1.5)
-    for joint, own in ((exact.of(X), None), (exact.of(X, widths), widths)):
+    for joint, row_widths in ((exact.of(X), None), (exact.of(X, widths), widths)):
         for n in range(0, 90, 7):
-            alone = exact.of(X[[n]], None if own is None else own[[n]])
+            alone = exact.of(X[[n]], None if row_widths is None else row_widths[[n]])
             for part, tolerance in TOLERANCES.items():
                 one, other = getattr(joint, part)[n], getattr(alone, part)[0]
                 np.testing.assert_allclose(one, other, **tolerance)
@@ -190,11 +190,13 @@ def test_rows_widths_and_neighbourhoods_have_their_own_profiles_and_variances():
         alone = bin_profiles(exact, points[[n]], widths[[n]])
         for j in range(3):
             np.testing.assert_allclose(profiles[j][n], alone[j][0], rtol=1e-13)
-        own = variance(BUMP, law.with_width(widths[n]), points[[n]])
-        np.testing.assert_allclose(variances[n], own[0], rtol=1e-12)
+        alone = variance(BUMP, law.with_width(widths[n]), points[[n]])
+        np.testing.assert_allclose(variances[n], alone[0], rtol=1e-12)
     law = fixture.law(0.8)
-    own, glime = (bin_profiles(ExactLimits(BUMP, k), ROW) for k in (law, GlimeLaw(law)))
-    np.testing.assert_allclose(glime[0], own[0], rtol=1e-13)
+    alone, glime = (
+        bin_profiles(ExactLimits(BUMP, k), ROW) for k in (law, GlimeLaw(law))
+    )
+    np.testing.assert_allclose(glime[0], alone[0], rtol=1e-13)
     normal = ExactLimits(BUMP, GaussianLaw.of(np.zeros(3), 1.0))
     with pytest.raises(InvalidInput, match="TabularLaw"):
         bin_profiles(normal, ROW)
@@ -236,8 +238,8 @@ def test_variances_of_a_forest_agree_with_draws():
 
 def contrast_with_bits(values, bits, weights, j, fixed):
     """E[f | z_j = 1] − E[f | z_j = 0] with given bits of the other columns."""
-    kept = np.all([bits[:, k] == bit for k, bit in fixed.items()], axis=0)
-    sides = (kept & (bits[:, j] == bit) for bit in (1, 0))
+    fixed_bits = np.all([bits[:, k] == bit for k, bit in fixed.items()], axis=0)
+    sides = (fixed_bits & (bits[:, j] == bit) for bit in (1, 0))
     one, zero = (np.average(values[side], weights=weights[side]) for side in sides)
     return one - zero
 

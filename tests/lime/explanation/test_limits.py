@@ -87,9 +87,9 @@ def test_what_is_no_question_is_refused(forest, table):
 def test_the_unit_of_a_column_changes_nothing(scale, table):
     f, scaled = (LinearRegression().fit(table, table[:, 0]) for _ in range(2))
     f.coef_, scaled.coef_ = np.eye(4)[0], np.eye(4)[0] / scale
-    own = limits(f, table[:3], data=table).coefficients
+    unscaled = limits(f, table[:3], data=table).coefficients
     other = limits(scaled, table[:3] * scale, data=table * scale).coefficients
-    assert other == pytest.approx(own, rel=1e-9)
+    assert other == pytest.approx(unscaled, rel=1e-9)
 
 
 def additive(terms, knots):
@@ -209,6 +209,6 @@ def test_knots_behind_a_scaler_are_where_the_table_has_them(rng):
     products = po.wrap(model.fit(X, X[:, 0]), data=X).products
     for factors in products.factors:
         for column, knots in zip(factors.column, factors.knots, strict=True):
-            own = model[1].bsplines_[column].t * model[0].scale_[column]
-            expected = np.unique(own + model[0].mean_[column])
+            knots_after = model[1].bsplines_[column].t * model[0].scale_[column]
+            expected = np.unique(knots_after + model[0].mean_[column])
             assert knots == pytest.approx(expected, rel=1e-14)

@@ -83,31 +83,31 @@ def words():
     return documents()
 
 
-def near(own, expected, **tolerance):
+def assert_all_close(actual, expected, **tolerance):
     """Of all rows, or of one document after the other."""
-    for one, other in zip(own, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, **tolerance)
 
 
 def test_the_surrogate_is_the_sum_and_the_table_has_a_line_for_each_number(either):
     assert isinstance(either, Result)
     assert either.shape[0] == len(either.row_names) == len(either.values)
-    sums = [own.sum() for own in either.coefficients]
+    sums = [beta.sum() for beta in either.coefficients]
     np.testing.assert_allclose(either.at_row, either.intercept + sums, rtol=1e-13)
     gap = either.values - either.at_row
     np.testing.assert_allclose(either.local_gap, gap, rtol=1e-13)
     frame, noun = either.to_frame(), either.to_frame().columns[0]
     for n, name in enumerate(either.row_names):
-        own = frame[frame[noun] == name]
-        assert own["coefficient"].tolist() == either.coefficients[n].tolist()
-        assert own["single_run_sd"].tolist() == either.noise()[n].tolist()
-        assert own["expected"].tolist() == either.expected()[n].tolist()
+        lines = frame[frame[noun] == name]
+        assert lines["coefficient"].tolist() == either.coefficients[n].tolist()
+        assert lines["single_run_sd"].tolist() == either.noise()[n].tolist()
+        assert lines["expected"].tolist() == either.expected()[n].tolist()
         for column, values in (
             ("intercept", either.intercept),
             ("prediction", either.values),
             ("surrogate_at_row", either.at_row),
         ):
-            assert set(own[column]) <= {values[n]}
+            assert set(lines[column]) <= {values[n]}
     assert (frame["n_samples"] == either.n_samples).all()
     assert (frame["units"] == "units of the output").all()
 
@@ -125,7 +125,7 @@ def test_lists_and_the_top_have_the_largest_first(either):
         assert top[noun].tolist() == [name] * len(top)
         assert top["coefficient"].tolist() == [w for _, w in order[:2]]
         pairs = zip(either.as_list(name), top[feature], strict=False)
-        assert all(own.startswith(column) for (own, _), column in pairs)
+        assert all(full.startswith(column) for (full, _), column in pairs)
     assert either.as_list() == either.as_list(either.row_names[0])
     with pytest.raises(InvalidInput, match="k: expected"):
         either.top(0)
@@ -139,19 +139,19 @@ def test_intervals_are_the_ranges_of_single_runs(either):
         assert ends.shape == (*noise.shape, 2)
         np.testing.assert_allclose(np.diff(ends)[..., 0], 2.0 * noise, rtol=1e-4)
     centres = [ends.mean(axis=-1) for ends in either.intervals(n_samples=250)]
-    near(centres, either.expected(250), rtol=1e-12, atol=1e-15)
+    assert_all_close(centres, either.expected(250), rtol=1e-12, atol=1e-15)
     for wrong in ({"level": 1.0}, {"level": "high"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             either.intervals(**wrong)
     # runs of other samples are those of an explanation of as many
     other = replace(either, n_samples=250, scatter=None)
-    near(either.noise(250), other.noise(), rtol=0.0)
-    near(either.expected(250), other.expected(), rtol=0.0)
+    assert_all_close(either.noise(250), other.noise(), rtol=0.0)
+    assert_all_close(either.expected(250), other.expected(), rtol=0.0)
     pairs = zip(other.noise(), either.noise(), strict=True)
     assert any((np.abs(a - b) > 0.0).any() for a, b in pairs)
-    squares = [(own / 0.01) ** 2 for own in either.noise()]
-    needed = [np.maximum(1.0, np.ceil(either.n_samples * own)) for own in squares]
-    near(either.required_n(0.01), needed)
+    squares = [(square / 0.01) ** 2 for square in either.noise()]
+    needed = [np.maximum(1.0, np.ceil(either.n_samples * square)) for square in squares]
+    assert_all_close(either.required_n(0.01), needed)
     with pytest.raises(InvalidInput, match="se: expected"):
         either.required_n(0.0)
 
@@ -173,17 +173,19 @@ def test_some_rows_are_those_of_all(either):
     parts = [whole[whole[whole.columns[0]] == name] for name in names]
     again = pd.concat(parts, ignore_index=True)
     pd.testing.assert_frame_equal(some.to_frame(), again, check_dtype=False)
-    near(some.expected(50), [either.expected(50)[either.position(n)] for n in names])
+    assert_all_close(
+        some.expected(50), [either.expected(50)[either.position(n)] for n in names]
+    )
     for wrong in ([], "p"):
         with pytest.raises(InvalidInput, match="rows: expected names"):
             either.of_rows(wrong)
     # and so is their diagnosis
     name = either.row_names[0]
-    own = either.diagnose(500, rows=[name], progress=False)
+    among = either.diagnose(500, rows=[name], progress=False)
     alone = either.of_rows([name]).diagnose(500, progress=False)
-    assert own.n_samples == 500
-    assert own.to_frame().equals(alone.to_frame())
-    assert own.labels.points == (name,)
+    assert among.n_samples == 500
+    assert among.to_frame().equals(alone.to_frame())
+    assert among.labels.points == (name,)
 
 
 def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
@@ -191,15 +193,15 @@ def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
     loaded = type(either).load(tmp_path / "lime")
     assert loaded.subject is None
     assert loaded.explained_in_words == either.explained_in_words != "output"
-    near(loaded.noise(), either.noise(), rtol=0.0)
-    asked = [loaded.diagnose, loaded.path, lambda: loaded.noise(7)]
-    asked.append(lambda: loaded.law)
+    assert_all_close(loaded.noise(), either.noise(), rtol=0.0)
+    calls = [loaded.diagnose, loaded.path, lambda: loaded.noise(7)]
+    calls.append(lambda: loaded.law)
     if not either.documents:
-        near(loaded.expected(70), either.expected(70), rtol=0.0)
+        assert_all_close(loaded.expected(70), either.expected(70), rtol=0.0)
         assert loaded.r2 == pytest.approx(either.r2, abs=0)
     else:
-        asked.append(lambda: loaded.expected(7))
-    for ask in asked:
+        calls.append(lambda: loaded.expected(7))
+    for ask in calls:
         with pytest.raises(Refused, match="compute it again"):
             ask()
 
@@ -220,20 +222,22 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert document.trust[-1].sentence == runs
     assert document.settings["model evaluations"] == f"{either.evaluations:,}"
     # its text names what is explained, of whom, and each number
-    first, *told = (" ".join(line.split()) for line in str(either).split("\n"))
+    first, *lines = (" ".join(line.split()) for line in str(either).split("\n"))
     assert first == document.title
     assert f"{either.values[0]:.4g} for " in first
     (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
-    assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in told
-    assert told[-1].endswith(runs.split("ranges: ")[1])
+    assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in lines
+    assert lines[-1].endswith(runs.split("ranges: ")[1])
 
 
 def test_profiles_cells_paths_and_runs_are_those_of_the_explanation(lime):
     subject, X = lime.subject, grid(2)
     for j, (means,) in enumerate(subject.profiles(lime.points)):
-        own = lime.law.columns[j].bin_index(lime.points[:, j])[0]
-        others = np.delete(means, own).mean()  # bins have equal shares
-        assert means[own] - others == pytest.approx(lime.coefficients[0, j], rel=1e-9)
+        row_bin = lime.law.columns[j].bin_index(lime.points[:, j])[0]
+        others = np.delete(means, row_bin).mean()  # bins have equal shares
+        assert means[row_bin] - others == pytest.approx(
+            lime.coefficients[0, j], rel=1e-9
+        )
     cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
     assert cells[3, 0] == pytest.approx(lime.coefficients[0])
     other = explained(product(X), [0.1, 0.6], X, lime.law)
@@ -280,9 +284,9 @@ def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
 
     lime = limits(f, X.iloc[:3], data=X, n_samples=100)
     lime.save(tmp_path / "lime")
-    same, own = LimeExplanation.load(tmp_path / "lime").to_frame(), lime.to_frame()
-    assert same.drop(columns="row").equals(own.drop(columns="row"))
-    assert same["row"].tolist() == [str(name) for name in own["row"]]
+    same, before = LimeExplanation.load(tmp_path / "lime").to_frame(), lime.to_frame()
+    assert same.drop(columns="row").equals(before.drop(columns="row"))
+    assert same["row"].tolist() == [str(name) for name in before["row"]]
 
 
 def test_a_card_is_of_any_row_and_names_a_class():
@@ -322,9 +326,9 @@ def test_tables_texts_and_cards_of_documents(words):
     assert frame["document"].tolist() == ["p"] * 5 + ["r"] * 16 + ["s"] * 2
     assert frame["word"].tolist()[:5] == ["good", "food", "b", "fair", "price"]
     assert frame["count"].tolist()[0] == 2
-    own = frame[frame["document"] == "r"]["standard_error"]
-    assert own.tolist() == words.records[2].errors.tolist()
-    assert (own > 0.0).any()
+    errors = frame[frame["document"] == "r"]["standard_error"]
+    assert errors.tolist() == words.records[2].errors.tolist()
+    assert (errors > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
     card = words._repr_html_()
     for text in (repr(words), card):
@@ -358,15 +362,15 @@ def test_tables_texts_and_cards_of_documents(words):
 def test_paths_runs_and_diagnoses_of_documents(words):
     for name in ("p", "r"):
         path = words.path(name, [0.1, 0.25]).coefficients[1]
-        own = words.records[words.position(name)].coefficients
-        np.testing.assert_allclose(path, own, rtol=0, atol=1e-13)
+        beta = words.records[words.position(name)].coefficients
+        np.testing.assert_allclose(path, beta, rtol=0, atol=1e-13)
     assert words.path("p").standard_errors is None
     errors = words.path("r", [0.25]).standard_errors
     np.testing.assert_allclose(errors[0], words.records[2].errors, rtol=1e-12)
     few, many = (words.expected(n) for n in (40, 40_000))
     for n in (0, 2):
-        own = words.coefficients[n]
-        assert np.abs(many[n] - own).max() < 0.02 * np.abs(few[n] - own).max()
+        beta = words.coefficients[n]
+        assert np.abs(many[n] - beta).max() < 0.02 * np.abs(few[n] - beta).max()
     noise = [words.noise(n)[0][0] for n in (400, 1600)]
     assert noise[0] / noise[1] == pytest.approx(2.0, rel=0.1)
     result = words.diagnose(progress=False)

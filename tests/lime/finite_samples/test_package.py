@@ -30,8 +30,8 @@ def explainer(X, **settings):
 
 
 def compare(X, function, row, n_runs, n_samples, **settings):
-    own = explainer(X, **settings)
-    return runs_of_row(own, function, row, n_runs, n_samples=n_samples)
+    copies = explainer(X, **settings)
+    return runs_of_row(copies, function, row, n_runs, n_samples=n_samples)
 
 
 def uniform(seed=0, shape=(400, 2), low=0.0, high=1.0):
@@ -112,14 +112,14 @@ def test_explanations_tell_the_mean_and_the_scatter_of_runs_of_the_package():
     """
     X, y = load_wine(return_X_y=True)
     model = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
-    told = po.lime.limits(model, X[:1], data=X, n_samples=1000)
+    lime = po.lime.limits(model, X[:1], data=X, n_samples=1000)
     runs, how = [], {"num_features": len(X[0]), "num_samples": 1000}
     for seed in range(40):
         one = explainer(X, random_state=seed)
         result = one.explain_instance(X[0], model.predict, **how)
         runs.append([weight for _, weight in sorted(result.as_map()[1])])
-    runs, noise = np.array(runs), told.noise()[0]
-    z = (runs.mean(axis=0) - told.expected()[0]) / (noise / np.sqrt(40))
+    runs, noise = np.array(runs), lime.noise()[0]
+    z = (runs.mean(axis=0) - lime.expected()[0]) / (noise / np.sqrt(40))
     assert np.abs(z).max() < 4.5
     assert 0.4 < np.sqrt((z**2).mean()) < 1.7
     ratios = np.log(runs.std(axis=0, ddof=1) / noise)

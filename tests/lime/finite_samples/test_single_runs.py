@@ -98,8 +98,8 @@ def test_golden_means():
     limits = flat(10, 10.0, coefficients=np.arange(1.0, 11.0))
     for ridge, ratio in ((1000.0, 0.4751), (1.0, 0.9989)):
         result = expected(limits, None, 5000, ridge, first_row=False).coefficients
-        known = ratio * limits.coefficients
-        np.testing.assert_allclose(result / known, 1.0, rtol=0, atol=5e-5 / ratio)
+        shrunk = ratio * limits.coefficients
+        np.testing.assert_allclose(result / shrunk, 1.0, rtol=0, atol=5e-5 / ratio)
 
 
 def test_weights_that_underflow_leave_the_row_alone():
@@ -145,7 +145,7 @@ def run_of(function, law, n_samples, row=ROW, **settings):
     return single_run(function.value, law, row, fit)
 
 
-def scatters_as_told(runs, covariance, truth):
+def assert_scatter(runs, covariance, truth):
     """Variances against χ², at a false-alarm rate of 1e-6 each, and means.
 
     The bounds are widened by 8 %, twice the error of the prediction.
@@ -172,8 +172,8 @@ def test_influences_are_those_of_the_normal_equations(first_row, ridge):
     np.testing.assert_allclose(fit.influences(slice(0, 1), bits)[0], truth, atol=1e-12)
     # E r Z under the weighted law, from M and the difference of the coefficients
     scores = M @ (with_intercept(limits) - with_intercept(fit))
-    known = fit.total[0] * np.linalg.solve(A, scores)
-    np.testing.assert_allclose(fit.mean_influence[0], known, atol=1e-12)
+    influence = fit.total[0] * np.linalg.solve(A, scores)
+    np.testing.assert_allclose(fit.mean_influence[0], influence, atol=1e-12)
 
 
 @pytest.mark.sampled(3)
@@ -181,12 +181,12 @@ def test_influences_are_those_of_the_normal_equations(first_row, ridge):
 @pytest.mark.parametrize("settings", [PLAIN, RIDGE_AND_ROW], ids=["plain", "ridge"])
 def test_predicted_deviations_are_those_of_runs(name, settings):
     law, function = fixture.law(0.7), fixture.FUNCTIONS[name]
-    told = run_of(function, law, 1000, **settings)
+    run = run_of(function, law, 1000, **settings)
     runs = plain_runs(law, function.value, ROW, 1000, 400, **settings)
-    scatters_as_told(runs, told.covariance[0], with_intercept(told))
-    correlations, deviations = np.corrcoef(runs.T), np.sqrt(np.diag(told.covariance[0]))
-    known = told.covariance[0] / np.outer(deviations, deviations)
-    np.testing.assert_allclose(correlations, known, rtol=0, atol=0.25)
+    assert_scatter(runs, run.covariance[0], with_intercept(run))
+    correlations, deviations = np.corrcoef(runs.T), np.sqrt(np.diag(run.covariance[0]))
+    predicted = run.covariance[0] / np.outer(deviations, deviations)
+    np.testing.assert_allclose(correlations, predicted, rtol=0, atol=0.25)
 
 
 DATA = np.random.default_rng(1).normal(size=(300, 3))
@@ -209,7 +209,7 @@ def test_explanations_tell_how_runs_of_every_law_scatter(law):
     settings = {"ridge": lime.ridge, "first_row": lime.first_row}
     runs = plain_runs(law, f.value, row, 400, 300, **settings)[:, 1:]
     noise = lime.noise()[0]
-    scatters_as_told(runs, np.diag(noise**2), lime.expected()[0])
+    assert_scatter(runs, np.diag(noise**2), lime.expected()[0])
     assert np.mean(noise / runs.std(axis=0, ddof=1)) == pytest.approx(1.0, abs=0.13)
     # needed samples give the error asked for
     lime = po.lime.limits(f, row, law, n_samples=2000)
@@ -266,5 +266,5 @@ def test_chances_of_rankings_in_closed_form():
     # without scatter all is certain, in whatever order, and other columns are found
     limits = np.array([[3.0, -2.0, 1.0]] * 3)
     runs = [[3.0, -2.0, 1.0], [2.0, 3.0, 1.0], [3.0, 0.5, 1.0]]
-    told = chance(runs, np.zeros((3, 3)), limits, top=2)
-    assert told.tolist() == [1.0, 1.0, 0.0]
+    chances = chance(runs, np.zeros((3, 3)), limits, top=2)
+    assert chances.tolist() == [1.0, 1.0, 0.0]

@@ -46,8 +46,8 @@ def test_means_scales_and_widths_are_those_of_the_table(rng):
     # units of columns do not matter where distances are standardised
     factors = np.array([1.0, 1e4, 1e-3, 1.0])
     scaled = gaussian_theory.gains(GaussianLaw.from_data(X * factors), X[:5] * factors)
-    own = gaussian_theory.gains(law, X[:5])
-    np.testing.assert_allclose(scaled.gain, own.gain * factors, rtol=1e-9)
+    unscaled = gaussian_theory.gains(law, X[:5])
+    np.testing.assert_allclose(scaled.gain, unscaled.gain * factors, rtol=1e-9)
 
 
 def test_bins_end_where_the_normal_law_does_or_where_it_is_said(rng):
@@ -163,25 +163,25 @@ BINS = fixture.law(NU, [SHARES] * 3)
 def test_means_of_weights_have_the_closed_form_of_appendix_a():
     """e_b = ν/√(ν²+s²) exp(−(ξ−μ)²/(2(ν²+s²))) [Φ((q_b−m̃)/s̃)−Φ(...)]/[Φ(r)−Φ(l)]."""
     total = NU**2 + SDS**2
-    for own, x in enumerate(ROW[0]):
+    for row_bin, x in enumerate(ROW[0]):
         mm, ss = (NU**2 * MEANS + SDS**2 * x) / total, NU * SDS / np.sqrt(total)
         inside = ndtr((EDGES[1:] - mm) / ss) - ndtr((EDGES[:-1] - mm) / ss)
         whole = ndtr((EDGES[1:] - MEANS) / SDS) - ndtr((EDGES[:-1] - MEANS) / SDS)
-        near = NU / np.sqrt(total) * np.exp(-0.5 * (x - MEANS) ** 2 / total)
-        e = SHARES * near * inside / whole
+        density = NU / np.sqrt(total) * np.exp(-0.5 * (x - MEANS) ** 2 / total)
+        e = SHARES * density * inside / whole
         tilt = SmoothLaw.of(BINS).columns[0].tilt(np.array([x]), np.array([NU]))
         assert np.exp(tilt.log_weight[0]) == pytest.approx(e.sum(), rel=1e-13)
-        assert tilt.alpha[0] == pytest.approx(e[own] / e.sum(), rel=1e-12)
+        assert tilt.alpha[0] == pytest.approx(e[row_bin] / e.sum(), rel=1e-12)
         assert tilt.alpha[0] + tilt.complement[0] == pytest.approx(1.0, rel=1e-14)
 
 
 def test_a_number_that_is_missing_on_one_side_is_as_far_as_one():
     x = np.array([0.0, 1.0, 2.0, 5.0, np.nan])  # one in five is missing
     law = SmoothLaw.of(TabularLaw.from_data(x[:, None], n_bins=2), kernel_width=NU)
-    own, far = law.columns[0], np.exp(-0.5 / NU**2)
-    around = own.tilt(np.array([np.nan]), np.array([NU]))
+    column, far = law.columns[0], np.exp(-0.5 / NU**2)
+    around = column.tilt(np.array([np.nan]), np.array([NU]))
     assert np.exp(around.log_weight[0]) == pytest.approx(0.2 + 0.8 * far)
-    around = own.tilt(np.array([0.3]), np.array([NU]))
-    share = around.outside[own.bin_index(np.array([np.nan]))[0], 0]
+    around = column.tilt(np.array([0.3]), np.array([NU]))
+    share = around.outside[column.bin_index(np.array([np.nan]))[0], 0]
     weight = share * around.complement[0] * np.exp(around.log_weight[0])
     assert weight == pytest.approx(0.2 * far, rel=1e-12)

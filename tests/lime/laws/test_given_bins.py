@@ -59,8 +59,8 @@ def assert_same(one, other):
         np.testing.assert_array_equal(a.pieces.sd[some], b.pieces.sd[some])
         np.testing.assert_array_equal(a.shares, b.shares)
         np.testing.assert_array_equal(a.edges, b.edges)
-        own = (a.bins, a.missing, a.coded)
-        assert own == (b.bins, b.missing, b.coded)
+        kinds = (a.bins, a.missing, a.coded)
+        assert kinds == (b.bins, b.missing, b.coded)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_a_part_is_given_and_the_rest_is_of_data():
     )
     age = X["age"][X["age"] <= 70]
     rows = [age[age <= 30], age[(age > 30) & (age <= 50)], age[age > 50]]
-    own, colour, _ = law.columns
-    np.testing.assert_array_equal(own.pieces.mean, [part.mean() for part in rows])
+    age_bins, colour, _ = law.columns
+    np.testing.assert_array_equal(age_bins.pieces.mean, [part.mean() for part in rows])
     sds = [part.std(ddof=0) for part in rows]
-    np.testing.assert_allclose(own.pieces.sd, sds, rtol=1e-14)
-    np.testing.assert_array_equal(own.pieces.low, [18.0, 30.0, 50.0])
-    np.testing.assert_array_equal(own.pieces.high, [30.0, 50.0, 70.0])
-    np.testing.assert_array_equal(own.shares, [0.1, 0.2, 0.7])
+    np.testing.assert_allclose(age_bins.pieces.sd, sds, rtol=1e-14)
+    np.testing.assert_array_equal(age_bins.pieces.low, [18.0, 30.0, 50.0])
+    np.testing.assert_array_equal(age_bins.pieces.high, [30.0, 50.0, 70.0])
+    np.testing.assert_array_equal(age_bins.shares, [0.1, 0.2, 0.7])
     assert colour.bins[:3] == ("= blue", "= grey", "= red")
     np.testing.assert_array_equal(colour.shares, [0.5, 0.25, 0.25, 0.0])
     rest = [
@@ -143,13 +143,13 @@ def test_categories_are_of_data_or_numbers():
             [counts["blue"] / both, 0, counts["red"] / both],
         ),
     ):
-        (own,) = of_bins(data=X[["colour"]], **settings).columns
-        np.testing.assert_allclose(own.shares, [*expected, 0.0], rtol=1e-13)
-    (own,) = of_bins(
+        (column,) = of_bins(data=X[["colour"]], **settings).columns
+        np.testing.assert_allclose(column.shares, [*expected, 0.0], rtol=1e-13)
+    (column,) = of_bins(
         categories={"colour": [5, 1, 2]}, probabilities={"colour": [0.5, 0.2, 0.3]}
     ).columns
-    assert own.bins == ("= 1", "= 2", "= 5")
-    np.testing.assert_array_equal(own.shares, [0.2, 0.3, 0.5])
+    assert column.bins == ("= 1", "= 2", "= 5")
+    np.testing.assert_array_equal(column.shares, [0.2, 0.3, 0.5])
 
 
 GIVEN = {
@@ -202,7 +202,7 @@ def test_a_law_of_the_package_with_these_statistics_is_the_same():
         "feature_values": [[0, 1], [0, 1]],
         "feature_frequencies": GIVEN["probabilities"],
     }
-    statistics = {name: dict(enumerate(own)) for name, own in statistics.items()}
+    statistics = {name: dict(enumerate(part)) for name, part in statistics.items()}
     explainer = lime.LimeTabularExplainer(
         np.zeros((2, 2)), training_data_stats=statistics, mode="regression"
     )
@@ -247,11 +247,11 @@ def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
 def test_a_missing_number_has_the_last_probability_and_they_may_miss_one_by_rounding():
     shares = [[0.3, 0.5, 0.2]]
     law = of_bins([[0.0]], means=[[-1, 1]], deviations=[[1, 1]], probabilities=shares)
-    (own,) = law.columns
-    assert own.bins == ("≤ 0", "> 0", "missing")
-    np.testing.assert_array_equal(own.shares, shares[0])
+    (column,) = law.columns
+    assert column.bins == ("≤ 0", "> 0", "missing")
+    np.testing.assert_array_equal(column.shares, shares[0])
     np.testing.assert_array_equal(
-        own.bin_index(np.array([np.nan, -1.0, 3.0])), [2, 0, 1]
+        column.bin_index(np.array([np.nan, -1.0, 3.0])), [2, 0, 1]
     )
     tenth = {"a": np.full(10, 0.1)}
     assert float(np.cumsum(tenth["a"])[-1]) != 1.0
@@ -264,9 +264,9 @@ def test_bins_without_ends_are_as_wide_as_their_law():
     """Else each value of an end bin would be at its edge."""
     moments = {"a": [2.0, 0.5, 3.0]}
     law = of_bins({"a": [0.0, 1.0]}, means=moments, deviations=moments)
-    (own,) = law.columns
-    assert bin_widths(own, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
-    distance, edge, _ = nearest_edges(own, np.array([7.0]))[:, 0]
+    (column,) = law.columns
+    assert bin_widths(column, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
+    distance, edge, _ = nearest_edges(column, np.array([7.0]))[:, 0]
     assert (distance, edge) == (2.0, 1.0)
     assert law.notes(np.array([[-1e9], [1e9]])) == ()
 
@@ -290,8 +290,8 @@ def test_one_bin_has_no_coefficient_and_an_empty_one_without_an_end_is_finite():
 
 def test_gaussian_laws_of_data_have_its_means_and_scales():
     X = np.random.default_rng(0).normal(size=(200, 2))
-    own = GaussianLaw.of(X.mean(axis=0), X.std(axis=0), unit=X.std(axis=0))
-    for one, other in zip(GaussianLaw.from_data(X).columns, own.columns, strict=True):
+    given = GaussianLaw.of(X.mean(axis=0), X.std(axis=0), unit=X.std(axis=0))
+    for one, other in zip(GaussianLaw.from_data(X).columns, given.columns, strict=True):
         np.testing.assert_allclose(one.edges, other.edges, rtol=1e-13, atol=1e-14)
     for wrong, message in (
         ({"scale": [1.0, 2.0, 3.0]}, "scale: expected one number or 2"),

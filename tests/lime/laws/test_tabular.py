@@ -95,8 +95,8 @@ def test_bins_and_shares_of_continuous_columns(X):
         np.testing.assert_array_equal(column.edges, np.percentile(values, [25, 50, 75]))
     values, rule = np.repeat([1.0, 2.0, 3.0], [60, 30, 10]), [[1.5, 2.5]]
     for weights, shares in (("frequency", [0.6, 0.3, 0.1]), ("uniform", [1 / 3] * 3)):
-        own = column_of(values, n_bins=rule, weights=weights)
-        np.testing.assert_allclose(own.shares, shares)
+        column = column_of(values, n_bins=rule, weights=weights)
+        np.testing.assert_allclose(column.shares, shares)
     law = TabularLaw.from_data(X, n_bins=[2, 10, [-0.5, 0.5]])
     assert [len(column.bins) for column in law.columns] == [2, 10, 3]
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -110,25 +110,25 @@ def test_categories_are_bins_by_schema_or_by_position():
         {"age": [30.0, 40.0, 50.0, 60.0], "colour": ["red", "blue", "red", "red"]}
     )
     schema = po.functions.TableSchema.of(table)
-    own = TabularLaw.from_data(table, schema).columns[1]
-    assert own.bins[:2] == ("= blue", "= red")
-    np.testing.assert_array_equal(own.shares[:2], [0.25, 0.75])
+    column = TabularLaw.from_data(table, schema).columns[1]
+    assert column.bins[:2] == ("= blue", "= red")
+    np.testing.assert_array_equal(column.shares[:2], [0.25, 0.75])
     points, _ = schema.encode(table)
-    np.testing.assert_array_equal(own.bin_index(points[:, 1]), [1, 0, 1, 1])
+    np.testing.assert_array_equal(column.bin_index(points[:, 1]), [1, 0, 1, 1])
     codes = [[1.0, 5.0], [2.0, 9.0], [3.0, 9.0]]
-    own = TabularLaw.from_data(codes, categorical=[1]).columns[1]
-    np.testing.assert_array_equal(own.bin_index(np.array([9.0, 5.0])), [1, 0])
-    np.testing.assert_allclose(own.shares, [1 / 3, 2 / 3])
+    column = TabularLaw.from_data(codes, categorical=[1]).columns[1]
+    np.testing.assert_array_equal(column.bin_index(np.array([9.0, 5.0])), [1, 0])
+    np.testing.assert_allclose(column.shares, [1 / 3, 2 / 3])
 
 
 @given(st.data())
 def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
     values = st.sampled_from([-1.5, 0.0, 0.1, 0.3, 2.0, 1e6, np.nan])
     column = np.array(data.draw(st.lists(values, min_size=1, max_size=20)))
-    own = column_of(column, n_bins=data.draw(st.integers(2, 6)))
-    indices, pieces = own.bin_index(column), own.pieces
+    bins = column_of(column, n_bins=data.draw(st.integers(2, 6)))
+    indices, pieces = bins.bin_index(column), bins.pieces
     counts = np.bincount(indices, minlength=len(pieces))
-    np.testing.assert_allclose(own.shares, counts / len(column))
+    np.testing.assert_allclose(bins.shares, counts / len(column))
     for x, b in zip(column, indices, strict=True):
         if pieces.single[b]:
             np.testing.assert_equal(pieces.mean[b], x)
@@ -179,8 +179,8 @@ def test_columns_in_another_order_are_put_right_by_name(kind, frame):
     _, labels = f.read(frame[["c", "a", "b"]])
     aligned = law.aligned(labels, 3)
     assert aligned.labels.features == ("c", "a", "b")
-    own = [tuple(column.bins) for column in law.columns]
-    assert [tuple(column.bins) for column in aligned.columns] == [own[2], *own[:2]]
+    words = [tuple(column.bins) for column in law.columns]
+    assert [tuple(column.bins) for column in aligned.columns] == [words[2], *words[:2]]
     points, labels = f.read(frame.to_numpy())  # arrays go by position
     assert law.aligned(labels, points.shape[1]) is law
 
@@ -194,11 +194,11 @@ def test_laws_go_by_the_names_of_columns(frame):
         po.lime.limits(f, frame[["a", "b"]], law)
     tree = DecisionTreeRegressor(max_depth=3, random_state=0)
     f = po.wrap(tree.fit(frame, frame["a"] * frame["b"]))
-    own, other = (
+    in_order, other = (
         po.explainers.ExactLime(law=one).explain(f, frame[:3]).attributions
         for one in (law, law.reordered(np.array([2, 0, 1])))
     )
-    np.testing.assert_allclose(other, own, rtol=1e-12)
+    np.testing.assert_allclose(other, in_order, rtol=1e-12)
 
 
 EVEN = np.linspace(0.0, 1.0, 401)[:, None]
@@ -208,7 +208,7 @@ TIES = pd.DataFrame(
 
 
 @pytest.mark.parametrize(
-    ("table", "rows", "settings", "said", "unsaid"),
+    ("table", "rows", "settings", "expected", "unexpected"),
     [
         (EVEN, [[0.3], [0.6001]], {}, (), "x0"),
         (
@@ -238,12 +238,12 @@ TIES = pd.DataFrame(
         ),
     ],
 )
-def test_notes_of_rows_and_columns(table, rows, settings, said, unsaid):
+def test_notes_of_rows_and_columns(table, rows, settings, expected, unexpected):
     notes = TabularLaw.from_data(table, **settings).notes(np.array(rows))
     text = "\n".join(notes)
-    assert all(note in text for note in said)
-    assert unsaid not in text
-    assert said or not notes
+    assert all(note in text for note in expected)
+    assert unexpected not in text
+    assert expected or not notes
 
 
 def test_notes_are_in_the_result(X):
@@ -268,10 +268,10 @@ def test_draws_have_the_bits_of_their_bins_and_weights_of_the_kernel(settings):
         for seed in (1, 1, 2)
     )
     for j, column in enumerate(law.columns):
-        own = column.bin_index(points[:, j])
+        row_bins = column.bin_index(points[:, j])
         for n in range(len(points)):
             bin_index = column.bin_index(first.samples[n, :, j])
-            np.testing.assert_array_equal(first.bits[n, :, j], bin_index == own[n])
+            np.testing.assert_array_equal(first.bits[n, :, j], bin_index == row_bins[n])
     expected = np.exp(-0.5 * (1.0 - first.bits).sum(axis=-1) / law.kernel_width**2)
     np.testing.assert_allclose(first.weights, expected, rtol=1e-12)
     # the package has the row itself first
@@ -318,8 +318,8 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
         assert other.shares.sum() == pytest.approx(1.0, rel=1e-14)
         some = ~one.pieces.single
         for name in ("mean", "low", "high"):
-            own, read = (getattr(column.pieces, name) for column in (one, other))
-            np.testing.assert_array_equal(own[some], read[bins][some])
+            computed, read = (getattr(column.pieces, name) for column in (one, other))
+            np.testing.assert_array_equal(computed[some], read[bins][some])
         sd = other.pieces.sd[bins] - 1e-11
         np.testing.assert_allclose(one.pieces.sd[some], sd[some], rtol=1e-9)
 
@@ -344,10 +344,10 @@ def test_the_package_draws_from_the_law(package):
     explainer.explain_instance(X[0], recorded, num_samples=20_000)
     samples = drawn[0][1:]  # but for the row itself
     for j, column in enumerate(law_of_package(explainer).columns):
-        own = column.bin_index(X[:1, j])[0]
-        share = column.shares[own]
+        row_bin = column.bin_index(X[:1, j])[0]
+        share = column.shares[row_bin]
         if not column.pieces.single.all() or column.coded:
-            bits = column.bin_index(samples[:, j]) == own
+            bits = column.bin_index(samples[:, j]) == row_bin
             spread = np.sqrt(share * (1 - share) / len(samples))
             assert abs(bits.mean() - share) <= 5 * spread
         means = column.pieces.mean.copy()

@@ -182,8 +182,8 @@ def test_pieces_are_the_function_between_their_nodes():
 
     (piece,) = adaptive(f, 0.25)
     u = np.linspace(0.25, 1.0, 41)
-    found = np.column_stack([piece.value(u, j) for j in range(2)])
-    np.testing.assert_allclose(found, f(u, 1.0 - u)[0], rtol=1e-11)
+    interpolated = np.column_stack([piece.value(u, j) for j in range(2)])
+    np.testing.assert_allclose(interpolated, f(u, 1.0 - u)[0], rtol=1e-11)
     assert piece.resolved
 
 
@@ -207,24 +207,24 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     X = rng.uniform(-1.0, 1.0, (300, 5))
     y = X[:, 0] * X[:, 1] + X[:, 2] * np.sin(3.0 * X[:, 3]) * X[:, 4]
     model = RandomForestRegressor(12, max_depth=6, random_state=0).fit(X, y)
-    own = law.from_data(X, kernel_width=width)
+    law_of_rows = law.from_data(X, kernel_width=width)
     some = X[: 4 if law is TabularLaw else 2]
-    subject = po.lime.limits(model, some, own, data=X).subject
+    subject = po.lime.limits(model, some, law_of_rows, data=X).subject
     exact, points = subject.exact, subject.points
-    found = signs_around(exact, points)
-    roots, turned = found.roots, found.turned
+    around = signs_around(exact, points)
+    roots, turned = around.roots, around.turned
     n_roots = 0
     for n, point in enumerate(points):
         for j, result in enumerate(sign_changes(RowLimits(exact, point)).columns):
-            own = result.crossings
-            near = own[np.argsort(np.abs(np.log(own / width)))][:1]
-            if len(near) == 0 or near[0] < width / 8.0:
+            crossings = result.crossings
+            nearest = crossings[np.argsort(np.abs(np.log(crossings / width)))][:1]
+            if len(nearest) == 0 or nearest[0] < width / 8.0:
                 assert np.isnan(roots[n, j])
                 continue
             n_roots += 1
-            assert roots[n, j] == pytest.approx(near[0], rel=1e-6)
-            sign = result.signs[np.searchsorted(own, width)]
+            assert roots[n, j] == pytest.approx(nearest[0], rel=1e-6)
+            sign = result.signs[np.searchsorted(crossings, width)]
             assert turned[n, j] == (sign != result.signs[-1])
     assert n_roots > 3
     at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
-    np.testing.assert_allclose(found.wide, at_once, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(around.wide, at_once, rtol=0, atol=1e-14)

@@ -163,13 +163,13 @@ def test_shared_means_variances_and_deviations_are_those_of_each_row(lime):
     assert variances == pytest.approx(lime.runs.variance, rel=5.0 * np.sqrt(2.0 / 4096))
     fit = expected(lime.limits, lime.values, 5000)
     args = subject.evaluate, subject.law, points, fit
-    shared, own = (
+    shared, alone = (
         single_run(*args, **more).standard_deviations
         for more in ({"common": common}, {})
     )
-    assert not np.array_equal(shared, own)
+    assert not np.array_equal(shared, alone)
     # each is known to 2 %, some of 20 to 3 %: five of the differences
-    assert shared == pytest.approx(own, rel=0.15)
+    assert shared == pytest.approx(alone, rel=0.15)
     # few samples count where the kernel is narrow
     assert common.enough(points, np.full(5, 10.0)).all()
     assert not common.enough(points, np.full(5, 0.3)).any()

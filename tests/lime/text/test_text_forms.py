@@ -165,9 +165,9 @@ def sign_at(roots, width):
 
 def test_published_coefficients_of_a_product_and_a_sign_between_them():
     widths = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35]
-    known = [0.924, 0.826, 0.749, 0.690, 0.646, 0.590]
+    published = [0.924, 0.826, 0.749, 0.690, 0.646, 0.590]
     path = bandwidth_path(WordLimits(product_less(0.0)), widths).coefficients[:, 0]
-    np.testing.assert_allclose(path, known, rtol=0, atol=6e-4)
+    np.testing.assert_allclose(path, published, rtol=0, atol=6e-4)
     assert at(product_less(0.0), np.inf)[0, 1] == pytest.approx(0.497, abs=6e-4)
     roots = bandwidth_path(WordLimits(product_less(0.7))).sign_changes[0]
     assert roots.widths == pytest.approx([0.1906], abs=5e-4)
@@ -202,13 +202,13 @@ def test_signs_between_roots_are_those_on_a_fine_grid(d):
 def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     f = Enumerated(np.random.default_rng(0).normal(size=2**7))
     means = f.mean_by_size()
-    known = 2 * means[6] - means[5] - f.value(~np.eye(7, dtype=bool))
+    expected = 2 * means[6] - means[5] - f.value(~np.eye(7, dtype=bool))
     zero = at(f, 1e-100)[0]
-    np.testing.assert_allclose(zero[1:], known, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(zero[1:], expected, rtol=0, atol=1e-13)
     assert zero[0] == pytest.approx(means[6] - 6 * (means[6] - means[5]))
     # random f, d = 7, ν = .01: five digits
     path = bandwidth_path(WordLimits(f), [0.01, 0.3]).coefficients[0]
-    np.testing.assert_allclose(path, known, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(path, expected, rtol=0, atol=1e-5)
     small = at(tree(4), 1e-100)[0]
     np.testing.assert_allclose(small, [0.0, *[1 / 3] * 4], rtol=0, atol=1e-14)
     # tiny bandwidths erase interactions
@@ -251,15 +251,15 @@ def some_conjunctions(d):
 def test_tabled_limits_are_those_of_all_sizes(d):
     f = some_conjunctions(d)
     tabled = TabledMeans(f)
-    result, known = (WordRegression(g).at(BETWEEN) for g in (tabled, f))
-    own = result.coefficients, known.coefficients
-    np.testing.assert_allclose(*own, rtol=0, atol=1e-14 * d)
-    np.testing.assert_array_equal(result.intercept, known.intercept)
+    result, direct = (WordRegression(g).at(BETWEEN) for g in (tabled, f))
+    pairs = result.coefficients, direct.coefficients
+    np.testing.assert_allclose(*pairs, rtol=0, atol=1e-14 * d)
+    np.testing.assert_array_equal(result.intercept, direct.intercept)
     # weights of no bandwidth have means of their own
     weights = np.random.default_rng(1).random((5, d + 1))
     weights[2] = TextLaw(0.25).shares(d)
-    own = tabled.first_moments(weights), f.first_moments(weights)
-    np.testing.assert_allclose(*own, rtol=0, atol=1e-12)
+    pairs = tabled.first_moments(weights), f.first_moments(weights)
+    np.testing.assert_allclose(*pairs, rtol=0, atol=1e-12)
 
 
 def test_so_many_bandwidths_cost_some_dozens_of_means_and_paths_two_calls():

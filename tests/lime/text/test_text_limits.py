@@ -51,10 +51,10 @@ def by_brute_force(f, text, bandwidth):
     d = document.n_words
     bits = all_sets(d)
     bits = bits[bits.sum(axis=1) < d]
-    kept = bits.sum(axis=1)
-    weights = np.exp(-((1 - np.sqrt(kept / d)) ** 2) / (2 * bandwidth**2))
+    sizes = bits.sum(axis=1)
+    weights = np.exp(-((1 - np.sqrt(sizes / d)) ** 2) / (2 * bandwidth**2))
     values = np.asarray(f([document.without(row) for row in bits]), float)
-    return least_squares(bits, weights / np.bincount(kept)[kept], values)
+    return least_squares(bits, weights / np.bincount(sizes)[sizes], values)
 
 
 def fitted(vectoriser, model):
@@ -147,9 +147,9 @@ def test_what_was_read_wrong_is_not_believed(tree):
     read = checked_subsets(f, document)
     assert isinstance(read, Reason)
     assert "differs from its answer by" in read.reason
-    found = text_limits(f, TEXTS[:1])
-    assert found.sources == ("exact (all 64 sets of words)",)
-    assert found.reasons[0] == read.reason
+    limit = text_limits(f, TEXTS[:1])
+    assert limit.sources == ("exact (all 64 sets of words)",)
+    assert limit.reasons[0] == read.reason
     # compared are the whole, nothing, and words left out
     bits = compared_sets(40)
     assert bits[0].all()
@@ -165,9 +165,9 @@ def test_what_was_read_wrong_is_not_believed_in_any_unit(unit, offset):
 
     f = po.wrap(model, data=["good food, not bad"])
     document = f.text_schema.documents[0]
-    place = document.words.index("good")
+    index = document.words.index("good")
     for by in (1.0, -1.0, 1.001, 0.0):
-        claimed = Claimed([offset + unit, by * unit], [[], [place]])
+        claimed = Claimed([offset + unit, by * unit], [[], [index]])
         object.__setattr__(f, "structure", claimed)
         assert isinstance(checked_subsets(f, document), Reason) == (by != 1.0)
 
@@ -260,11 +260,11 @@ def test_documents_are_looked_at_in_one_call_and_compared_at_once():
     model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
     model.fit(texts, np.arange(40.0) % 7)
     f = po.wrap(model, data=texts)
-    asked, sizes = model.predict, []
+    predict, sizes = model.predict, []
 
     def counted(given):
         sizes.append(len(given))
-        return asked(given)
+        return predict(given)
 
     object.__setattr__(f.readout, "method", counted)
     result = text_limits(f, texts)
@@ -353,15 +353,15 @@ def test_what_has_no_error_and_what_moves_the_intercept_alone():
     ("d", "n"), [(17, 5000), (29, 5000), (300, 1000), (5000, 2000)]
 )
 def test_a_plan_asks_for_what_it_says(d, n):
-    plan, asked = SizePlan.of(d, TextLaw(), n), []
+    plan, counts = SizePlan.of(d, TextLaw(), n), []
 
     def f(bits):
-        asked.append(len(bits))
+        counts.append(len(bits))
         return np.zeros(len(bits))
 
     if d < 1000:
         estimate_words(f, plan, 0)
-        assert sum(asked) == plan.evaluations
+        assert sum(counts) == plan.evaluations
     assert n <= plan.evaluations < n + 20
     assert plan.full[0]
     assert plan.full[-1] == (d <= n / 10)
@@ -410,8 +410,8 @@ def test_sign_that_the_bandwidth_turns(plain):
     (item,) = of(f, text, 0.2).of(rule)
     assert item.column == 0
     roots = [0.2 * 2.0**item.number, 0.2 * 2.0**-item.number]
-    near = [abs(limits_of(f, text, nu).coefficients[0][0]) for nu in roots]
-    assert min(near) < 1e-4  # of 0.3 on both sides
+    sizes = [abs(limits_of(f, text, nu).coefficients[0][0]) for nu in roots]
+    assert min(sizes) < 1e-4  # of 0.3 on both sides
     assert quiet(plain, rule).number is not None
 
 
@@ -426,17 +426,20 @@ def test_tiny_bandwidths_leave_one_out_and_few_samples_count(plain):
     share = quiet(plain, "weight collapse: samples").number * 140.0 / 5000
     assert share == pytest.approx(0.646, abs=0.02)
     # where no weight is left it is told without a warning
-    (told,) = of(food, TREE, 1e-3).of("weight collapse: ridge")
-    assert told.number == 0.0
-    assert "the ridge of 1 retains 0.0 % of the coefficient of" in told.sentence
-    assert quiet(plain, told.rule).sentence.startswith("no finding")
+    (ridge,) = of(food, TREE, 1e-3).of("weight collapse: ridge")
+    assert ridge.number == 0.0
+    assert "the ridge of 1 retains 0.0 % of the coefficient of" in ridge.sentence
+    assert quiet(plain, ridge.rule).sentence.startswith("no finding")
     # P / (P + λ / N) of the eigenvalue apart from (1, ..., 1), which 12 of 13 have, and
     # of that along it; 5000 samples hardly pull the fit
     for nu in (0.02, 0.05):
         bits, diagnosis = TextLaw(nu).bits(13), of(food, TREE, nu)
-        (item,) = diagnosis.of(told.rule) or [quiet(diagnosis, told.rule)]
+        (item,) = diagnosis.of(ridge.rule) or [quiet(diagnosis, ridge.rule)]
         rest = np.exp(-bits.log_weight[0]) / 4999
-        low, high = (own[0] / (own[0] + rest) for own in (bits.apart, bits.along))
+        low, high = (
+            eigenvalue[0] / (eigenvalue[0] + rest)
+            for eigenvalue in (bits.apart, bits.along)
+        )
         assert item.number == pytest.approx((12 * low + high) / 13, rel=2e-2)
 
 
@@ -519,9 +522,9 @@ def test_estimates_several_documents_and_long_ones():
     long = text_limits(food, texts, n_samples=600)
     result = long.diagnose()
     assert result.shape == (2, 20)
-    told = (*result.reported, *result.quiet)
-    assert {item.row for item in told if item.row is not None} <= {0, 1}
-    of_both = [item.sentence for item in told if item.row is None]
+    items = (*result.reported, *result.quiet)
+    assert {item.row for item in items if item.row is not None} <= {0, 1}
+    of_both = [item.sentence for item in items if item.row is None]
     assert all(words.endswith("this holds for 2 of 2 documents") for words in of_both)
     assert "diagnosis" in type(result).__name__.lower()
     assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}

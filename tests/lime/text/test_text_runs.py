@@ -111,9 +111,9 @@ def test_published_numbers_of_the_package():
         (0.25, 50, 1, 0.382, 0.002),
     ):
         assert mean(tree(29), TextLaw(nu), n)[index] == pytest.approx(full, abs=atol)
-    known = [0.0112, 0.0134, 0.0089, 0.0089, 0.0091]
+    published = [0.0112, 0.0134, 0.0089, 0.0089, 0.0091]
     result = deviations(run_of(tree(29)))[:5]
-    np.testing.assert_allclose(result, known, rtol=0, atol=6e-5)
+    np.testing.assert_allclose(result, published, rtol=0, atol=6e-5)
 
 
 CASES = {  # n, ridge, the document itself among the samples, ν, runs
@@ -137,8 +137,8 @@ def test_means_and_deviations_of_runs_of_few_samples(case):
     assert (np.abs(result.mean(axis=0) - full) < allowed).all()
     # a deviation is known to 1 / √(2 R) or somewhat more: 4.5 of these and 6 % of what
     # is left over; a false alarm in 1 of 1000 tests
-    told = deviations(run_of(tree(20), *settings))
-    assert np.abs(told / scatter - 1.0).max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
+    predicted = deviations(run_of(tree(20), *settings))
+    assert np.abs(predicted / scatter - 1.0).max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
@@ -170,21 +170,21 @@ class Hidden:
 
 
 def test_draws_tell_what_sums_say():
-    known = deviations(run_of(tree(14), n=500))
+    exact = deviations(run_of(tree(14), n=500))
     bits, _ = LAW.draw(14, 20_000, np.random.default_rng(1))
     # 20,000 draws tell deviations to 1 %: 6 % is beyond any false alarm
     for how in ({"n_draws": 20_000}, {"draws": (bits, tree(14).value(bits))}):
         drawn = run_of(Hidden(tree(14)), n=500, **how)
-        np.testing.assert_allclose(deviations(drawn), known, rtol=0.06)
+        np.testing.assert_allclose(deviations(drawn), exact, rtol=0.06)
 
 
 def test_every_set_once_tells_the_sums_exactly():
     # of the sizes 0 and d there is one set each, and these count too
     every = (np.arange(2**6)[:, None] >> np.arange(6)) % 2 == 1
     f = Conjunctions.of([1.0, 0.5], [[0, 1, 2, 3, 4, 5], [2]], [[], []], 6)
-    known = run_of(f, n=500)
+    exact = run_of(f, n=500)
     drawn = run_of(f, n=500, draws=(every, f.value(every)))
-    np.testing.assert_allclose(deviations(drawn), deviations(known), rtol=1e-9)
+    np.testing.assert_allclose(deviations(drawn), deviations(exact), rtol=1e-9)
 
 
 def test_samples_for_a_precision_rankings_and_what_does_not_scatter():
@@ -245,8 +245,8 @@ def test_as_few_samples_as_words():
     assert np.abs(result.z).max() < 4.8
     assert np.sqrt((result.z**2).mean()) < 1.8
     # deviations of 200 runs are known to 5 %
-    told = deviations(run_of(IN_PLACE, n=50))
-    np.testing.assert_allclose(told, result.runs.std(axis=0, ddof=1), rtol=0.25)
+    predicted = deviations(run_of(IN_PLACE, n=50))
+    np.testing.assert_allclose(predicted, result.runs.std(axis=0, ddof=1), rtol=0.25)
 
 
 def test_models_that_are_read_and_models_by_all_their_texts():
