@@ -72,14 +72,10 @@ class ContributionRule:
             targets = self._given(self.kind, points, labels)
         elif self.kind == "shapley":
             targets = self.shapley(points, labels, read_rng(self.rng))
-        elif self.kind == "slopes":
-            base = self._base(self.reference.points)
-            targets = self._stepped(points, labels, base)
         else:
-            raise InvalidInput(
-                "contributions: expected 'shapley', 'slopes' or a table, got "
-                f"{self.kind!r}"
-            )
+            rows, names = self.reference.points, self.reference.labels.of_columns()
+            base = float(self.function.value_at(rows, names).mean())
+            targets = self._stepped(points, labels, base)
         estimate = replace(targets.estimate, quantity=self.function.quantity)
         return replace(targets, estimate=estimate)
 
@@ -265,10 +261,6 @@ class ContributionRule:
     def base_error(self) -> float:
         """The standard error of the base, if the background is a sample."""
         return self.background.error_of_mean(self.of_background)
-
-    def _base(self, background: Points) -> float:
-        names = self.reference.labels.of_columns()
-        return float(self.function.value_at(background, names).mean())
 
     @cached_property
     def checked(self) -> CheckedStructure:

@@ -14,7 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_option, read_rng
+from propopt.base.checks import read_rng
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
@@ -25,7 +25,7 @@ from propopt.explaining.out_of_sample import (
     joint_proof,
     stacked_measures,
 )
-from propopt.explaining.problem import CheckedSettings, ExplanationProblem, KindChoice
+from propopt.explaining.problem import CheckedSettings, ExplanationProblem
 from propopt.explaining.targets import LawChoice, Targets
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
@@ -35,8 +35,7 @@ from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.explaining import explain_documents
 from propopt.lime.text.sampled_words import TextSubject
 from propopt.lime.text.word_limits import TextLaw, check_documents, enumerated_words
-from propopt.losses import Completeness, GradientMatching, Program, SharedRobustness
-from propopt.losses.algebra import _RecastLoss
+from propopt.losses import Completeness, Program, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.linear_algebra import Components
@@ -161,13 +160,7 @@ class DocumentsProblem(ExplanationProblem):
         method = self.settings.contributions
         if not isinstance(method, str):
             return self._given(method)
-        made = {"shapley": self._shapley, "slopes": self._effects}.get(method)
-        if made is None:
-            raise InvalidInput(
-                "contributions: expected 'shapley', 'slopes' or a table, got "
-                f"{method!r}"
-            )
-        return made()
+        return self._shapley() if method == "shapley" else self._effects()
 
     def _effects(self) -> Estimate:
         """Effects f(x) − f(x without the word), which need not add up."""
@@ -313,7 +306,6 @@ class FittedDocuments(FittedReference):
                 f"X: got documents, and {function!r} is a function of tables; write "
                 "propopt.wrap(model, data=documents)"
             )
-        read_option(settings.kind or "slopes", KindChoice, "kind")
         problem = DocumentsProblem.of(settings, function, X, progress)
         _, rule = problem.weight  # raises for graphs before anything is computed
         best = problem.nearest(problem.targets(settings.law))
@@ -388,7 +380,6 @@ class FittedDocuments(FittedReference):
         self, schema: TextSchema, aim: Estimate, rows: Sequence[OutOfSampleRows]
     ) -> Program:
         """The program of new documents, over words shared with the fixed reference."""
-        faithfulness, pairs = self.reference.weights
         shape = aim.values.shape
         entries_of = [  # positions of the words of each document among all entries
             n * shape[1]
@@ -411,15 +402,12 @@ class FittedDocuments(FittedReference):
             shape,
             Components(np.arange(len(entries))),
         )
-        squared = GradientMatching(self.reference.attributions, name=pairs)
-        anchored = _RecastLoss(squared, pairs_map, root * np.concatenate(fixed))
-        losses = GradientMatching(aim, name=faithfulness), anchored
-        if all(row.axis is None for row in rows):
-            return Program(losses)
-        words = np.zeros(shape)
-        words.ravel()[entries] = 1.0
-        totals = np.array([row.total for row in rows])
-        return Program(losses, (Completeness(totals, words).bound(shape[1]),))
+        sums = None
+        if any(row.axis is not None for row in rows):
+            words = np.zeros(shape)
+            words.ravel()[entries] = 1.0
+            sums = Completeness(np.array([row.total for row in rows]), words)
+        return self.program_of(aim, pairs_map, root * np.concatenate(fixed), sums)
 
     def _answer_for(self, text: str) -> tuple[TextDocument, Targets, OutOfSampleRows]:
         """A new document, its targets, and its optimum given the nearest documents."""

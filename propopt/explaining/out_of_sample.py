@@ -49,9 +49,10 @@ from propopt.functions import Function
 from propopt.laws.data_law import row_keys
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _RecastLoss
+from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import RowMatches
 from propopt.losses.graphs.points import Distances
-from propopt.losses.maps import OverPoints
+from propopt.losses.maps import LinearMap, OverPoints
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
@@ -408,6 +409,22 @@ class FittedReference(ABC):
             seconds=time.perf_counter() - began,
             **{**targets.fields, **fields},
         )
+
+    def program_of(
+        self,
+        aim: Estimate,
+        pairs: LinearMap,  # from W to its roots of similarities with fixed rows
+        fixed: Array,  # what these would be if W equalled the fixed rows
+        sums: Completeness | None,
+    ) -> Program:
+        """The program of new rows: their targets, fixed neighbours and sums."""
+        faithfulness, robustness = self.reference.weights
+        squared = GradientMatching(self.reference.attributions, name=robustness)
+        anchored = _RecastLoss(squared, pairs, fixed)
+        losses = GradientMatching(aim, name=faithfulness), anchored
+        if sums is None:
+            return Program(losses)
+        return Program(losses, (sums.bound(aim.values.shape[1]),))
 
 
 def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certificate:
@@ -862,7 +879,6 @@ class FittedRows(FittedReference):
 
     def _program(self, rows: RowAnswers, labels: Labels) -> Program:
         """The program of new rows, given the fixed reference."""
-        faithfulness, pairs = self.reference.weights
         metric, targets = self.metric, rows.targets
         phi = targets.estimate.values
         in_metric = metric is not None and not metric.is_uniform
@@ -874,7 +890,6 @@ class FittedRows(FittedReference):
         roots = np.sqrt(2.0 * similarities)
         at = np.arange(len(row_of_pair)), row_of_pair
         pulled = OverPoints(sp.csr_array((roots, at), (len(row_of_pair), len(counts))))
-        squared = GradientMatching(self.reference.attributions, name=pairs)
         fixed, g = self._left[positions], rows.main_effects[row_of_pair]
         aim, none = replace(targets.estimate, labels=labels), np.zeros(phi.shape)
         total = np.zeros(len(counts)) if targets.base is None else targets.total
@@ -886,13 +901,11 @@ class FittedRows(FittedReference):
             blocks = None if blocks is None else metric.scaled(blocks - phi)
             aim = replace(aim, values=none, blocks=blocks)
             total = total - [math.fsum(row) for row in phi.tolist()]
-        anchored = _RecastLoss(squared, pulled, roots[:, None] * (fixed + g))
-        losses = GradientMatching(aim, name=faithfulness), anchored
-        if not axes.any():
-            return Program(losses)
-        shared = bool((axes == axes[0]).all())
-        adding_up = Completeness(total, axes[0] if shared else axes)
-        return Program(losses, (adding_up.bound(phi.shape[1]),))
+        sums = None
+        if axes.any():
+            shared = bool((axes == axes[0]).all())
+            sums = Completeness(total, axes[0] if shared else axes)
+        return self.program_of(aim, pulled, roots[:, None] * (fixed + g), sums)
 
     def _problem_data(self, rows: RowAnswers) -> dict[str, NDArray[Any]]:
         """The arrays of :mod:`propopt.proofs.problem_data` for a file."""

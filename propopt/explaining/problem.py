@@ -186,8 +186,12 @@ class CheckedSettings(Settings):
         sampling = settings.sampling
         values["sampling"] = replace(sampling, rng=read_seed(sampling.rng))
         read_option(settings.metric, MetricChoice, "metric")
+        if settings.kind is not None:
+            read_option(settings.kind, KindChoice, "kind")
         if isinstance(settings.offset, str):
             read_option(settings.offset, OffsetChoice, "offset")
+        if isinstance(settings.contributions, str):
+            read_option(settings.contributions, ContributionChoice, "contributions")
         return cls(**values)
 
     @property
@@ -222,9 +226,7 @@ class CheckedSettings(Settings):
     @property
     def parts(self) -> bool:
         """Whether attributions of a table are contributions, not slopes."""
-        if self.kind is None:
-            return True
-        return read_option(self.kind, KindChoice, "kind") == "contributions"
+        return self.kind in (None, "contributions")
 
     @property
     def reports_main_effects(self) -> bool:
@@ -274,7 +276,6 @@ class CheckedSettings(Settings):
             )
         if joint is not None:
             raise InvalidInput(f"{joint}: {ALONE}")
-        read_option(self.contributions, ContributionChoice, "contributions")
 
 
 ALONE: Final = (
@@ -484,7 +485,12 @@ class RowsProblem(ExplanationProblem):
                 f"{settings.law!r} is for slopes, and Shapley values have no law; "
                 "leave it out, or give contributions='slopes'"
             )
-        if settings.groups is not None and settings.reports_main_effects:
+        if settings.reports_main_effects and not settings.parts:
+            reasons["offset"] = (
+                "main effects are contributions, which cannot be subtracted from "
+                "slopes; give kind='contributions', or a table of slopes as offset"
+            )
+        elif settings.reports_main_effects and settings.groups is not None:
             reasons["offset"] = (
                 "'main_effects' reports shares of single columns, not of groups; "
                 "leave it out, as groups have main effects by default"
@@ -553,15 +559,7 @@ class RowsProblem(ExplanationProblem):
     @property
     def uses_main_effects(self) -> bool:
         """Whether differences of main effects between similar rows are not reduced."""
-        if not isinstance(self.settings.offset, str):
-            return False
-        if self.settings.reports_main_effects and not self.settings.parts:
-            raise InvalidInput(
-                "offset: main effects are contributions, which cannot be subtracted "
-                "from slopes; give kind='contributions', or a table of slopes as "
-                "offset"
-            )
-        return self.settings.parts
+        return isinstance(self.settings.offset, str) and self.settings.parts
 
     @cached_property
     def offset(self) -> Any:

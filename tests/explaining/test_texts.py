@@ -135,6 +135,8 @@ def test_what_has_no_meaning_for_documents_is_refused(model):
     for settings in (
         {"scale": None},
         {"metric": "effects"},
+        {"offset": None},
+        {"groups": {"both": ["good", "bad"]}},
         {"sample_weight": [1.0, 2.0]},
         {"sampling": po.Sampling(precision=0.1)},
         {"sampling": po.Sampling(max_evaluations=100)},

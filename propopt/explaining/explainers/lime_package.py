@@ -40,7 +40,7 @@ TEXT_WIDTH: Final = 25.0
 
 
 PackageFit: TypeAlias = tuple[Values, float, float]
-"""Coefficients (D,), with 0 for omitted columns, the intercept, and the local R²."""
+"""Coefficients (D,), the intercept, and the local R²."""
 
 
 def package_fit(
@@ -49,7 +49,6 @@ def package_fit(
     values_of: Callable[[Any], Values],
     n_columns: int,
     n_samples: int,
-    n_selected: int | None = None,
 ) -> PackageFit:
     """One run of an explainer of the package at a row, or a text of D words.
 
@@ -66,7 +65,7 @@ def package_fit(
         instance,
         predictions,
         labels=(1,),
-        num_features=n_columns if n_selected is None else n_selected,
+        num_features=n_columns,
         num_samples=n_samples,
     )
     coefficients = np.zeros(n_columns)
@@ -82,15 +81,14 @@ def package_run(
     n_samples: int,
     kernel_width: float,
     seed: int,
-    n_selected: int | None = None,
 ) -> PackageFit:
     """One run of ``LimeTextExplainer``."""
     explainer = require("lime.lime_text").LimeTextExplainer(
         kernel_width=kernel_width,
-        feature_selection="none" if n_selected is None else "auto",
+        feature_selection="none",
         random_state=seed,
     )
-    return package_fit(explainer, text, values_of, n_words, n_samples, n_selected)
+    return package_fit(explainer, text, values_of, n_words, n_samples)
 
 
 # ---- The baseline
