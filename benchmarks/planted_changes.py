@@ -82,13 +82,13 @@ def bundled(name: str) -> Table:
     """A table of scikit-learn."""
     loads = {"cancer": "breast_cancer"}
     if name == "digits":
-        found = datasets.load_digits()
-        X = found.data.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
-        return Table(pd.DataFrame(X).add_prefix("p"), (found.target % 2).astype(float))
+        result = datasets.load_digits()
+        X = result.data.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+        return Table(pd.DataFrame(X).add_prefix("p"), (result.target % 2).astype(float))
     short = name.partition(" ")[0]
     load = getattr(datasets, f"load_{loads.get(short, short)}")
-    found = load(as_frame=True)
-    X, y = found.data, found.target.to_numpy(dtype=float)
+    result = load(as_frame=True)
+    X, y = result.data, result.target.to_numpy(dtype=float)
     if name == "diabetes":
         return Table(X, y / 50.0)
     if name == "diabetes classes":
@@ -133,13 +133,13 @@ def changed(
         case "unit":
             X[column] *= 60.0
         case "label noise":
-            some = rng.choice(n, n // 10, replace=False)
-            y[some] = 1.0 - y[some] if table.is_classes else rng.permutation(y[some])
+            part = rng.choice(n, n // 10, replace=False)
+            y[part] = 1.0 - y[part] if table.is_classes else rng.permutation(y[part])
         case "dropped":
             X[column] = X[column].mean()
         case "duplicated":
-            some = rng.choice(n, n // 5, replace=False)
-            return table.rows(np.concatenate([np.arange(n), *[some] * 9]))
+            part = rng.choice(n, n // 5, replace=False)
+            return table.rows(np.concatenate([np.arange(n), *[part] * 9]))
         case "threshold":
             if table.score is None:
                 return None
@@ -160,8 +160,8 @@ def changed(
                 return None
         case "subgroup":
             first = X["b"] if "b" in X else X.iloc[:, 0]
-            own = (first >= np.quantile(first, 0.8)) & (rng.random(n) < 0.5)
-            y = np.where(own, (1.0 if table.is_classes else 2.0 * y.mean()) - y, y)
+            group = (first >= np.quantile(first, 0.8)) & (rng.random(n) < 0.5)
+            y = np.where(group, (1.0 if table.is_classes else 2.0 * y.mean()) - y, y)
     return Table(X, y)
 
 
@@ -212,29 +212,29 @@ def pairs(
             yield _found(name, kind, change, replace(bare, level=same.level))
 
 
-def _found(name: str, kind: str, change: str, found: po.results.Comparison) -> Found:
-    size = bool(found.size_flagged.any() or found.total_flagged)
-    flags = bool(found.distance_flagged.any()), size, found.base_flagged
+def _found(name: str, kind: str, change: str, result: po.results.Comparison) -> Found:
+    size = bool(result.size_flagged.any() or result.total_flagged)
+    flags = bool(result.distance_flagged.any()), size, result.base_flagged
     return Found(name, kind, change, *flags)
 
 
 def measured(n_pairs: int, n_planted: int, short: float = 1.0) -> list[Found]:
     """All pairs, the first few of some tables with planted changes."""
     kinds = [(name, kind) for name in TABLES for kind in LEARNERS]
-    found = []
+    result = []
     for number in range(n_pairs):
         seed, place = divmod(number, len(kinds))
         name, kind = kinds[place]
         planted = name in PLANTED_IN and seed < n_planted
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found += pairs(name, kind, seed, short, planted)
-    return found
+            result += pairs(name, kind, seed, short, planted)
+    return result
 
 
-def page_tables(found: list[Found]) -> list[str]:
+def page_tables(result: list[Found]) -> list[str]:
     """What the guide has: alarms without a change, then what is seen."""
-    none = [x for x in found if x.change == "none"]
+    none = [x for x in result if x.change == "none"]
     counts = [sum(getattr(x, by) for x in none) for by in FLAGS]
     lines = ["| without a change, flagged by | distance | size | base | any |"]
     lines += ["|---|---:|---:|---:|---:|"]
@@ -244,10 +244,10 @@ def page_tables(found: list[Found]) -> list[str]:
     for change in CHANGES:
         cells = []
         for name in PLANTED_IN:
-            own = [x for x in found if (x.table, x.change) == (name, change)]
-            cells.append(f"{sum(x.any for x in own)}/{len(own)}" if own else "")
-        own = [x for x in found if x.change == change]
-        cells.append(f"{sum(x.distance for x in own)}/{len(own)}")
+            group = [x for x in result if (x.table, x.change) == (name, change)]
+            cells.append(f"{sum(x.any for x in group)}/{len(group)}" if group else "")
+        group = [x for x in result if x.change == change]
+        cells.append(f"{sum(x.distance for x in group)}/{len(group)}")
         lines.append(f"| {change} | {' | '.join(cells)} |")
     return lines
 
@@ -262,11 +262,11 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=10)
     parser.add_argument("--short", type=float, default=1.0)
     options = parser.parse_args()
-    found = measured(options.pairs, options.planted, options.short)
-    for one in found:
+    result = measured(options.pairs, options.planted, options.short)
+    for one in result:
         if one.change == "none" and one.any:
             print(one)
-    print("\n".join(page_tables(found)))
+    print("\n".join(page_tables(result)))
 
 
 if __name__ == "__main__":

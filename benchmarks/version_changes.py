@@ -83,12 +83,12 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 }
 OF_CLASSES = ("logistic", "trees of classes")
 ROWS = {"linear": 2000, "logistic": 6000, "trees": 2000, "trees of classes": 6000}
-"""Of each table, unless others are asked for."""
+"""The number of rows of a table, by learner."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one comparison found; its first six fields tell it from others."""
+    """The outcome of one comparison; its first six fields identify it."""
 
     learner: str
     rows: int
@@ -180,15 +180,15 @@ class Study:
             )
             for level in sorted(levels)
         }
-        for level, found in null.items():
+        for level, result in null.items():
             if ("none", 0.0) in todo or level != "split_half_refits":
-                yield self._filled("none", 0.0, level, found)
+                yield self._filled("none", 0.0, level, result)
         for change, size in todo:
             if change != "none":
                 new = self.fitted(change, size, old)
-                found = po.compare(old, new, explained, **how)
-                known = replace(found, level=null["split_half_refits"].level)
-                yield self._filled(change, size, "split_half_refits", known)
+                result = po.compare(old, new, explained, **how)
+                levelled = replace(result, level=null["split_half_refits"].level)
+                yield self._filled(change, size, "split_half_refits", levelled)
 
     def groups(self, done: set[tuple[str, ...]]) -> Iterator[Outcome]:
         """Two groups of 100 rows under one model, alike and shifted."""
@@ -198,14 +198,14 @@ class Study:
             if self._blank(change, size, "permutations").key in done:
                 continue
             if model is None:
-                own = np.random.default_rng([self.seed, self.rows])
-                X, y = table(own, self.rows, self.classes)
+                training = np.random.default_rng([self.seed, self.rows])
+                X, y = table(training, self.rows, self.classes)
                 model = self.estimator.fit(X, y)
             pair = [table(draws[0], 100, False)[0]]
             pair.append(table(draws[1], 100, False, change, size)[0])
             how = {"data": X[:N_BACKGROUND], "output": self.output}
-            found = po.compare(model, rows=pair, n_permutations=199, **how)
-            yield self._filled(change, size, "permutations", found)
+            result = po.compare(model, rows=pair, n_permutations=199, **how)
+            yield self._filled(change, size, "permutations", result)
 
     @property
     def classes(self) -> bool:
@@ -274,12 +274,12 @@ class Study:
         return Outcome(*key, flagged="", largest=0.0)
 
     def _filled(
-        self, change: str, size: float, level: str, found: po.results.Comparison
+        self, change: str, size: float, level: str, result: po.results.Comparison
     ) -> Outcome:
-        order = np.argsort(-found.distances)
-        names = [found.features[j] for j in order if found.distance_flagged[j]]
+        order = np.argsort(-result.distances)
+        names = [result.features[j] for j in order if result.distance_flagged[j]]
         blank = self._blank(change, size, level)
-        largest = round(float(found.distance_ratios.max()), 4)
+        largest = round(float(result.distance_ratios.max()), 4)
         return replace(blank, flagged=" ".join(names), largest=largest)
 
 
@@ -295,13 +295,13 @@ def counts(outcomes: pd.DataFrame) -> pd.DataFrame:
     """By learner, rows, change, size and level: pairs, alarms, and what was named."""
     rows = []
     names = ["learner", "rows", "change", "size", "level"]
-    for key, own in outcomes.groupby(names, sort=True):
+    for key, group in outcomes.groupby(names, sort=True):
         planted = PLANTED.get(str(key[2]), "").split()
-        flagged = [str(text).split() for text in own["flagged"]]
+        flagged = [str(text).split() for text in group["flagged"]]
         rows.append(
             [
                 *key,
-                len(own),
+                len(group),
                 sum(bool(x) for x in flagged),
                 sum(x[:1] != [] and x[0] in planted for x in flagged),
                 sum(bool({*x} - {*planted}) for x in flagged),
@@ -314,28 +314,29 @@ def page_tables(outcomes: pd.DataFrame) -> list[str]:
     """What ``background/version_changes.md`` has: false alarms, then what was seen."""
     every, lines = counts(outcomes), []
     for small, none in ((s, x) for s in (False, True) for x in (True, False)):
-        own = every[(every["rows"] <= 1000) == small]
-        own = own[(own["change"] == "none") == none]
+        group = every[(every["rows"] <= 1000) == small]
+        group = group[(group["change"] == "none") == none]
         noun = "level" if none else "change | size"
         lines += [f"| {noun} | {' | '.join(LEARNERS)} |"]
         lines += [f"|---{'' if none else '|---:'}{'|---:' * len(LEARNERS)}|"]
         keys = ["level"] if none else ["change", "size"]
-        for key, some in own.groupby(keys, sort=True):
-            found = some.set_index("learner")
+        for key, some in group.groupby(keys, sort=True):
+            result = some.set_index("learner")
             cells = [
-                _cell(found.loc[x], none) if x in found.index else "" for x in LEARNERS
+                _cell(result.loc[x], none) if x in result.index else ""
+                for x in LEARNERS
             ]
             lines.append(f"| {' | '.join(map(str, (*key, *cells)))} |")
         lines.append("")
     return lines
 
 
-def _cell(found: Any, none: bool) -> str:
+def _cell(result: Any, none: bool) -> str:
     """Alarms of pairs; or how often what was planted came first, and alarms beside."""
     if none:
-        return f"{found['alarms']}/{found['pairs']}"
-    others = f" ({found['others']})" if found["others"] else ""
-    return f"{found['planted']}/{found['pairs']}{others}"
+        return f"{result['alarms']}/{result['pairs']}"
+    others = f" ({result['others']})" if result["others"] else ""
+    return f"{result['planted']}/{result['pairs']}{others}"
 
 
 def main() -> None:
@@ -350,26 +351,26 @@ def main() -> None:
     globals()["OUTCOMES"] = options.output
     if not options.table:
         seeds = range(*options.seeds)
-        done = {tuple(map(str, own[:6])) for own in read().to_numpy().tolist()}
+        done = {tuple(map(str, group[:6])) for group in read().to_numpy().tolist()}
         for seed, n, learner in itertools.product(
             seeds, options.rows, options.learners
         ):
             study = Study(learner, n or ROWS[learner], seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = [*study.outcomes(done), *study.groups(done)]
-            append(found)
+                result = [*study.outcomes(done), *study.groups(done)]
+            append(result)
     print("\n".join(page_tables(read())))
 
 
-def append(found: list[Outcome]) -> None:
+def append(result: list[Outcome]) -> None:
     """Add lines, all of one study at once."""
     new = not OUTCOMES.exists()
     with OUTCOMES.open("a", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         if new:
             writer.writerow([field.name for field in fields(Outcome)])
-        writer.writerows(list(asdict(one).values()) for one in found)
+        writer.writerows(list(asdict(one).values()) for one in result)
         stream.flush()
         os.fsync(stream.fileno())
 
