@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from random_trees import boxes_of_trees, random_tree, some_rows, walk_all
+from random_trees import boxes_of_trees, random_tree, some_rows, walk, walk_all
 
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
@@ -165,24 +165,6 @@ def some_tree(rng, depth):
     return build_tree(depth, read), fan_of
 
 
-def walk(tree, fan_of, point):
-    """The value of the leaf, by what nodes and fans say."""
-    node = 0
-    while tree.feature[node] >= 0:
-        x = point[tree.feature[node]]
-        if node in tree.left_codes:
-            left = tree.left_codes[node][int(x)]
-        elif np.isnan(x):
-            left = tree.missing_left[node]
-        elif node in fan_of:
-            ends, goes_left = fan_of[node]
-            left = goes_left[np.searchsorted(ends, x)]
-        else:
-            left = x <= tree.threshold[node]
-        node = tree.left[node] if left else tree.right[node]
-    return tree.value[node]
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_trees_with_fans_are_what_their_fans_say(seed):
     rng = np.random.default_rng(seed)
@@ -190,10 +172,9 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
     points = np.column_stack(
         [rng.choice(VALUES, 300), rng.choice(VALUES, 300), rng.integers(0, CODES, 300)]
     )
-    truth = [walk(tree, fan_of, point) for point in points]
     result = expand_runs(tree, fan_of)
     boxes = boxes_of_trees([result], n_columns=3, n_codes=(None, None, CODES))
-    np.testing.assert_array_equal(boxes.value(points), truth)
+    np.testing.assert_array_equal(boxes.value(points), walk(tree, points, fan_of))
 
 
 def test_fans_alternate_and_have_no_empty_runs():

@@ -40,8 +40,11 @@ def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):
     return Tree.of(feature, threshold, left, right, value, missing_left, left_codes)
 
 
-def walk(tree, rows):
-    """Values of the leaves that rows, as the model sees them, end in; node by node."""
+def walk(tree, rows, run_splits=None):
+    """Values of the leaves that rows, as the model sees them, end in; node by node.
+
+    Some nodes may send several runs of numbers to each side, by their ends.
+    """
     values = np.empty(len(rows))
     stack = [(0, np.arange(len(rows)))]
     while stack:
@@ -55,6 +58,9 @@ def walk(tree, rows):
         if node in tree.left_codes:
             listed = np.flatnonzero(tree.left_codes[node])
             left = np.isin(x, listed)
+        elif node in (run_splits or {}):
+            ends, goes_left = run_splits[node]
+            left = goes_left[np.minimum(np.searchsorted(ends, x), len(ends) - 1)]
         left = np.where(np.isnan(x), tree.missing_left[node], left)
         stack += [(tree.left[node], here[left]), (tree.right[node], here[~left])]
     return values
