@@ -8,9 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -88,28 +85,6 @@ def imported(monkeypatch, subject):
         return subject(text, Code.ALLOWED)
 
     return of
-
-
-def test_an_estimator_is_copied_and_fitted(imported, subject):
-    model = make_pipeline(StandardScaler(), LinearRegression())
-    ours, same = imported(model), subject(FILE.replace(", standardize: true", ""))
-    np.testing.assert_array_equal(
-        ours.gradient(ours.points), same.gradient(same.points)
-    )
-    assert ours.score == same.score
-    assert not subjects.is_unfitted(ours.estimator)
-    assert subjects.is_unfitted(model)
-
-
-def test_a_fitted_estimator_is_not_fitted_again(imported, monkeypatch):
-    model = LinearRegression().fit(X[:300], Y[:300])
-    coefficients = model.coef_.copy()
-    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
-    ours = imported(model)
-    assert ours.estimator is model
-    np.testing.assert_array_equal(model.coef_, coefficients)
-    assert ours.score.value == pytest.approx(r2(model, ours.points, ours.target))
-    assert ours.score.rows == "rows that may be training rows"
 
 
 def test_what_jumps_has_the_slopes_of_the_data_law(imported):
