@@ -762,6 +762,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("diagnosis", "findings: notes are", lambda h, _: worst(h).update(severity=0.2)),
     ("diagnosis", "findings: .*largest", lambda h, _: worst(h).update(severity=0.3)),
     ("diagnosis", "notes: notes are", lambda h, _: h.update(notes=h["findings"])),
+    ("diagnosis", "rule: expected a known", lambda h, _: worst(h).update(rule="x")),
     ("diagnosis", "row: there is no row 2", lambda h, _: worst(h).update(row=2)),
     ("diagnosis", "column: there is no", lambda h, _: h["quiet"][0].update(column=2)),
     ("diagnosis", "labels: expected 2 names", less("points")),

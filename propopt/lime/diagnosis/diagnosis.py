@@ -102,6 +102,8 @@ class LimeDiagnosis(
             if any(a.severity < b.severity for a, b in pairwise(items)):
                 raise InvalidInput(f"{name}: expected the largest severity first")
         for item in self._items:
+            if item.rule not in _RULES:
+                raise InvalidInput(f"rule: expected a known rule, got {item.rule!r}")
             indices = {"row": item.row, "column": item.column}
             for (noun, index), n in zip(indices.items(), self.shape, strict=True):
                 if index is not None and index >= n:
