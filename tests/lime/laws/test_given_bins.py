@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from normal_samples import least_squares, mixed_columns, with_intercept
-from package_laws import law_of_package
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
@@ -189,26 +188,6 @@ def test_frames_have_columns_of_several_lengths():
     assert [len(column.bins) for column in law.columns] == [3, 2]
     np.testing.assert_array_equal(law.columns[0].shares, np.full(3, 1 / 3))
     assert law.columns[1].extent == (-np.inf, np.inf)
-
-
-def test_a_law_of_the_package_with_these_statistics_is_the_same():
-    lime = pytest.importorskip("lime.lime_tabular")
-    statistics = {
-        "bins": GIVEN["edges"],
-        "means": GIVEN["means"],
-        "stds": GIVEN["deviations"],
-        "mins": [[-4.0, 0.0], [0.0, 1.0]],
-        "maxs": [[0.0, 4.0], [1.0, np.inf]],
-        "feature_values": [[0, 1], [0, 1]],
-        "feature_frequencies": GIVEN["probabilities"],
-    }
-    statistics = {name: dict(enumerate(part)) for name, part in statistics.items()}
-    explainer = lime.LimeTabularExplainer(
-        np.zeros((2, 2)), training_data_stats=statistics, mode="regression"
-    )
-    ours, theirs = of_bins(**GIVEN), law_of_package(explainer)
-    assert ours.kernel_width == theirs.kernel_width
-    assert_same(ours, theirs)
 
 
 PAGE = Path(po.__file__).parents[1] / "docs" / "contributing" / "law.md"

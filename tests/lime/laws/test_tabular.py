@@ -322,35 +322,3 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
             np.testing.assert_array_equal(computed[some], read[bins][some])
         sd = other.pieces.sd[bins] - 1e-11
         np.testing.assert_allclose(one.pieces.sd[some], sd[some], rtol=1e-9)
-
-
-def coded():
-    rng = np.random.default_rng(3)
-    codes = rng.choice([0.0, 1.0, 4.0], p=[0.5, 0.3, 0.2], size=150)
-    tied = rng.choice([0.0, 1.0], p=[0.9, 0.1], size=150)
-    return np.column_stack([rng.normal(size=150), codes, tied, np.full(150, 0.3)])
-
-
-def test_the_package_draws_from_the_law(package):
-    """|z| < 5 for 4 shares and 4 means: false once in 200,000 seeds."""
-    X, drawn = coded(), []
-
-    def recorded(samples):
-        drawn.append(samples)
-        return samples[:, 0]
-
-    settings = {"mode": "regression", "categorical_features": [1], "random_state": 1}
-    explainer = package(X, **settings)
-    explainer.explain_instance(X[0], recorded, num_samples=20_000)
-    samples = drawn[0][1:]  # but for the row itself
-    for j, column in enumerate(law_of_package(explainer).columns):
-        row_bin = column.bin_index(X[:1, j])[0]
-        share = column.shares[row_bin]
-        if not column.pieces.single.all() or column.coded:
-            bits = column.bin_index(samples[:, j]) == row_bin
-            spread = np.sqrt(share * (1 - share) / len(samples))
-            assert abs(bits.mean() - share) <= 5 * spread
-        means = column.pieces.mean.copy()
-        means[~column.pieces.single] = column.pieces.normals.means
-        error = samples[:, j].std() / np.sqrt(len(samples))
-        assert abs(samples[:, j].mean() - column.shares @ means) <= 5 * error + 1e-12
