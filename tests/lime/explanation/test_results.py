@@ -260,7 +260,7 @@ def test_texts_and_cards_say_why_coefficients_are_estimated(lime):
     for text in (repr(called), called._repr_html_()):
         assert "can only be called" in text
     assert "exact: no samples, no seed" in str(lime)
-    assert f"({lime.mean[0]:.4g} on average around it)" in str(lime)
+    assert f"({lime.mean[0]:.4g} on average nearby)" in str(lime)
 
 
 def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
@@ -387,7 +387,7 @@ def test_odd_laws_and_letters_are_saved(words, tmp_path):
     assert loaded.records[0].document.text == "good \ud800 food"
     # halves side by side would be read as one character
     lime, before = text_limits(model, ["good \ud83d\udc4d food"]), [*tmp_path.iterdir()]
-    message = r"cannot be saved: documents.text.0: two"
+    message = r"cannot be saved: documents.text.0: the text has two"
     with pytest.raises(InvalidInput, match=message):
         lime.save(tmp_path / "halves")
     assert [*tmp_path.iterdir()] == before

@@ -115,7 +115,7 @@ def test_rows_far_from_the_samples_are_noted():
         ),
         (lambda: GaussianLaw.of([0.0], np.inf), "scale: expected a finite number"),
         (lambda: GaussianLaw.of([[0.0]], 1.0), "mean: expected 1 dimensions"),
-        (lambda: GlimeLaw(GlimeLaw(LAW)), "another law"),
+        (lambda: GlimeLaw(GlimeLaw(LAW)), "a sampling law of LIME"),
         (
             lambda: LAW.columns[0].bin_index(np.array([np.nan])),
             "expected no missing value in this column",

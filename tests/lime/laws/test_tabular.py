@@ -139,7 +139,7 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_bins": 1}, "single bin"),
+        ({"n_bins": 1}, "a number of bins >= 2"),
         ({"n_bins": True}, "n_bins"),
         ({"n_bins": "quartile"}, "bins >= 2, or edges of bins, got 'quartile'"),
         ({"n_bins": [2, 3]}, "each of 3 columns"),

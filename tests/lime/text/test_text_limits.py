@@ -192,7 +192,9 @@ REFUSED = {
     "law: expected a TextLaw": lambda limits: limits(law=0.25),
     "n_samples: expected an integer >= 1": lambda limits: limits(n_samples=0),
     "20 samples are too few": lambda limits: limits(**FEW),
-    "max_enumerated: expected 16 words": lambda limits: limits(max_enumerated=17),
+    "max_enumerated: expected at most 16 words": lambda limits: limits(
+        max_enumerated=17
+    ),
     "rng: expected": lambda limits: limits(rng=-1),
     "expected 'lime', 'model' or a rule.*'let": lambda limits: limits(words="letters"),
     "expected 'lime', 'model' or a rule.*class": lambda limits: limits(
