@@ -90,7 +90,7 @@ def test_what_has_no_meaning_for_documents_is_refused(function):
     for method, arguments, message in (
         (Lime(law=LAW), NUMBERS, "TextLaw deletes words"),
         (ExactLime(law=LAW), NUMBERS, "TextLaw deletes words"),
-        (vanishing, (function, LONG[:1]), "weights of all 200 samples vanish"),
+        (vanishing, (function, LONG[:1]), "weights of all 200 samples round to zero"),
         (TREES, probability, r"^tree_shap: .*log_odds"),
     ):
         with pytest.raises(InvalidInput, match=message):
