@@ -21,7 +21,7 @@ from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.means import CheckedLink, CheckedStructure
 from propopt.laws.background import Background, affordable_rows
-from propopt.laws.data_law import MOST_ROWS, Reference, canonical
+from propopt.laws.data_law import MOST_ROWS, Reference, canonical_rows
 from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
@@ -415,5 +415,5 @@ def observed_means(points: Points) -> Array:
 
 def _words_of(points: Points) -> list[int]:
     """The values of a row as integers for a seed; all NaN, and both zeros, agree."""
-    content = canonical(points).astype("<f8").tobytes()
+    content = canonical_rows(points).astype("<f8").tobytes()
     return np.frombuffer(hashlib.sha256(content).digest(), "<u4").tolist()

@@ -21,7 +21,7 @@ from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
-from propopt.laws.data_law import MOST_ROWS, Reference, canonical, row_keys
+from propopt.laws.data_law import MOST_ROWS, Reference, canonical_rows, row_keys
 from propopt.laws.players import Players
 from propopt.losses.graphs.points import distances_between
 from propopt.structures.boxes.boxes import Boxes
@@ -151,7 +151,7 @@ class Background:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of rows and weights in float64 and of the number of table rows."""
-        rows = canonical(self.points)
+        rows = canonical_rows(self.points)
         drawn = ("by weight",) if self.by_weight else ()
         content = hashlib.sha256(repr((rows.shape, self.n_rows, *drawn)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())

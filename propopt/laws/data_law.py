@@ -95,14 +95,14 @@ class Reference:
         return content.hexdigest()
 
 
-def canonical(points: Points) -> Points:
+def canonical_rows(points: Points) -> Points:
     """Rows with one NaN and one zero, so that equal rows have equal bytes."""
     return np.where(np.isnan(points), np.nan, points + 0.0)
 
 
 def row_keys(points: Points) -> list[bytes]:
     """The values of each row as bytes, equal for equal rows."""
-    return [row.tobytes() for row in canonical(points)]
+    return [row.tobytes() for row in canonical_rows(points)]
 
 
 @final
