@@ -61,6 +61,7 @@ class Bounds:
     nonempty: bool = False  # a list or array has at least one item
     halves: bool = False  # text may have half a surrogate pair
     by_column: bool = False  # a list of records is saved field by field
+    codec: Codec | None = None  # in place of that of the annotation
 
 
 BOUNDS: Final = "propopt"
@@ -478,30 +479,13 @@ def _columns(cls: Any, bounds: Bounds) -> Codec:
     return Codec(f"a list of the fields of {cls.__name__}", unpack, pack)
 
 
-def _packable(cls: Any) -> Codec:
-    """An object with ``packed_into(arrays)`` and ``unpacked_from(plain, arrays)``."""
-    expected = f"what makes a {cls.__name__}"
-
-    def pack(value: Any, name: str, members: Members) -> Any:
-        arrays: dict[str, Any] = {}
-        plain = value.packed_into(arrays)
-        members.update({f"{name}.{key}": array for key, array in arrays.items()})
-        return plain
-
-    def unpack(plain: Any, name: str, members: Members) -> Any:
-        if not isinstance(plain, dict):
-            raise _refusal(name, expected, plain)
-        arrays = {key: members.pop(f"{name}.{key}") for key in members.below(name)}
-        return cls.unpacked_from(plain, arrays)
-
-    return Codec(expected, unpack, pack)
-
-
 # ---- From annotations to codecs
 
 
 def _codec(hint: Any, bounds: Bounds) -> Codec:
     """The codec of an annotation."""
+    if bounds.codec is not None:
+        return bounds.codec
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
         return _codec(origin.__value__[arguments], bounds)
@@ -523,8 +507,6 @@ def _codec(hint: Any, bounds: Bounds) -> Codec:
         return _mapping(_codec(arguments[1], items))
     if origin is np.ndarray:
         return _array(get_args(arguments[1])[0], bounds)
-    if isinstance(hint, type) and hasattr(hint, "unpacked_from"):
-        return _packable(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return record_codec(hint)
     raise TypeError(f"a field of type {hint!r} cannot be saved to a file")

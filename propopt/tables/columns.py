@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
+from propopt.base.codecs import Codec, Members, record_codec
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.tables.frames import (
     is_nullable,
@@ -34,13 +37,119 @@ DATA_LAW: Final = "po.functions.smoothed(function, law='data', data=X_train)"
 """The call that smooths over fewer rows; it accepts arrays too."""
 
 
+# ---- Labels, dtypes and missing values in files: text and numbers, no pickles
+
+
+_MISSING: Final[Mapping[str, Any]] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
+
+_INVALID: Final = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,  # of dtypes that need a package
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""Errors from text and numbers that are no labels or dtypes."""
+
+
+def _packed(value: Any) -> Any:
+    """A label, dtype, index or missing value, or a tuple of them, as JSON.
+
+    It is a JSON value, or an object with one key for its kind.
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | np.integer():
+            return int(value)
+        case float() | np.floating() if math.isfinite(value):
+            return float(value)
+        case tuple():
+            return {"tuple": [*map(_packed, value)]}
+        case pd.MultiIndex():
+            raise InvalidInput("data: columns with several levels cannot be saved")
+        case pd.Index():
+            values = [*map(_packed, value.tolist())]
+            return {"index": [values, _packed(value.dtype), _packed(value.name)]}
+        case pd.CategoricalDtype():
+            return {"categories": [_packed(value.categories), bool(value.ordered)]}
+        case np.dtype() | pd.api.extensions.ExtensionDtype():
+            return {"dtype": _dtype_in_words(value)}
+    if isinstance(value, float) and math.isnan(value):
+        return {"missing": "NaN"}
+    for name, missing in _MISSING.items():
+        if value is missing:
+            return {"missing": name}
+    raise InvalidInput(
+        f"data: {value!r} is neither text nor a number, so it cannot be saved"
+    )
+
+
+def _dtype_in_words(dtype: Any) -> str:
+    """The text from which pandas makes a dtype again."""
+    text = str(dtype)
+    if isinstance(dtype, pd.StringDtype) and pd.api.types.pandas_dtype(text) != dtype:
+        text = f"string[{dtype.storage}]"
+    if pd.api.types.pandas_dtype(text) != dtype:
+        raise InvalidInput(f"data: columns of dtype {dtype!r} cannot be saved")
+    return text
+
+
+def _unpacked(plain: Any) -> Any:
+    """The value that :func:`_packed` packed."""
+    if isinstance(plain, list):
+        raise TypeError("a list is no label")
+    if not isinstance(plain, dict):
+        return plain
+    ((kind, content),) = plain.items()
+    match kind:
+        case "tuple":
+            return tuple(map(_unpacked, content))
+        case "missing":
+            return _MISSING[content]
+        case "dtype":
+            return pd.api.types.pandas_dtype(content)
+        case "categories":
+            categories, ordered = content
+            return pd.CategoricalDtype(_unpacked(categories), ordered=ordered)
+    values, dtype, name = plain["index"]
+    return pd.Index(
+        [*map(_unpacked, values)],
+        dtype=_unpacked(dtype),
+        name=_unpacked(name),
+        tupleize_cols=False,
+    )
+
+
+def _unpack(plain: Any, name: str, _: Members) -> Any:
+    try:
+        return _unpacked(plain)
+    except _INVALID as error:
+        raise InvalidInput(f"{name}: it is not valid: {error}") from None
+
+
+LABEL_CODEC: Final = Codec("a label", _unpack, lambda value, *_: _packed(value))
+"""The codec of labels, dtypes, indices and missing values, and of tuples of them."""
+
+
+# ---- Columns of a DataFrame, each as a column of numbers or of codes
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ObservedValues:
     """The distinct values of a column, v_1 to v_m, and their counts."""
 
-    values: Array  # (m,): ascending, without missing ones
-    counts: NDArray[np.intp]  # (m,)
+    values: Array = field("m")  # ascending, without missing ones
+    counts: NDArray[np.intp] = field("m", low=1)
+
+    def validate(self) -> None:
+        """Refuse values of a file that are not ascending, or without counts."""
+        ascending = bool((np.diff(self.values) > 0.0).all())
+        if not ascending or self.values.shape != self.counts.shape:
+            raise InvalidInput("expected ascending values, and a count for each")
 
     @classmethod
     def of(cls, column: Array) -> ObservedValues:
@@ -91,9 +200,6 @@ def observed_values_of(
     return values
 
 
-# ---- Columns of a DataFrame, each as a column of numbers or of codes
-
-
 Codes: TypeAlias = NDArray[np.intp]
 """Indices of categories, shape (n,)."""
 
@@ -108,15 +214,23 @@ class Numeric:
     :mod:`propopt.graphs` are those of its ``coordinates`` (n, m).
     """
 
-    name: Hashable  # its label
-    dtype: Any  # its dtype in the DataFrame
-    plain: np.dtype[Any]  # the NumPy dtype of the same numbers
-    absent: Hashable  # the missing value of the DataFrame: None, NaN or NA
+    name: Hashable = field(codec=LABEL_CODEC)  # its label
+    dtype: Any = field(codec=LABEL_CODEC)  # its dtype in the DataFrame
+    # the NumPy dtype of the same numbers
+    plain: np.dtype[Any] = field(codec=LABEL_CODEC)
+    # the missing value of the DataFrame: None, NaN or NA
+    absent: Hashable = field(codec=LABEL_CODEC)
     # statistics of the numbers in the table of the schema, without missing ones
-    mean: float
-    std: float
-    observed_values: ObservedValues | None  # None if more than 10,000 are distinct
-    missing_share: float  # the share of rows in which the number is missing
+    mean: float = field(missing=True)
+    std: float = field(low=0.0)
+    # None if more than 10,000 are distinct
+    observed_values: ObservedValues | None = field()
+    # the share of rows in which the number is missing
+    missing_share: float = field(low=0.0, high=1.0)
+
+    def validate(self) -> None:
+        """Refuse fields of a file that no table gives."""
+        _refuse_unless(are_all(_DTYPES, self.dtype, self.plain), self.name)
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> tuple[Numeric, Array]:
@@ -243,13 +357,22 @@ class Categorical(CategoricalColumn):
     row of that table, and have frequency zero.
     """
 
-    name: Hashable  # its label
-    dtype: Any  # its dtype in the DataFrame
-    levels: pd.Index[Any]  # (K − 1,): the categories that are not missing
-    absent: Hashable  # the missing value of the DataFrame
-    # (K,): the share of each in the table of the schema
-    frequencies: Array
-    new_categories: tuple[Hashable, ...] = ()  # those of other tables only
+    name: Hashable = field(codec=LABEL_CODEC)  # its label
+    dtype: Any = field(codec=LABEL_CODEC)  # its dtype in the DataFrame
+    # (K − 1,): the categories that are not missing
+    levels: pd.Index = field(codec=LABEL_CODEC)
+    absent: Hashable = field(codec=LABEL_CODEC)  # the missing value of the DataFrame
+    # the share of each in the table of the schema
+    frequencies: Array = field("K", low=0.0, high=1.0)
+    # those of other tables only
+    new_categories: tuple[Hashable, ...] = field(codec=LABEL_CODEC, default=())
+
+    def validate(self) -> None:
+        """Refuse fields of a file that no table gives."""
+        fits = are_all(pd.Index, self.levels) and are_all(_DTYPES, self.dtype)
+        fits = fits and are_all(tuple, self.new_categories)
+        fits = fits and _are_shares(self.frequencies, len(self.levels) + 1)
+        _refuse_unless(fits, self.name)
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> tuple[Categorical, Array]:
@@ -369,12 +492,20 @@ class Categorical(CategoricalColumn):
 class OneHot(CategoricalColumn):
     """One feature that is one-hot encoded by columns of 0 and 1."""
 
-    name: Hashable  # the feature
+    name: Hashable = field(codec=LABEL_CODEC)  # the feature
     # (K,): the labels of the columns, which are the categories
-    members: tuple[Hashable, ...]
-    dtypes: tuple[Any, ...]  # shape (K,)
-    # (K,): the share of each in the table of the schema
-    frequencies: Array
+    members: tuple[Hashable, ...] = field(codec=LABEL_CODEC)
+    dtypes: tuple[Any, ...] = field(codec=LABEL_CODEC)  # shape (K,)
+    # the share of each in the table of the schema
+    frequencies: Array = field("K", low=0.0, high=1.0)
+
+    def validate(self) -> None:
+        """Refuse fields of a file that no table gives."""
+        fits = are_all(tuple, self.members, self.dtypes)
+        fits = fits and len(self.members) == len(self.dtypes)
+        fits = fits and are_all(_DTYPES, *self.dtypes)
+        fits = fits and _are_shares(self.frequencies, len(self.members))
+        _refuse_unless(fits, self.name)
 
     @classmethod
     def of(
@@ -419,6 +550,51 @@ class OneHot(CategoricalColumn):
 
 Column: TypeAlias = Numeric | Categorical | OneHot
 """A column of the encoded table, from one or more columns of a DataFrame."""
+
+_KINDS: Final = {kind.__name__: record_codec(kind) for kind in get_args(Column)}
+
+
+def _pack_columns(columns: tuple[Column, ...], name: str, members: Members) -> Any:
+    named = [(type(column).__name__, column) for column in columns]
+    return [
+        {kind: _KINDS[kind].pack(column, f"{name}.{j}", members)}
+        for j, (kind, column) in enumerate(named)
+    ]
+
+
+def _unpack_columns(plain: Any, name: str, members: Members) -> tuple[Column, ...]:
+    try:
+        named = [(kind, fields) for one in plain for kind, fields in one.items()]
+        codecs = [_KINDS[kind] for kind, _ in named]
+    except _INVALID:
+        kinds = ", ".join(_KINDS)
+        raise InvalidInput(f"{name}: expected a list of {kinds}") from None
+    return tuple(
+        codec.unpack(fields, f"{name}.{j}", members)
+        for j, (codec, (_, fields)) in enumerate(zip(codecs, named, strict=True))
+    )
+
+
+COLUMN_CODEC: Final = Codec("columns", _unpack_columns, _pack_columns)
+"""The codec of columns, each with its kind."""
+
+
+_DTYPES: Final = (np.dtype, pd.api.extensions.ExtensionDtype)
+
+
+def are_all(kind: type | tuple[type, ...], *values: object) -> bool:
+    """Whether all values, such as those of a file, are of a kind."""
+    return all(isinstance(value, kind) for value in values)
+
+
+def _are_shares(shares: Array, count: int) -> bool:
+    """Whether these are relative frequencies of ``count`` categories."""
+    return shares.shape == (count,) and abs(float(shares.sum()) - 1.0) < 1e-9
+
+
+def _refuse_unless(fits: bool, name: Hashable) -> None:
+    if not fits:
+        raise InvalidInput(f"column {name!r} is not valid")
 
 
 def _levels(column: pd.Series[Any]) -> pd.Index[Any]:

@@ -1,18 +1,11 @@
-"""The schema of a table: its columns, their encoding as numbers, and saved schemas.
-
-A schema is saved as text, numbers and arrays; nothing is pickled. Every value is a JSON
-value, or an object with one key for its kind: a dtype, an index, a tuple, a missing
-value, or an array.
-"""
+"""The schema of a table: its columns, and their encoding as numbers."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -27,15 +20,20 @@ from propopt.base.checks import (
     refuse_sparse,
     target_hint,
 )
+from propopt.base.codecs import Codec
+from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.tables.columns import (
+    COLUMN_CODEC,
+    LABEL_CODEC,
     Categorical,
     CategoricalColumn,
     Column,
     Numeric,
     ObservedValues,
     OneHot,
+    are_all,
     spreads,
 )
 from propopt.tables.documents import TextSchema
@@ -53,6 +51,16 @@ from propopt.tables.frames import (
 CategoricalChoice: TypeAlias = Literal["auto"] | Sequence[Hashable]
 Groups: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
 ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
+
+
+def _refuse_library(kind: TableLibrary | None, *_: object) -> None:
+    if kind is not None:
+        raise InvalidInput(
+            "data: only schemas of pandas tables can be saved; fit on data.to_pandas()"
+        )
+
+
+_PANDAS: Final = Codec("null", lambda *_: None, _refuse_library)
 
 
 @final
@@ -91,9 +99,9 @@ class TableSchema:
     True
     """
 
-    header: pd.Index
-    columns: tuple[Column, ...]
-    kind: TableLibrary | None = None
+    header: pd.Index = field(codec=LABEL_CODEC)
+    columns: tuple[Column, ...] = field(codec=COLUMN_CODEC)
+    kind: TableLibrary | None = field(codec=_PANDAS, default=None)
 
     @classmethod
     def of(
@@ -462,56 +470,16 @@ class TableSchema:
             f"{len(self.columns) - n_categorical} numeric, {n_categorical} categorical)"
         )
 
-    def packed_into(self, arrays: ArraysByName) -> dict[str, Any]:
-        """The schema as JSON; arrays are inserted into the given mapping ``arrays``."""
-        if self.kind is not None:
-            raise InvalidInput(
-                "data: only schemas of pandas tables can be saved; fit on "
-                "data.to_pandas()"
-            )
-        columns = [_packed(column, arrays) for column in self.columns]
-        return {"header": _packed(self.header, arrays), "columns": columns}
-
-    @classmethod
-    def unpacked_from(cls, plain: Any, arrays: Mapping[str, Array]) -> TableSchema:
-        """Restore a schema from the result of :meth:`packed_into`.
-
-        Parameters
-        ----------
-        plain : dict
-            The JSON that :meth:`packed_into` returned.
-        arrays : mapping of str to array
-            The arrays that :meth:`packed_into` added.
-
-        Returns
-        -------
-        TableSchema
-            A schema for tables of pandas.
-
-        Raises
-        ------
-        InvalidInput
-            If the JSON or an array is not that of a valid schema.
-        """
-        try:
-            columns = tuple(_unpacked(column, arrays) for column in plain["columns"])
-            index = _unpacked(plain["header"], arrays)
-            if not all(isinstance(column, Column) for column in columns):
-                raise TypeError("a column is not valid")
-            if not isinstance(index, pd.Index):
-                raise TypeError("the header is no index")
-            for column in columns:
-                _check_column(column)
-            labels = [
-                label
-                for column in columns
-                for label in getattr(column, "members", (column.name,))
-            ]
-            if len(labels) != len(index) or set(labels) != set(index):
-                raise ValueError("its columns and its header have different names")
-        except _INVALID as error:
-            raise InvalidInput(f"its schema is not valid: {error}") from None
-        return cls(index, columns)
+    def validate(self) -> None:
+        """Refuse a header of a file that is not that of the columns."""
+        labels = [
+            label
+            for column in self.columns
+            for label in getattr(column, "members", (column.name,))
+        ]
+        fits = are_all(pd.Index, self.header) and len(self.header) == len(labels)
+        if not fits or set(labels) != set(self.header):
+            raise InvalidInput("its columns and its header have different names")
 
 
 def _difference(
@@ -688,156 +656,3 @@ def per_scale(values: Array, sizes: Array) -> Array:
     """Values divided by sizes; 0 if the size is 0, NaN if the value is missing."""
     units: Array = values * 0.0
     return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))
-
-
-# ---- Saved schemas: text, numbers and arrays; nothing is pickled
-
-
-ArraysByName: TypeAlias = dict[str, Array]
-
-_RECORDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Numeric, Categorical, OneHot, ObservedValues)
-}
-_MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
-
-
-_INVALID = (
-    ArithmeticError,
-    AttributeError,
-    ImportError,  # of dtypes that need a package
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""Errors from text, numbers and arrays that are no valid schema."""
-
-
-def _check_column(column: Column) -> None:
-    """Refuse a column with fields that no table gives."""
-    dtypes: tuple[Any, ...]
-    match column:
-        case Numeric():
-            dtypes = (column.dtype, column.plain)
-            share, observed_values = column.missing_share, column.observed_values
-            fits = type(column.mean) is type(column.std) is type(share) is float
-            fits &= 0.0 <= column.std < math.inf and 0.0 <= share <= 1.0
-            fits &= observed_values is None or _are_valid(observed_values)
-        case Categorical():
-            dtypes = (column.dtype,)
-            fits = isinstance(column.levels, pd.Index)
-            fits &= _are_shares(column.frequencies, len(column.levels) + 1)
-        case OneHot():
-            dtypes = column.dtypes
-            fits = len(dtypes) == len(column.members)
-            fits &= _are_shares(column.frequencies, len(column.members))
-    kinds = (np.dtype, pd.api.extensions.ExtensionDtype)
-    if not (fits and all(isinstance(dtype, kinds) for dtype in dtypes)):
-        raise ValueError(f"column {column.name!r} is not valid")
-
-
-def _are_valid(observed: ObservedValues) -> bool:
-    """Whether values are ascending numbers, with a positive count for each."""
-    values, counts = observed.values, observed.counts
-    return (
-        values.dtype == np.float64
-        and counts.dtype.kind in "iu"
-        and values.ndim == 1
-        and values.shape == counts.shape
-        and bool(np.isfinite(values).all() and (np.diff(values) > 0.0).all())
-        and bool((counts > 0).all())
-    )
-
-
-def _are_shares(shares: Array, count: int) -> bool:
-    """Whether these are relative frequencies of ``count`` categories."""
-    return (
-        shares.dtype == np.float64
-        and shares.shape == (count,)
-        and bool(((shares >= 0.0) & (shares <= 1.0)).all())
-        and abs(float(shares.sum()) - 1.0) < 1e-9
-    )
-
-
-def _packed(value: Any, arrays: ArraysByName) -> Any:
-    """A value as JSON."""
-    if dataclasses.is_dataclass(value) and type(value).__name__ in _RECORDS:
-        fields = {
-            field.name: _packed(getattr(value, field.name), arrays)
-            for field in dataclasses.fields(value)
-        }
-        return {type(value).__name__: fields}
-    match value:
-        case None | bool() | str():
-            return value
-        case int() | np.integer():
-            return int(value)
-        case float() | np.floating() if math.isfinite(value):
-            return float(value)
-        case tuple():
-            return {"tuple": [_packed(part, arrays) for part in value]}
-        case np.ndarray():
-            name = str(len(arrays))
-            arrays[name] = value
-            return {"array": name}
-        case pd.MultiIndex():
-            raise InvalidInput(
-                "data: tables with a MultiIndex of columns cannot be saved"
-            )
-        case pd.Index():
-            values = [_packed(item, arrays) for item in value.tolist()]
-            dtype, name = _packed(value.dtype, arrays), _packed(value.name, arrays)
-            return {"index": [values, dtype, name]}
-        case np.dtype() | pd.api.extensions.ExtensionDtype():
-            return _packed_dtype(value, arrays)
-    if isinstance(value, float) and math.isnan(value):
-        return {"missing": "NaN"}
-    for name, missing in _MISSING.items():
-        if value is missing:
-            return {"missing": name}
-    raise InvalidInput(
-        f"data: {value!r} is neither text nor a number, so it cannot be saved"
-    )
-
-
-def _packed_dtype(dtype: Any, arrays: ArraysByName) -> dict[str, Any]:
-    if isinstance(dtype, pd.CategoricalDtype):
-        categories = _packed(dtype.categories, arrays)
-        return {"categories": [categories, bool(dtype.ordered)]}
-    text = str(dtype)
-    if isinstance(dtype, pd.StringDtype) and pd.api.types.pandas_dtype(text) != dtype:
-        text = f"string[{dtype.storage}]"
-    if pd.api.types.pandas_dtype(text) != dtype:
-        raise InvalidInput(f"data: columns of dtype {dtype!r} cannot be saved")
-    return {"dtype": text}
-
-
-def _unpacked(value: Any, arrays: Mapping[str, Array]) -> Any:
-    """The value that :func:`_packed` packed."""
-    if not isinstance(value, dict):
-        return value
-
-    def unpacked(parts: Any) -> list[Any]:
-        return [_unpacked(part, arrays) for part in parts]
-
-    ((kind, content),) = value.items()
-    match kind:
-        case "tuple":
-            return tuple(unpacked(content))
-        case "array":
-            return arrays[content]
-        case "missing":
-            return _MISSING[content]
-        case "dtype":
-            return pd.api.types.pandas_dtype(content)
-        case "categories":
-            categories, ordered = content
-            return pd.CategoricalDtype(_unpacked(categories, arrays), ordered=ordered)
-        case "index":
-            values, dtype, name = content
-            dtype, name = unpacked([dtype, name])
-            return pd.Index(
-                unpacked(values), dtype=dtype, name=name, tupleize_cols=False
-            )
-    fields = dict(zip(content, unpacked(content.values()), strict=True))
-    return _RECORDS[kind](**fields)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 import propopt as po
+from propopt.base.codecs import Members, record_codec
 from propopt.base.errors import InvalidInput
+from propopt.base.files import as_json
 from propopt.tables.frames import (
     Labels,
     column_names,
@@ -98,10 +100,17 @@ def frames(draw):
     return pd.DataFrame(columns).set_axis([f"r{n}" for n in range(n_rows)], axis=0)
 
 
-def saved(schema):
-    arrays: dict[str, np.ndarray] = {}
-    header = json.loads(json.dumps(schema.packed_into(arrays)))
-    return po.functions.TableSchema.unpacked_from(header, arrays)
+CODEC = record_codec(po.functions.TableSchema)
+
+
+def saved(schema, change=id):
+    """A schema that went through JSON and arrays, perhaps after a change."""
+    members = Members({}, [])
+    header = json.loads(as_json(CODEC.pack(schema, "s", members)))
+    change(header)
+    loaded = CODEC.unpack(header, "s", members)
+    members.refuse_rest()
+    return loaded
 
 
 @given(frames())
@@ -258,14 +267,11 @@ def decoded_with_code(code):
 
 
 def packed(table):
-    of(table).packed_into({})
+    CODEC.pack(of(table), "s", Members({}, []))
 
 
 def forged(change):
-    arrays: dict[str, np.ndarray] = {}
-    header = of(X[["age", "dose"]]).packed_into(arrays)
-    change(header)
-    po.functions.TableSchema.unpacked_from(header, arrays)
+    saved(of(X[["age", "dose"]]), change)
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "schema"))
