@@ -112,8 +112,8 @@ def _finding(scores: InteractionScores, above: int, below: int) -> str:
         also = f"in {below} of them fewer features suffice"
         if scores.order == 2:
             also = f"in {below} each can replace the other"
-    found = f"{many}: {meaning}" if above else many
-    return f"{found}; {also}" if below else found
+    headline = f"{many}: {meaning}" if above else many
+    return f"{headline}; {also}" if below else headline
 
 
 def _predicted(scores: InteractionScores) -> str:
