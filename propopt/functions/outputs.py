@@ -445,8 +445,8 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
 
 
 ALL_ROWS: Final = (
-    "it receives all rows together and returns one number for each; for a function f "
-    "of one row give"
+    "a model receives all rows together and returns one number for each; for a "
+    "function f of one row give"
 )
 _NEW_LINE: Final = "\n"
 

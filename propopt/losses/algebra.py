@@ -800,7 +800,9 @@ class Program:
             if getattr(loss, attribute) is not None
         ]
         if not sizes:
-            raise InvalidInput(f"no loss of this objective fixes the number of {noun}")
+            raise InvalidInput(
+                f"no loss of the objective determines the number of {noun}"
+            )
         first, name = sizes[0]
         for size, other in sizes:
             if size != first:

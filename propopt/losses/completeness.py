@@ -254,7 +254,8 @@ def _bound(
         n_features = constraint.weights.shape[-1]
     if n_features is None:
         raise InvalidInput(
-            f"{constraint.name}: no loss fixes the number of features; give weights"
+            f"{constraint.name}: no loss determines the number of features; give "
+            "weights"
         )
     return constraint.bound(n_features, used)
 

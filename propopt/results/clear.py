@@ -62,7 +62,7 @@ class SignsAndRanks(Result):
     quantity: Quantity | None = None
 
     def validate(self) -> None:
-        """Refuse signs, ranks or names that do not follow from the other fields."""
+        """Raise an error if signs, ranks or names do not follow from other fields."""
         self.labels.check(self.shape, "labels")
         if ((self.signs != 0) & (self.signs != np.sign(self.attributions))).any():
             raise InvalidInput("signs: not those of the attributions")

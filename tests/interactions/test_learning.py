@@ -249,7 +249,10 @@ def of_catboost():
     ("make", "words"),
     [
         (lambda: behind(categorical_features=[1]), "column 1 is selected by position"),
-        (lambda: behind(monotonic_cst=[1, 0, 0]), "an entry for each of 4 columns, g"),
+        (
+            lambda: behind(monotonic_cst=[1, 0, 0]),
+            "one entry per column needs 4 entries, g",
+        ),
         (lambda: Named(["age", "size"]), "positive_columns names the columns 'age', "),
         (lambda: prep([0], [7]), "there is no column 7; there are 4"),
         (of_catboost, "in a syntax of the learner"),

@@ -435,7 +435,7 @@ REFUSED = [
     (of_groups({"g": 0}), NO_COLUMNS + ", got 0"),
     (of_groups({"g": ["aeg"]}), r"has the column 'aeg' \(did you mean 'age'\?\); the"),
     (of_groups({"g": ["age"], "h": ["age"]}), "'age' is in two groups"),
-    (of_groups({"size": ["age"]}), "'size': a group has the name of a column"),
+    (of_groups({"size": ["age"]}), "'size': a column outside all groups has"),
     (of_groups(["age"]), "a mapping of a feature to its columns, or a TableSchema"),
 ]
 

@@ -433,8 +433,8 @@ OTHERS = r"columns are not those of the graph: "
         (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' unexpected"),
         (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' unexpected"),
         (PAIRS, {"level": 1.5}, "level: expected a number between 0 and 1"),
-        (WEAK, {}, r"none of 4 pairs .*Bonferroni of 4.*no edge$"),
-        (scores_of(NAMES, {(0, 1): -1.0}), {}, r"has no edge$"),
+        (WEAK, {}, r"none of 4 pairs .*Bonferroni of 4.*nothing to draw$"),
+        (scores_of(NAMES, {(0, 1): -1.0}), {}, r"nothing to draw$"),
         (TRIPLE, {}, "expected scores of pairs, got sets of 3"),
     ],
 )

@@ -318,7 +318,7 @@ class DifferenceShares:
 _ROUNDING: Final = 1e-12
 """Removable differences below this share of all are rounding error."""
 
-_NO_VALUES: Final = "X: words of documents are there or not, and have no values"
+_NO_VALUES: Final = "X: expected a table of numbers or categories, got documents"
 
 _NOTHING: Final = 1e-9
 _WHOLE: Final = 0.0095

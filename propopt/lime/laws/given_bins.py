@@ -251,7 +251,7 @@ class GivenColumn:
         total = float(shares.sum())
         if abs(total - 1.0) > _ROUNDING * len(shares):
             raise InvalidInput(
-                f"{label}: expected a sum of 1, got {total:.17g}; divide them by it"
+                f"{label}: expected a sum of 1, got {total:.17g}; divide by that"
             )
         return shares
 

@@ -178,7 +178,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
 
 @pytest.mark.parametrize(("m", "order"), [(1, 2), (2, 3), (7, 2), (6, 3)])
 def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
-    words = "never co-occur" if m < order else f"never leaves out {order}"
+    words = "never co-occur" if m < order else f"never leaves out sets of {order}"
     with pytest.raises(InvalidInput, match=words):
         patch_draws.check_order(usable(n_in_patch=m), order)
     patch_draws.check_order(usable("bernoulli", n_in_patch=m), order)
