@@ -273,8 +273,11 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
         ({"n_folds": 1}, "n_folds: expected an integer >= 2, got 1"),
         ({"n_folds": 2.0}, "n_folds: expected an integer >= 1, got 2.0"),
         ({"n_folds": 5, "test_size": 0.2}, "test_size: with n_folds=5 each row"),
-        ({"folds": KFold(3), "n_folds": 5}, "as does n_folds; give one of the two"),
-        ({"folds": KFold(3), "test_size": 0.4}, "as does test_size; give one"),
+        (
+            {"folds": KFold(3), "n_folds": 5},
+            "by folds and also by n_folds; give only one",
+        ),
+        ({"folds": KFold(3), "test_size": 0.4}, "also by test_size; give only one"),
         ({"folds": KFold}, "folds: expected a splitter such as GroupKFold"),
         ({"folds": 5}, "folds: expected a splitter such as GroupKFold.* got 5"),
         ({"folds": [([0.5], [1])]}, "folds: expected a splitter such as GroupKFold"),

@@ -105,7 +105,7 @@ def test_intervals_are_the_bars_of_the_document():
     assert alone.get_xlabel() == "LOCO score, in squared units of the target"
     assert legend(alone) == ["no worse without it", "worse without it"]
     for picture in PICTURES[::2]:
-        with pytest.raises(InvalidInput, match="pairs, got sets of 3: interactions"):
+        with pytest.raises(InvalidInput, match="pairs, got sets of 3; "):
             picture(triples)
 
 
