@@ -162,7 +162,7 @@ FEW_PATCHES = {
 NONE = "No pair of 3 clearly interacts"
 BEYOND = "An interval without zero is no evidence here: patches of one size add "
 FEWER = (
-    r"Fewer than 10 rows determine the standard error of 1 pair \(at least 2.5\). A "
+    r"Fewer than 10 rows determine the standard error of 1 pair \(at least 2.5\). The "
 )
 EQUAL = "All rows have the same score in 1 pair: intervals assume errors from 0 to 2"
 OVER, SOME = "Test more than 50 rows.", [0.2, 0.1, 0.3]

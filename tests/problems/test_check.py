@@ -122,4 +122,6 @@ def test_what_is_finished_and_whole_is_left(resumed, tmp_path, capsys):
     assert resumed("--resume")
     assert not resumed("--resume")
     assert main(["explain", "--resume", str(file)]) == 2
-    assert capsys.readouterr().err.startswith(f"--resume: {file} is a file")
+    assert capsys.readouterr().err.startswith(
+        f"--resume: expected a folder, got the file {file}"
+    )

@@ -195,7 +195,7 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"rows": "cbrt"}, "or 'sqrt', got 'cbrt'"),
     ({"rows": True}, "rows: expected an integer >= 1, got True"),
     ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),
-    ({"n_features": 1.0}, "n_features: expected a share between 0 and 1"),
+    ({"n_features": 1.0}, "n_features: expected a share of all between 0 and 1"),
     ({"columns": "fix"}, "columns: expected 'fixed' or 'bernoulli', got 'fix'"),
     ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
     ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
