@@ -683,7 +683,7 @@ def read_points(
     frame = as_frame(table, label)
     if frame is not None:
         if (word := _first_word(frame.table)) is not None:
-            raise InvalidInput(f"{label}: expected numbers, and {word}; {remedy}")
+            raise InvalidInput(f"{label}: expected numbers, but {word}; {remedy}")
         points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
         return points, frame.labels
     if isinstance(table, np.ndarray) and table.dtype == object:

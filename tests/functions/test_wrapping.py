@@ -411,7 +411,7 @@ def age_and_redness(table):
 
 def test_a_function_of_a_table_with_text_is_told_of_it_by_a_frame_or_a_schema():
     schema = r"data=\S*TableSchema\.of\(X, categorical=\[\.\.\.\], groups=\{\.\.\.\}\)"
-    message = r"^X: expected numbers, and column 'colour', row 0 holds 'red';.* wrap\(model, data=X\).* "
+    message = r"^X: expected numbers, but column 'colour', row 0 holds 'red';.* "
     with pytest.raises(InvalidInput, match=message + schema):
         po.wrap(age_and_redness).value(PEOPLE)
     for data in (PEOPLE, po.functions.TableSchema.of(PEOPLE)):
