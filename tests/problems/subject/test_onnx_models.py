@@ -122,7 +122,9 @@ def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(write, pro
     assert file.build().sweep(progress=False).certified(1e-6)
     path = file.source.path
     path.write_text(path.read_text().replace(", standardize: true", ""))
-    with pytest.raises(ProblemFileError, match=r"steps of at least 0\.005, which exceeds"):
+    with pytest.raises(
+        ProblemFileError, match=r"steps of at least 0\.005, which exceeds"
+    ):
         _ = po.problems.read_problem(path).build().function
     write(network(), 10, "float64")
     _ = po.problems.read_problem(path).build().function
