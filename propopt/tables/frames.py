@@ -787,8 +787,8 @@ def order_of(
         )
     if counted and have == list(range(len(have))):
         raise InvalidInput(
-            f"{label} are the numbers 0, 1, 2, ..., which {table_name} has in another "
-            f"order; {_REMEDY}"
+            f"{label} are the numbers 0, 1, 2, ..., and those of {table_name} are in "
+            f"another order; {_REMEDY}"
         )
     return np.array([index[key] for key in want], dtype=np.intp)
 
