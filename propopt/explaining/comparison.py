@@ -568,9 +568,8 @@ def _compare_groups(
     times = read_count(n_permutations, "n_permutations")
     if times < _MIN_DIVISIONS:
         raise InvalidInput(
-            f"n_permutations: expected at least {_MIN_DIVISIONS}, got {times}; "
-            "differences by chance are measured by at least twenty random divisions "
-            "of the rows"
+            f"n_permutations: expected at least {_MIN_DIVISIONS}, got {times}; these "
+            "random divisions of the rows show which differences are due to chance"
         )
     sizes = [len(table) for table in tables]
     if min(sizes) < 2:
