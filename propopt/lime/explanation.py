@@ -261,7 +261,7 @@ class LimeExplanation(
             or (runs.means is None) == bool(self.documents)
             or runs.n_samples != self.n_samples
         ):
-            raise InvalidInput("scatter: expected the scatter of these rows and runs")
+            raise InvalidInput("scatter: it belongs to other rows, or to other runs")
 
     def _validate_names(self, N: int) -> None:
         """Refuse documents that contradict themselves, and tables of other shapes."""

@@ -647,7 +647,7 @@ class Comparison(
             words = "the least cost of one explanation for both versions is proved"
             yield Finding(words, "proved")
         if self.level is None:
-            words = "with refits, each change is tested against chance"
+            words = "without refits, no change is tested against chance"
             yield Finding(words, "not said")
         elif self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]

@@ -435,7 +435,7 @@ ODD_TEXTS = {
         rolled,
     ),
     "flat_errors: expected shape": ("flat_coefficients", lambda x: x[1:]),
-    "scatter: expected the scatter of these": ("scatter.means", lambda x: x[1:]),
+    "scatter: it belongs to other rows": ("scatter.means", lambda x: x[1:]),
 }
 
 
