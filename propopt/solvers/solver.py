@@ -139,7 +139,7 @@ class Solver(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the solver in results."""
+        """The name of this solver, as results report it."""
 
     @abstractmethod
     def refusal(self, program: Program) -> str | None:
