@@ -241,7 +241,7 @@ class Clear(
         )
 
     def document(self) -> Document:
-        """Summarise which signs no small change of a row flips, and what is small."""
+        """Summarise which signs no small change of their row of attributions flips."""
         heads = {x: x for x in ("clear", "positive", "negative")}
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"

@@ -133,7 +133,7 @@ class Record:
         """
         computed: dict[str, str] = {}
         if type(model).__module__.startswith("propopt."):  # a wrapped booster
-            model = getattr(model, "booster", model)
+            model = getattr(model, "booster_", model)
         if (content := _text_of(model)) is not None:
             computed["model"] = f"{short_digest(content)}, its text"
         for name, table in (("X", X), ("data", data)):

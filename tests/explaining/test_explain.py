@@ -143,7 +143,12 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
         (pipeline, table[:1], {}, r"give more rows, or .*Gradient"),
         (numbers, table, {}, "unexpected: 'city'"),
         (function, table, {"data": schema}, "got a schema"),
-        (trees, X[:30], {"data": few}, "give a table of reference rows"),
+        (
+            trees,
+            X[:30],
+            {"data": few},
+            "expected a table of reference rows, got a schema",
+        ),
         (forest, X, {"scale": [1.0]}, "3 positive numbers"),
         (
             forest,

@@ -368,7 +368,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     p[:3] += (total - p[:3].sum()) / 3
     np.testing.assert_allclose(result.attributions[1], p, atol=1e-12)
     same(explainer.explain(rows[[1]]), result, [1])
-    with pytest.raises(po.errors.Refused, match="different weights by row"):
+    with pytest.raises(po.errors.Refused, match="weights that differ by row"):
         result.certain()
     assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
 
@@ -433,8 +433,8 @@ OTHERS = [
     ),
     (black_box, {}, scaled(1.0, 1.0), "differs from the model.* its value is"),
     (FUNCTION, {"kind": "slopes"}, ONES, "differs from the model.* its target is"),
-    (FUNCTION, {}, black_box, "fitted to a Function"),
-    (black_box, {}, FUNCTION, "fitted to the model itself"),
+    (FUNCTION, {}, black_box, "as the explainer was fitted to it"),
+    (black_box, {}, FUNCTION, "expected the model itself, as"),
     (FUNCTION, IN_OUTPUT, po.wrap(between), "differs from the model.* its target is"),
 ]
 

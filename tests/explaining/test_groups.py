@@ -225,7 +225,10 @@ def test_explainers_with_groups_are_compared() -> None:
     [
         ({"a": ["street", "zip"], "b": ["zip"]}, "groups: 'zip' appears twice"),
         ({"a": ["stret"]}, "groups: 'a': no feature 'stret'"),
-        ({"age": ["street", "zip"]}, "'age': a feature has the same name"),
+        (
+            {"age": ["street", "zip"]},
+            "'age': a feature outside the group has that name",
+        ),
         ({"a": []}, "groups: 'a': expected a list of features"),
         ({"a": "street"}, "groups: 'a': expected a list of features"),
         ([["street", "zip"]], "expected columns by the name of their group"),
@@ -241,7 +244,7 @@ def test_other_groups_are_refused(groups: Any, told: str) -> None:
     [
         ({"kind": "slopes"}, "groups: groups of columns are players"),
         ({"contributions": "slopes"}, "groups: groups of columns are players"),
-        ({"offset": "main_effects"}, "offset: 'main_effects' needs single"),
+        ({"offset": "main_effects"}, "offset: 'main_effects' reports shares of single"),
     ],
 )
 def test_groups_without_a_meaning_are_refused(how: Any, told: str) -> None:

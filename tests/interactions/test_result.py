@@ -409,7 +409,7 @@ def test_the_columns_of_an_array_go_by_position():
     assert_array_equal(dense(graph), WANTED)
     with pytest.raises(InvalidInput, match="expected scores of the 3 columns of the"):
         interaction_graph(counted, list("abc"))
-    with pytest.raises(InvalidInput, match="which the graph has"):
+    with pytest.raises(InvalidInput, match="those of the graph are in another order"):
         interaction_graph(counted, [1, 0, 2, 3])
     graph = interaction_graph(
         scores_of(("g", 1), {(0, 1): 1.0}, columns=((0, 2), (1,)))

@@ -122,7 +122,10 @@ REFUSED = [
     (".*'x': expected a list", lambda: SLOPES.grouped({"x": []})),
     (".*'x': expected a list", lambda: SLOPES.grouped({"x": "a"})),
     (".*'a' appears twice", lambda: SLOPES.grouped({"x": ["a"], "y": ["a"]})),
-    (".*'c': a feature has the same name", lambda: SLOPES.grouped({"c": ["a", "b"]})),
+    (
+        ".*'c': a feature outside the group has that name",
+        lambda: SLOPES.grouped({"c": ["a", "b"]}),
+    ),
     (".*two features have one name", lambda: but(labels=TWICE).grouped({"x": ["c"]})),
     ("standard_errors: they are unknown", lambda: mine().intervals()),
     ("level: expected a number between", lambda: SLOPES.intervals(level=1.0)),

@@ -174,7 +174,7 @@ def test_losses_without_closed_form_take_a_solver(tmp_path):
     assert one(stability, "weight of sparsity").signs < 1.0
     smooth = po.GradientMatching(G) + 0.2 * po.Smoothness(FEATURES)
     bounded = po.solve(smooth, subject_to=[OF_POINTS <= 1.0])
-    with pytest.raises(Refused, match="pairwise_robustness is bounded"):
+    with pytest.raises(Refused, match="pairwise_robustness has a limit"):
         bounded.stability()
     assert bounded.stability(solve=po.solve).signs <= 1.0
     with pytest.raises(InvalidInput, match="nothing varies"):

@@ -37,23 +37,23 @@ from propopt.structures.readers.tree_nodes import (
 class XGBoostBooster:
     """A booster of XGBoost's native interface with the methods of an estimator."""
 
-    booster: Any  # the result of xgboost.train
+    booster_: Any  # the result of xgboost.train
 
     @property
     def feature_names_in_(self) -> list[str] | None:
         """The names of the columns that the booster was trained on, if they had any."""
-        names: list[str] | None = self.booster.feature_names
+        names: list[str] | None = self.booster_.feature_names
         return names
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns that the booster was trained on."""
-        return int(self.booster.num_features())
+        return int(self.booster_.num_features())
 
     def predict(self, table: Any, *, output_margin: bool = False) -> Array:
         """Predictions of the booster, in the units of its objective."""
         matrix = require("xgboost").DMatrix(table, enable_categorical=True)
-        predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
+        predicted: Array = self.booster_.predict(matrix, output_margin=output_margin)
         return predicted
 
     def scores(self, table: Any) -> Array:
@@ -295,12 +295,12 @@ _ESTIMATOR: Final = ModelReader(trees=_estimator)
 
 XGBOOST: Final[Mapping[str, ModelReader]] = {
     "propopt.XGBoostBooster": ModelReader(
-        trees=lambda model, output, view: _booster(model.booster, 0, output, view),
-        margin=MarginRule("scores", {}, lambda model: _logit(model.booster)),
-        explains_margin=lambda model: _classifies(model.booster),
-        constant_if=lambda model: _constant_if(model.booster),
-        path_values=lambda model, table: _path_values(model.booster, table),
-        text=lambda model: _text(model.booster),
+        trees=lambda model, output, view: _booster(model.booster_, 0, output, view),
+        margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
+        explains_margin=lambda model: _classifies(model.booster_),
+        constant_if=lambda model: _constant_if(model.booster_),
+        path_values=lambda model, table: _path_values(model.booster_, table),
+        text=lambda model: _text(model.booster_),
     ),
     "xgboost.Booster": ModelReader(wraps=XGBoostBooster, text=_text),
     "xgboost.XGBClassifier": replace(

@@ -403,7 +403,7 @@ def test_blocks_stay_within_their_budget_and_change_nothing(X, monkeypatch):
 
 
 def test_a_fit_that_is_not_determined_or_too_large_is_refused(X):
-    few, small = "do not determine the fit", "kernel_width: 1e-09 is so small"
+    few, small = "too few for the linear fit", "kernel_width: 1e-09 is so small"
     own = {"fit_intercept": False}
     for settings, sentence in (
         ({"kernel_width": 0.03, "n_samples": 20}, rf"lime at point \d: .*{few[:16]}"),

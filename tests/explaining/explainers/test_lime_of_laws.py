@@ -270,7 +270,7 @@ def test_what_cannot_be_is_refused():
         ({"scale": 1.0, "first_row": True}, [], "first_row: only with a law"),
         (ones, [[0.0, 1.0]], "law: it has 3 columns, and X has 2"),
         (narrow, fixture.ROW, "all weights of a row round"),
-        ({**ones, "n_samples": 4}, fixture.ROW, "do not determine the fit"),
+        ({**ones, "n_samples": 4}, fixture.ROW, "too few for the linear fit"),
     ):
         with pytest.raises(InvalidInput, match=label):
             Lime(**settings).explain(CALLED, points, rng=3)
