@@ -22,7 +22,7 @@ JOBS = {
 SAID = {
     "sweep": "What more similar explanations cost",
     "explain": "One row and its most similar row",
-    "lime": "LIME's coefficients for infinitely many samples",
+    "lime": "coefficients for infinitely many samples",
     "interactions": "Scores",
 }
 

@@ -19,7 +19,6 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
-from propopt.laws.data_law import DataLaw
 from propopt.losses.graphs.points import Distances, distances_between
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
 from propopt.tables.schema import TableSchema
@@ -127,7 +126,6 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
         (TableSchema, "encode"): 1,
         (LGBMClassifier, "predict"): 0,  # its booster is asked
         (Booster, "predict"): int(parts),
-        (DataLaw, "_notes"): 0,
         (FittedRows, "_program"): 0,
         (main_effect_rule.MainEffectRule, "_of_column"): 0,
     }
