@@ -50,8 +50,8 @@ from propopt.laws.data_law import row_keys
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _RecastLoss
 from propopt.losses.faithfulness import Estimate
+from propopt.losses.graphs.distances import Distances
 from propopt.losses.graphs.neighbours import RowMatches
-from propopt.losses.graphs.points import Distances
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.optimum import Parameter

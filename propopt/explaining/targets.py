@@ -374,7 +374,7 @@ def nearest_explanation(
         labels=aim.labels,
         units=aim.units if targets.base is None else "output",
         evaluations=aim.evaluations,
-        parameters=targets.parameters(**metric_name),
+        parameters={**best.parameters, **targets.parameters(**metric_name)},
         **targets.fields,
     )
 

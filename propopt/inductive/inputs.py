@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
 from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
-from propopt.losses.graphs.points import median_distance, typical
+from propopt.losses.graphs.distances import median_distance, typical
 from propopt.tables.frames import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 

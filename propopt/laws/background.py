@@ -23,7 +23,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.data_law import MOST_ROWS, Reference, canonical_rows, row_keys
 from propopt.laws.players import Players
-from propopt.losses.graphs.points import distances_between
+from propopt.losses.graphs.distances import distances_between
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts

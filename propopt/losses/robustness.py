@@ -102,6 +102,7 @@ class PairwiseRobustness(PropertyLoss):
         name: str = "pairwise_robustness",
     ) -> None:
         self.graph = read_graph(graph)
+        self.similar_rows = graph.recall_in_words
         self.name = name
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
@@ -291,6 +292,7 @@ class MaxDifferenceRobustness(PropertyLoss):
                 "graph: expected at least one edge, got a graph without edges"
             )
         self.graph = graph
+        self.similar_rows = graph.recall_in_words
         self.aggregate = aggregate
         self.norm: RowNorm = norm
         self.name = name
@@ -396,6 +398,7 @@ class SharedRobustness(PropertyLoss):
                 "of the graph"
             )
         self.graph = graph
+        self.similar_rows = graph.recall_in_words
         self.present: Mask = counts != 0.0
         self.name = name
         self.n_points, self.n_features = counts.shape

@@ -255,6 +255,10 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
             words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
         question = "How exact is the target?"
         yield Finding(words, basis, question, target_error_cell(explanation))
+    search = explanation.parameters.get("similar rows")
+    if search:
+        question = "Are similar rows the nearest?"
+        yield Finding(f"similar rows are {search}", "estimated", question, str(search))
     shares = explanation.loss_shares
     for retained in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
         words = f"{100.0 * retained:.0f} %"

@@ -172,7 +172,7 @@ def solve_worst_case(
         "worst_case": worst.value(solution.W),
         "worst_case_lower_bound": worst.lower_bound(solution.W),
     }
-    return replace(best, parameters=numbers)
+    return replace(best, parameters={**best.parameters, **numbers})
 
 
 @suggests_arguments

@@ -32,6 +32,7 @@ from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_completeness, zeros
 from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
+from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.solvers.conic import Conic, missing_backend
@@ -261,6 +262,12 @@ def _without_totals(
     return inner if isinstance(inner, Reason) else CompletenessReduction(inner)
 
 
+def _similar_rows(program: Program) -> dict[str, Parameter]:
+    """How the similar rows of the losses were found, unless all searches were exact."""
+    words = dict.fromkeys(x.similar_rows for x in program.all_losses if x.similar_rows)
+    return {"similar rows": "; ".join(words)} if words else {}
+
+
 FINE = 1e-9
 """The gap of jackknife optima, whose differences are below errors of draws."""
 
@@ -476,6 +483,7 @@ class Task:
             attributions=attributions,
             method="optimized",
             labels=program.labels,
+            parameters=_similar_rows(program),
             weights=program.weighed(weights).weights,
             certificate=certificate,
             multipliers=prices or {},

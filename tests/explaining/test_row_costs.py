@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
-from propopt.losses.graphs.points import Distances, distances_between
+from propopt.losses.graphs.distances import Distances, distances_between
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
 from propopt.tables.schema import TableSchema
 

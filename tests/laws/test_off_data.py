@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 import propopt as po
 from propopt.base.text import Reason
 from propopt.laws.background import FAR_QUANTILE, OffData
-from propopt.losses.graphs.points import distances_between
+from propopt.losses.graphs.distances import distances_between
 
 
 def rows_of(rho: float, D: int = 6, n: int = 500, seed: int = 0) -> Any:

@@ -10,8 +10,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics.pairwise import cosine_similarity
 
 import propopt as po
+from propopt.losses.graphs.distances import median_distance
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.graphs.points import median_distance, nearest_neighbours
+from propopt.losses.graphs.nearest import nearest_rows
 
 
 GRAPHS = {
@@ -247,7 +248,7 @@ def test_neighbours_in_each_of_two_groups_far_apart(n_features, rng):
     distances = ((group[:, None] - group[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     close = np.argsort(distances, axis=1)[:, :4]
-    result = nearest_neighbours(X, 4).toarray()
+    result = nearest_rows(X, 4).matrix.toarray()
     for n in range(40):
         assert set(np.flatnonzero(result[n])) == set(close[n])
         assert set(np.flatnonzero(result[40 + n])) == set(40 + close[n])
@@ -257,7 +258,7 @@ def test_neighbours_in_each_of_two_groups_far_apart(n_features, rng):
 @pytest.mark.parametrize("offset", [0.0, 0.1, 1e8])
 def test_doubled_points_are_neighbours_of_each_other(n_features, offset, rng):
     X = np.repeat(rng.normal(size=(30, n_features)), 2, axis=0) + offset
-    result = nearest_neighbours(X, 1).toarray()
+    result = nearest_rows(X, 1).matrix.toarray()
     np.testing.assert_array_equal(result, np.kron(np.eye(30), [[0, 1], [1, 0]]))
 
 

@@ -9,15 +9,15 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 import propopt as po
-from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.graphs.points import (
+from propopt.losses.graphs.distances import (
     all_distances,
     distances_between,
     median_distance,
-    nearest_neighbours,
     pair_distances,
-    within_patterns,
 )
+from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.losses.graphs.nearest import nearest_rows
+from propopt.losses.graphs.points import within_patterns
 
 
 GRIDS = {
@@ -190,7 +190,7 @@ def test_distances_to_a_row_do_not_depend_on_other_rows(X):
 def test_neighbours_are_the_nearest(X, count):
     expected = distances(X)
     np.fill_diagonal(expected, np.inf)
-    result = nearest_neighbours(X, count).toarray()
+    result = nearest_rows(X, count).matrix.toarray()
     np.testing.assert_array_equal(result.sum(axis=1), count)
     assert not result.diagonal().any()
     for n in range(len(X)):
@@ -242,9 +242,9 @@ def test_a_mismatch_is_one_at_any_scale(size):
 def test_neighbours_far_off_by_their_differences(rng):
     X = np.round(rng.normal(size=(40, 3)) * 2**10) / 2**10
     X[rng.random(X.shape) < 0.2] = np.nan
-    expected = nearest_neighbours(X, 3).toarray()
+    expected = nearest_rows(X, 3).matrix.toarray()
     far = np.concatenate([X, X + 2.0**27])
-    result = nearest_neighbours(far, 3).toarray()
+    result = nearest_rows(far, 3).matrix.toarray()
     close = distances(X)
     np.fill_diagonal(close, np.inf)
     for n in range(40):
@@ -290,11 +290,12 @@ def test_graphs_have_the_names_of_rows():
 
 def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
     from propopt.base.resources import Budget
-    from propopt.losses.graphs import points
+    from propopt.losses.graphs import distances, nearest
 
     expected = po.graphs.knn_graph(X, 4).similarities.toarray()
     every = all_distances(X)
-    monkeypatch.setattr(points, "BATCH_BUDGET", Budget(1))
+    for module in (distances, nearest):
+        monkeypatch.setattr(module, "BATCH_BUDGET", Budget(1))
     np.testing.assert_array_equal(
         po.graphs.knn_graph(X, 4).similarities.toarray(), expected
     )

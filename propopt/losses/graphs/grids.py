@@ -21,13 +21,8 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
-from propopt.losses.graphs.points import (
-    PAIR_BYTES,
-    Graph,
-    box_neighbours,
-    gaussian,
-    median_distance,
-)
+from propopt.losses.graphs.distances import gaussian, median_distance
+from propopt.losses.graphs.points import PAIR_BYTES, Graph, box_neighbours
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.losses.operators import LatticeLaplacian, ProductKernelLaplacian

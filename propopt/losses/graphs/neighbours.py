@@ -12,7 +12,6 @@ attributions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, final
@@ -24,13 +23,9 @@ from propopt.base.arrays import Array, Indices, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.suggestions import suggests_arguments
-from propopt.losses.graphs.points import (
-    Distances,
-    SimilarityGraph,
-    distances_between,
-    nearest_neighbours,
-    pair_distances,
-)
+from propopt.losses.graphs.distances import Distances, distances_between, pair_distances
+from propopt.losses.graphs.nearest import NearestRows, nearest_rows
+from propopt.losses.graphs.points import SimilarityGraph
 
 
 REACH_QUANTILE: Final = 0.9
@@ -120,49 +115,65 @@ class RowNeighbours:
         return ratio
 
     @cached_property
-    def _listed(self) -> tuple[Indices, Indices, Array, Array]:
-        """Row, neighbour, distance and share of ties for each pair."""
-        rows, others, distances, shares = [], [], [], []
-        for n, positions, apart in self._candidates():
-            chosen, share = nearest_with_ties(apart, self.count)
-            rows.append(np.full(len(chosen), n))
-            others.append(positions[chosen])
-            distances.append(apart[chosen])
-            shares.append(share)
-        return tuple(map(np.concatenate, (rows, others, distances, shares)))  # type: ignore[return-value]
-
-    def _candidates(self) -> Iterator[tuple[int, Indices, Array]]:
-        """Yield the candidate neighbours of each row with their distances."""
+    def _searched(self) -> NearestRows | None:
+        """More rows than are needed near each row; None for small tables."""
         n_rows, n_candidates = len(self.coordinates), min(4 * self.count, 64)
         if n_rows <= _DENSE or n_rows <= n_candidates + 1:
-            for block in BATCH_BUDGET.blocks(n_rows, 8 * self.coordinates.size):
-                apart = distances_between(self.coordinates[block], self.coordinates)
-                for n, from_row in zip(
-                    range(block.start, block.stop), apart, strict=True
-                ):
-                    positions = np.flatnonzero(from_row > 0.0)
-                    yield n, positions, from_row[positions]
-            return
-        nearest = nearest_neighbours(self.coordinates, n_candidates).indices.reshape(
-            n_rows, n_candidates
-        )
+            return None
+        return nearest_rows(self.coordinates, n_candidates)
+
+    @cached_property
+    def _listed(self) -> tuple[Indices, Indices, Array, Array]:
+        """Row, neighbour, distance and share of ties for each pair."""
+        n_rows, parts = len(self.coordinates), []
+        if self._searched is None:
+            in_full = np.arange(n_rows)
+        else:
+            listed, in_full = self._among_searched(self._searched)
+            parts.append(listed)
+        for block in BATCH_BUDGET.blocks(len(in_full), 8 * self.coordinates.size):
+            rows = in_full[block]
+            apart = distances_between(self.coordinates[rows], self.coordinates)
+            for n, from_row in zip(rows, apart, strict=True):
+                others = np.flatnonzero(from_row > 0.0)
+                chosen, share = nearest_with_ties(from_row[others], self.count)
+                others = others[chosen]
+                row = np.full(len(others), n)
+                parts.append((row, others, from_row[others], share))
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[return-value]
+
+    def _among_searched(
+        self, searched: NearestRows
+    ) -> tuple[tuple[Indices, Indices, Array, Array], Indices]:
+        """The pairs by :func:`nearest_with_ties`, and rows whose ties may go on.
+
+        The latter are compared with all rows, unless the search was approximate.
+        """
+        nearest = searched.indices
+        n_rows, n_candidates = nearest.shape
         first = np.repeat(np.arange(n_rows), n_candidates)
         pairs = np.column_stack([first, nearest.ravel()])
-        distances = pair_distances(self.coordinates, pairs).reshape(
-            n_rows, n_candidates
+        apart = pair_distances(self.coordinates, pairs).reshape(nearest.shape)
+        furthest = apart.max(axis=1)
+        apart[apart == 0.0] = np.inf  # equal rows are no neighbours
+        last = np.partition(apart, self.count - 1, axis=1)[:, self.count - 1]
+        # also if there are fewer different rows, as ``last`` is infinite
+        goes_on = last >= furthest * (1.0 - _TIED)
+        if searched.recall is not None:
+            goes_on[:] = False
+        chosen = (apart <= last[:, None] * (1.0 + _TIED)) & np.isfinite(apart)
+        inside = apart < last[:, None] * (1.0 - _TIED)
+        n_inside = inside.sum(axis=1)
+        tied = np.maximum(chosen.sum(axis=1) - n_inside, 1)
+        shares = np.where(inside, 1.0, ((self.count - n_inside) / tied)[:, None])
+        row, place = np.nonzero(chosen & ~goes_on[:, None])
+        listed = (
+            row,
+            nearest[row, place].astype(np.intp),
+            apart[row, place],
+            np.minimum(shares[row, place], 1.0),
         )
-        for n, (positions, apart) in enumerate(zip(nearest, distances, strict=True)):
-            there = apart > 0.0
-            last = apart.max()
-            if there.sum() < self.count or (
-                np.partition(apart[there], self.count - 1)[self.count - 1]
-                >= last * (1.0 - _TIED)
-            ):  # there may be more equal rows, or ties
-                from_row = distances_between(self.coordinates[[n]], self.coordinates)[0]
-                where = np.flatnonzero(from_row > 0.0)
-                yield n, where, from_row[where]
-            else:
-                yield n, positions[there], apart[there]
+        return listed, np.flatnonzero(goes_on)
 
     @cached_property
     def reach(self) -> float:
@@ -193,7 +204,12 @@ class RowNeighbours:
         similarities = either(share * self.falling(apart))
         if degree > 0.0:
             similarities = similarities * (self.count / degree)
-        parameters = {"n_neighbors": self.count, "reach": self.reach}
+        searched = self._searched
+        parameters = {
+            "n_neighbors": self.count,
+            "reach": self.reach,
+            **({} if searched is None else searched.parameters),
+        }
         return SimilarityGraph(similarities, "nearest, falling", parameters)
 
     def joined(self, n: int) -> RowMatches:

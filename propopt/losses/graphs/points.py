@@ -5,19 +5,6 @@ pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 
 the Laplacian L = diag(S·1) − S. Only
 :attr:`Graph.root` depends on this convention.
 
-Distances are Euclidean, computed from differences, after dividing points by a power of
-two, which is exact: squares neither overflow nor vanish. With missing numbers (NaN),
-d(x, x')² = Σ_d δ_d,
-
-    δ_d = (x_d − x'_d)²   if both have a number,
-          1               if one of them has none,
-          0               if neither has one:
-
-in columns divided by their scale a mismatch counts like another category, as in
-:meth:`propopt.functions.TableSchema.coordinates`. Such
-distances are not metric: two numbers may be far apart, and both have distance 1 from
-"missing". So they are computed for all pairs, without a tree.
-
 If one of two rows lacks a number, one has a slope and the other an effect in that
 column, which are not comparable: a graph with many edges between rows with different
 missing columns makes them similar.
@@ -27,21 +14,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
-from scipy.spatial.distance import cdist, pdist, squareform
+from scipy.spatial.distance import squareform
 
 from propopt.base.arrays import Array, Edges, Points, Sparse
-from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.base.checks import (
+    read_array,
+    read_count,
+    read_nonnegative,
+    read_positive,
+)
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import BATCH_BUDGET, require_memory, with_thread_fallback
+from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
+from propopt.losses.graphs.distances import (
+    all_distances,
+    gaussian,
+    median_distance,
+    pair_distances,
+    pairs_within,
+)
+from propopt.losses.graphs.nearest import GOAL, nearest_rows
 from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.losses.operators import LatticeLaplacian
@@ -79,6 +77,15 @@ class Graph(ABC):
     @abstractmethod
     def n_edges(self) -> int:
         """The number of unordered pairs with non-zero similarity."""
+
+    @property
+    def recall_in_words(self) -> str:
+        """The recall of an approximate search of neighbours; empty if it was exact."""
+        if "recall" not in self.parameters:
+            return ""
+        share, error = self.parameters["recall"], self.parameters["recall_error"]
+        in_words = f"{100.0 * share:.1f} % (± {100.0 * error:.1f} %)"
+        return f"approximate: {in_words} of the true nearest rows were found"
 
     @cached_property
     def similarities(self) -> Sparse:
@@ -381,259 +388,6 @@ def _path(n_nodes: int) -> Sparse:
     return sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes))
 
 
-# ---- Distances between rows with missing numbers (NaN)
-
-
-def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
-    """Squared distances Σ_d δ_d of matching rows, (..., D) and (..., D) to (...)."""
-    squares = (first - second) ** 2
-    sums = np.asarray(squares.sum(axis=-1))
-    if np.isnan(sums).any():
-        odd = np.isnan(first) != np.isnan(second)
-        squares = np.where(np.isnan(squares), odd * mismatch, squares)
-        sums = np.asarray(squares.sum(axis=-1))
-    return sums
-
-
-def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
-    """Squared distances of all pairs, (n, D) and (m, D) to (n, m), by differences."""
-    squares = np.empty((len(rows), len(others)))
-    for block in BATCH_BUDGET.blocks(len(rows), 8 * others.size):
-        squares[block] = squared_differences(rows[block, None], others, mismatch)
-    return squares
-
-
-def rounded_squares(
-    points: Points, mismatch: float
-) -> tuple[float, Iterator[tuple[slice, Array]]]:
-    """Squared distances by matrix products: fast, with rounding errors.
-
-    With m = 1 for numbers and x = 0 for missing ones,
-
-    Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
-
-    Returns a generous error bound, and blocks of rows with their squared distances to
-    all points (N, D), which are between −1 and 1 or missing.
-    """
-    m = (~np.isnan(points)).astype(np.float64)
-    # centred columns keep digits
-    mean = np.nan_to_num(points).sum(axis=0) / np.maximum(m.sum(axis=0), 1.0)
-    x = np.nan_to_num(points - mean)
-    left = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
-    right, counts = np.hstack([m, x**2, x]), mismatch * m.sum(axis=1)
-    largest = max(float(np.abs(x).max()) ** 2, mismatch)
-
-    def blocks() -> Iterator[tuple[slice, Array]]:
-        for rows in BATCH_BUDGET.blocks(len(points), 8 * len(points)):
-            squares = left[rows] @ right.T
-            squares += counts[rows, None] + counts
-            yield rows, squares
-
-    return 1e-12 * points.shape[1] * largest, blocks()
-
-
-def nearest_of_incomplete(
-    points: Points, count: int, mismatch: float
-) -> NDArray[np.intp]:
-    """The nearest other rows of each row, (N, count), exact despite rounding."""
-    rounding, blocks = rounded_squares(points, mismatch)
-    nearest = np.empty((len(points), count), dtype=np.intp)
-    for rows, squares in blocks:
-        indices = np.arange(rows.start, rows.stop)
-        squares[indices - rows.start, indices] = np.inf
-        nearest[rows] = np.argpartition(squares, count - 1, axis=1)[:, :count]
-        inexact = squares.min(axis=1) <= 1e6 * rounding
-        for n in indices[inexact]:
-            exact = squares_between(points[n : n + 1], points, mismatch)[0]
-            exact[n] = np.inf
-            nearest[n] = np.argsort(exact, kind="stable")[:count]
-    return nearest
-
-
-def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges:
-    """Pairs (n, n'), n < n', within ``radius``, and some just beyond."""
-    rounding, blocks = rounded_squares(points, mismatch)
-    reach = radius**2 + rounding
-    pairs = [np.empty((0, 2), dtype=np.intp)]
-    for rows, squares in blocks:
-        first, second = np.nonzero(squares <= reach)
-        first += rows.start
-        pairs.append(np.column_stack([first, second])[first < second])
-    return np.concatenate(pairs)
-
-
-# ---- Nearest neighbours, for points of any scale and offset
-
-
-_TREE_FEATURES = 15
-"""Up to this many features, a tree is faster than all distances."""
-
-_TREE_POINTS = 500
-"""Up to this many points a tree is used, as scikit-learn takes 0.1 s to import."""
-
-_ROUNDING = 1e-6
-"""Squares below this share of the largest are recomputed exactly."""
-
-
-def all_distances(points: Points) -> Array:
-    """Distances of all pairs in the order (0, 1), (0, 2), ..., (1, 2), ..."""
-    unit = Unit.of(points)
-    if unit.complete:
-        return unit.restored(pdist(unit.points))
-    squares = [
-        squares_between(row[None], unit.points[n + 1 :], unit.mismatch)[0]
-        for n, row in enumerate(unit.points[:-1])
-    ]
-    return unit.restored(np.sqrt(np.concatenate([np.empty(0), *squares])))
-
-
-def pair_distances(points: Points, pairs: Edges) -> Array:
-    """Distances of the given pairs (E, 2) of points."""
-    unit = Unit.of(points)
-    first, second = unit.points[pairs[:, 0]], unit.points[pairs[:, 1]]
-    if unit.complete:
-        difference = first - second
-        squares = np.einsum("ed,ed->e", difference, difference)
-    else:
-        squares = squared_differences(first, second, unit.mismatch)
-    return unit.restored(np.sqrt(squares))
-
-
-def distances_between(rows: Points, points: Points) -> Array:
-    """Distances of all pairs of two tables with the same columns, (n, m).
-
-    Distances of a row do not depend on the other rows, to the last bit.
-    """
-    unit = Unit.of(np.concatenate([rows, points]))
-    scaled_rows, others = unit.points[: len(rows)], unit.points[len(rows) :]
-    return unit.restored(np.sqrt(squares_between(scaled_rows, others, unit.mismatch)))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Distances:
-    """Distances of any rows to fixed points, as by :func:`distances_between`."""
-
-    points: Points  # (m, D)
-
-    def of(self, rows: Points) -> Array:
-        """Distances of rows (n, D) to all points, (n, m)."""
-        unit, largest = self._unit
-        if not np.abs(rows).max() < largest:  # or a number is missing
-            return distances_between(rows, self.points)
-        scaled = np.ldexp(rows, -unit.exponent)
-        return unit.restored(np.sqrt(squares_between(scaled, unit.points, 0.0)))
-
-    @cached_property
-    def _unit(self) -> tuple[Unit, float]:
-        """The points in their unit, and the bound of rows with the same unit."""
-        unit = Unit.of(self.points)
-        has_unit = unit.complete and bool(unit.points.any())
-        return unit, float(np.ldexp(1.0, unit.exponent)) if has_unit else 0.0
-
-
-def pairs_within(points: Points, radius: float) -> Edges:
-    """Pairs of points within a distance of ``radius``, (E, 2)."""
-    unit = Unit.of(points)
-    with np.errstate(over="ignore"):
-        reach = float(np.ldexp(radius, -unit.exponent)) * (1 + 1e-12)
-    if unit.complete:
-        result = KDTree(unit.points).query_pairs(reach, output_type="ndarray")
-        pairs = result.astype(np.intp)
-    else:
-        pairs = pairs_of_incomplete(unit.points, min(reach, 1e100), unit.mismatch)
-    return pairs[pair_distances(points, pairs) <= radius]
-
-
-def median_distance(points: Points) -> float:
-    """The median distance between different points, of about 2,000 at most."""
-    return typical(all_distances(points[:: -(-len(points) // 2000)]))
-
-
-def typical(apart: Array) -> float:
-    """The median of positive distances; raises an error without any."""
-    if not apart.any():
-        raise InvalidInput(
-            "lengthscale: all points coincide, so their distances suggest no length "
-            "scale; give a number"
-        )
-    return float(np.median(apart[apart > 0]))
-
-
-def gaussian(apart: Array, lengthscale: float) -> Array:
-    """Gaussian similarities exp(−d²/2Λ²) of distances d, without overflow."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
-
-
-def nearest_neighbours(points: Points, count: int) -> Sparse:
-    """A sparse matrix (n, n) with ones at the nearest neighbours of each point."""
-    unit = Unit.of(points)
-    if not unit.complete:
-        neighbours = nearest_of_incomplete(unit.points, count, unit.mismatch)
-    elif points.shape[1] <= _TREE_FEATURES or len(points) <= _TREE_POINTS:
-        neighbours = _by_tree(unit.points, count)
-    else:
-        neighbours = _by_products(unit.points, count)
-    n_points = len(points)
-    starts = np.arange(n_points + 1) * count
-    return sp.csr_array(
-        (np.ones(neighbours.size), neighbours.ravel(), starts),
-        shape=(n_points, n_points),
-    )
-
-
-def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
-    query = partial(KDTree(points).query, points, count + 1)
-    _, nearest = with_thread_fallback(partial(query, workers=-1), query)
-    is_self = nearest == np.arange(len(points))[:, None]
-    is_self[~is_self.any(axis=1), -1] = True  # for many duplicates: drop the last
-    return np.asarray(nearest[~is_self].reshape(len(points), count))
-
-
-def _by_products(points: Points, count: int) -> NDArray[np.intp]:
-    """Neighbours by matrix products, or by differences if rounding matters."""
-    from sklearn.neighbors import NearestNeighbors  # which brings all linear models
-
-    centred = Components.single(len(points)).centred(points)
-    distances, nearest = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
-    rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
-    for doubtful in np.flatnonzero(distances[:, 0] ** 2 <= rounding):
-        exact = cdist(points[[doubtful]], points)[0]
-        exact[doubtful] = np.inf
-        nearest[doubtful] = np.argsort(exact, kind="stable")[:count]
-    return np.asarray(nearest)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Unit:
-    """Points divided by a power of two, so that squares do not overflow."""
-
-    points: Points  # (n, D): between −1 and 1, NaN where a number is missing
-    exponent: int  # of the power of two
-    complete: bool  # whether no number is missing
-
-    @classmethod
-    def of(cls, points: Points) -> Unit:
-        """Divide points so that the largest number is at most one."""
-        complete = not np.isnan(points).any()
-        # the distance of a missing number is one
-        sizes = np.abs(points) if complete else np.fmax(np.abs(points), 1.0)
-        largest = sizes.max()
-        _, exponent = np.frexp(largest)
-        return cls(np.ldexp(points, -exponent), int(exponent), complete)
-
-    @property
-    def mismatch(self) -> float:
-        """The square of 1, the distance between a number and a missing one."""
-        return float(np.ldexp(1.0, -2 * self.exponent))
-
-    def restored(self, distances: Array) -> Array:
-        """Distances in the original units."""
-        return np.asarray(np.ldexp(distances, self.exponent))
-
-
 # ---- Edges between rows with different missing columns
 
 
@@ -816,11 +570,16 @@ def knn_graph(
     weights: Literal["uniform", "gaussian"] = "uniform",
     lengthscale: float | None = None,
     same_pattern: bool = False,
+    recall: float = GOAL,
 ) -> SimilarityGraph:
     """Make a graph that joins each point to its nearest neighbours.
 
     An edge needs one point to be among the nearest of the other. Among points at
     equal distances, as in tables of whole numbers, the order of the rows decides.
+
+    With more than 20,000 points in more than 5 columns, neighbours are searched by
+    random projections. The share that is found is measured at 500 points, and
+    ``parameters`` of the graph have it.
 
     Parameters
     ----------
@@ -838,11 +597,16 @@ def knn_graph(
     same_pattern : bool
         Whether to join only rows with the same missing columns, as in
         :func:`gaussian_graph`; rows may then have fewer neighbours.
+    recall : float
+        The share of the true neighbours at which the search ends, between 0 and 1. A
+        share of 1 gives exact neighbours, which takes time in proportion to n².
 
     Returns
     -------
     Graph
-        An undirected graph with n nodes.
+        An undirected graph with n nodes. If the search was approximate, its
+        ``parameters`` have the measured ``recall`` and ``recall_error``, half of the
+        95 % interval.
 
     See Also
     --------
@@ -865,8 +629,13 @@ def knn_graph(
         raise InvalidInput(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
-    nearest = nearest_neighbours(points, count)
-    graph = SimilarityGraph(nearest.maximum(nearest.T), "knn", {"n_neighbors": count})
+    goal = read_positive(recall, "recall")
+    if goal > 1.0:
+        raise InvalidInput(f"recall: expected a share between 0 and 1, got {goal}")
+    nearest = nearest_rows(points, count, goal)
+    parameters = {"n_neighbors": count, **nearest.parameters}
+    directed = nearest.matrix
+    graph = SimilarityGraph(directed.maximum(directed.T), "knn", parameters)
     if weights == "gaussian":
         distances = pair_distances(points, graph.edges)
         if lengthscale is None:
@@ -875,7 +644,7 @@ def knn_graph(
         graph = SimilarityGraph(
             symmetric(graph.edges, gaussian(distances, scale), len(points)),
             "knn",
-            {"n_neighbors": count, "lengthscale": scale},
+            parameters | {"lengthscale": scale},
         )
     graph = within_patterns(graph, points) if same_pattern else graph
     graph.again = partial(
@@ -884,6 +653,7 @@ def knn_graph(
         weights=weights,
         lengthscale=lengthscale,
         same_pattern=same_pattern,
+        recall=goal,
     )
     return graph
 

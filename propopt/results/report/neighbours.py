@@ -12,7 +12,8 @@ import pandas as pd
 from propopt.base.arrays import Array, Edges
 from propopt.base.document import minus
 from propopt.base.text import in_percent
-from propopt.losses.graphs.points import Graph, knn_graph, pair_distances
+from propopt.losses.graphs.distances import pair_distances
+from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.proofs.optimum import Optimum
 
 
